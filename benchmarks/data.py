@@ -36,7 +36,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.kept import kept_dataset
 from zslplat.data.preprocessing import Preprocessing, preprocessed
 from zslplat.data.rows import BLOCK, Rows, RowStream, Stored
-from zslplat.evaluation.problems import load_problem, save_problem
+from zslplat.evaluation.cache.problems import load_problem, save_problem
 from zslplat.tasks.base import Problem
 
 STEPS = Preprocessing(features=("center", "l2"))

@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from zslplat.evaluation.components import build_component
-from zslplat.evaluation.outcomes import replicates, write_outcomes
+from zslplat.evaluation.scoring.outcomes import replicates, write_outcomes
 from zslplat.keys import key_of, run_identifier
 from zslplat.records.database import Records
 from zslplat.records.studies import STUDY

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from zslplat.evaluation.memory import peak_bytes, reset_peak
+from zslplat.evaluation.workers.memory import peak_bytes, reset_peak
 from zslplat.methods.approximate_neighbours import ASKING, BUILDING, RowIndex, recall_of
 from zslplat.methods.neighbours import nearest
 

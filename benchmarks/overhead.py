@@ -140,10 +140,10 @@ def help_seconds(repeats: int) -> list[float]:
 def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[Clock, dict[str, float]]:
     """Run a study of the idle method; returns the leader's times, and seconds per trial after the first ones."""
     from zslplat.evaluation.components import searched_space
+    from zslplat.evaluation.context import Workbench
     from zslplat.evaluation.experiment import Experiment
     from zslplat.evaluation.reporter import SilentReporter
     from zslplat.evaluation.session import Session
-    from zslplat.evaluation.workbench import Workbench
     from zslplat.records.studies import OpenStudy
     from zslplat.registry import component
     from zslplat.settings import resolve_settings

@@ -28,10 +28,12 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from zslplat.evaluation.jobs import EvaluateJob, evaluate, save_problem
-from zslplat.evaluation.method_host import MethodHost, host
-from zslplat.evaluation.method_process import serve
-from zslplat.evaluation.stand_ins import InProcess, MethodProcess
+from zslplat.evaluation.cache.problems import save_problem
+from zslplat.evaluation.jobs import EvaluateJob
+from zslplat.evaluation.scoring.evaluation import evaluate
+from zslplat.evaluation.workers.method_host import MethodHost, host
+from zslplat.evaluation.workers.method_process import serve
+from zslplat.evaluation.workers.proxies import InProcess, MethodProcess
 from zslplat.tasks.base import Problem
 
 BOUNDS = (0.003, 0.008)

@@ -28,7 +28,7 @@ from zslplat.comparison.paired import Scored, difference, interval
 from zslplat.data.dataset import Dataset
 from zslplat.data.preprocessing import apply_steps
 from zslplat.data.source import DataPlaces
-from zslplat.evaluation.outcomes import resampled
+from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.kernels.scales import median_distance
 from zslplat.methods.exemplars.base import ExemplarMethod
 from zslplat.methods.exemplars.cosine import Cosine

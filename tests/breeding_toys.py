@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psutil
 
-from zslplat.evaluation.wanted import PrepareJob
+from zslplat.evaluation.jobs import PrepareJob
 
 BREEDER = """
 import os, signal, subprocess, sys, time

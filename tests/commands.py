@@ -14,7 +14,7 @@ from multiprocessing import forkserver, resource_tracker, util
 import psutil
 from support import Done
 
-from zslplat.evaluation.child import FORKED_WITH
+from zslplat.evaluation.workers.scorer import FORKED_WITH
 
 HEAVY = (
     *("zslplat.cli.app", "zslplat.tuning.study", "zslplat.tuning.sweep", "zslplat.comparison.selection"),
@@ -80,7 +80,7 @@ class Leader:
         assert self.process.exitcode is not None, f"still running after {timeout} s: {self.err.read_text()}"
         return Done(self.process.exitcode, self.out.read_text(), self.err.read_text())
 
-    def nurseries(self):
+    def fork_servers(self):
         """Return the process that workers are forked off, where it is there."""
         return _started_by(self.process.pid)
 
@@ -93,7 +93,7 @@ class Leader:
 
     def guardians(self):
         """Return the processes that keep together what workers start."""
-        return [guardian for nursery in self.nurseries() for guardian in _started_by(nursery.pid)]
+        return [guardian for server in self.fork_servers() for guardian in _started_by(server.pid)]
 
     def workers(self):
         """Return the worker processes."""
@@ -124,7 +124,8 @@ def _started_by(pid):
 
 
 class _Spare:
-    """A process that becomes the command's nursery when that is started: it has the imports of a fresh one behind it.
+    """A process that becomes the command's fork server when that is started: it has the imports of a fresh one behind
+    it.
 
     It is forked before the command begins, holds nothing of it, and ends with it.
     """
@@ -138,7 +139,7 @@ class _Spare:
         theirs.close()
 
     def stand_in(self):
-        """Be what is started in place of the first fresh interpreter that is to serve as a nursery."""
+        """Be what is started in place of the first fresh interpreter that is to serve as a fork server."""
         start = util.spawnv_passfds
 
         def started(path, arguments, passed):

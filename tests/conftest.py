@@ -38,7 +38,7 @@ def pytest_collection():
     As many threads as cores in each of several test processes wait for each other: the tests take twice as long. What
     tests start sees the variables of the user.
     """
-    from zslplat.evaluation.processes import one_thread_variables
+    from zslplat.evaluation.workers.processes import one_thread_variables
 
     with one_thread_variables():
         for name in ("numpy", "scipy.linalg", "sklearn.utils._openmp_helpers"):
@@ -114,7 +114,7 @@ def reference(tmp_path_factory, store_template, program_environment):
 @pytest.fixture(scope="session")
 def prepared_process():
     """Have the process ready, with the heavy imports done, from which others are forked; its BLAS has one thread."""
-    from zslplat.evaluation.processes import one_thread_variables
+    from zslplat.evaluation.workers.processes import one_thread_variables
 
     with one_thread_variables():
         return process_with_imports()

@@ -10,7 +10,7 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.evaluation.problems import load_problem, preprocess, save_problem
+from zslplat.evaluation.cache.problems import load_problem, preprocess, save_problem
 from zslplat.models.keeping import keep_model
 from zslplat.models.predictors import load_saved
 from zslplat.models.state import state_within

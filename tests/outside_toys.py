@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zslplat.data.catalogue import parse_dataset
+from zslplat.evaluation.cache.problems import load_problem
 from zslplat.evaluation.components import build_component, open_dataset
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import Experiment
-from zslplat.evaluation.exported_split import export_split
-from zslplat.evaluation.jobs import load_problem
-from zslplat.evaluation.workbench import Workbench
+from zslplat.evaluation.outside.exported_split import export_split
 from zslplat.spec import Spec
 from zslplat.tuning.outside import score_outside
 from zslplat.tuning.outside_scores import OutsideScores

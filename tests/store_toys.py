@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from zslplat.evaluation.outcomes import write_outcomes
+from zslplat.evaluation.scoring.outcomes import write_outcomes
 from zslplat.keys import key_of, run_identifier
 from zslplat.records.database import Records
 from zslplat.records.studies import STUDY

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from zslplat.checks.base import Check, ComparisonFacts, DataFacts, Finding, StudyFacts, SuiteFacts, WarnedOf
+from zslplat.checks.base import Check, Finding, WarnedOf
+from zslplat.checks.facts import ComparisonFacts, DataFacts, StudyFacts, SuiteFacts
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.rows import Rows, RowStream, View, blocks_of, rowwise, taken

@@ -88,8 +88,6 @@ _CHECKS = {
         "ZSP307": "KnowsClassBalance",
         "ZSP308": "FromMemory",
         "ZSP309": "ManyLooks",
-    },
-    "suite": {
         "ZSP401": "UnequalBudgetsInSuite",
         "ZSP402": "MissingCells",
         "ZSP403": "FewDataSets",
@@ -110,7 +108,7 @@ _CHECKS = {
         "ZSP513": "FaintColumns",
         "ZSP514": "DoublePrecision",
     },
-    "broken": {
+    "base": {
         "ZSP901": "FailedCheck",
     },
 }

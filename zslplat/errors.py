@@ -140,3 +140,12 @@ class OutcomeWarning(UserWarning):
 
     def __init__(self, text: str = "", code: str = "") -> None:
         super().__init__(f"{text} [{code}]" if code else text)
+
+
+_CODED = re.compile(r"(?P<text>.*) \[(?P<code>[A-Z]+[0-9]+)\]")
+
+
+def split_code(text: str) -> tuple[str, str]:
+    """Return the text of an :class:`OutcomeWarning` and the code at its end, which is empty where there is none."""
+    match = _CODED.fullmatch(text)
+    return (match["text"], match["code"]) if match else (text, "")

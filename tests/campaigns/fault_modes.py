@@ -98,9 +98,9 @@ def guardian_killed(case: Case) -> None:
     strike_one(case, Leader.guardians)
 
 
-@mode("nursery killed")
-def nursery_killed(case: Case) -> None:
-    strike_one(case, Leader.nurseries)
+@mode("fork server killed")
+def fork_server_killed(case: Case) -> None:
+    strike_one(case, Leader.fork_servers)
 
 
 @mode("stopped and continued", 2)

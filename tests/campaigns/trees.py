@@ -24,9 +24,9 @@ import psutil  # noqa: E402
 from breeding_toys import BREEDER, MARK, QUIET, STARTED, job, left  # noqa: E402
 from support import install_distribution  # noqa: E402
 
-from zslplat.evaluation.jobs import save_problem  # noqa: E402
-from zslplat.evaluation.wanted import Place  # noqa: E402
-from zslplat.evaluation.worker import Limits, Worker  # noqa: E402
+from zslplat.evaluation.cache.problems import save_problem  # noqa: E402
+from zslplat.evaluation.jobs import Limits, Place  # noqa: E402
+from zslplat.evaluation.workers.worker import Worker  # noqa: E402
 from zslplat.tasks.zsl import ZeroShot  # noqa: E402
 from zslplat.testing.truth_seekers import telling_nothing  # noqa: E402
 

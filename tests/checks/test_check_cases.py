@@ -7,15 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from zslplat.checks.base import (
-    SCOPES,
-    UNNAMED,
+from zslplat.checks.base import SCOPES, UNNAMED, Finding, run_checks, shown, unsilenced
+from zslplat.checks.facts import (
     CellFacts,
     Column,
     ComparisonFacts,
     Control,
     DataFacts,
-    Finding,
     Reached,
     RowFacts,
     Searched,
@@ -26,9 +24,6 @@ from zslplat.checks.base import (
     TrialFacts,
     Unshown,
     Warned,
-    run_checks,
-    shown,
-    unsilenced,
 )
 from zslplat.registry import component, names
 

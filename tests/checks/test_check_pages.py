@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from zslplat import checks
-from zslplat.checks.explained import explained
+from zslplat.checks.base import explained
 from zslplat.errors import UnknownNameError
 from zslplat.registry import component, names
 

@@ -158,9 +158,9 @@ def test_checks_are_listed_and_explained(call, laboratory):
 def test_a_warning_that_names_a_check_belongs_to_it_and_any_other_to_none(laboratory):
     import warnings
 
+    from zslplat.checks.records import in_words
     from zslplat.errors import OutcomeWarning
-    from zslplat.evaluation.warned import collected, entries_of
-    from zslplat.evaluation.warned_words import in_words
+    from zslplat.evaluation.scoring.messages import collected, entries_of
 
     with collected() as found:
         warnings.warn(OutcomeWarning("x" * 400, "LAB103"), stacklevel=1)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from zslplat.checks.base import run_checks
-from zslplat.checks.data_facts import data_facts, facts_from_json, same_signatures, told_by_column
-from zslplat.checks.data_findings import known_data_facts
+from zslplat.checks.data_facts import data_facts, facts_from_json, known_data_facts, same_signatures, told_by_column
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.rows import Rows
 

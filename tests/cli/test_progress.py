@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from zslplat.evaluation.reporter import ProgressReporter, SilentReporter, Working
-from zslplat.evaluation.telling import TellingMethods
+from zslplat.evaluation.workers.method_host import TellingMethods
 from zslplat.front.progress import TerminalReporter
 from zslplat.front.time_left import TimeLeft, duration
 
@@ -90,8 +90,8 @@ class _Told(TellingMethods):
 
 
 def test_a_job_is_as_far_as_its_steps_and_folds(monkeypatch):
-    monkeypatch.setattr("zslplat.evaluation.telling._SECONDS", 0.0)
-    monkeypatch.setattr("zslplat.evaluation.stand_ins.MethodProcess.ask_for_later", lambda *_: None)
+    monkeypatch.setattr("zslplat.evaluation.workers.method_host._SECONDS", 0.0)
+    monkeypatch.setattr("zslplat.evaluation.workers.proxies.MethodProcess.ask_for_later", lambda *_: None)
     told = []
     methods = _Told(told.append)
     for _ in range(2):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from zslplat.checks.base import RowFacts
+from zslplat.checks.facts import RowFacts
 from zslplat.comparison.facts import OTHER_TEST_ROWS, unequal
 from zslplat.comparison.findings import row_facts, unchosen_looks
 from zslplat.settings import resolve_settings

@@ -8,7 +8,7 @@ from outside_toys import exported, random_scores, score
 
 from zslplat.comparison.exports import export, latex, markdown
 from zslplat.comparison.selection import compared
-from zslplat.evaluation.exported_split import Manifest
+from zslplat.evaluation.outside.exported_split import Manifest
 from zslplat.settings import resolve_settings
 
 SAID = "labels of the test rows were at hand"

@@ -3,7 +3,7 @@
 import pytest
 
 from zslplat.data import bounds
-from zslplat.evaluation import memory
+from zslplat.evaluation.workers import memory
 
 MIB = 1 << 20
 

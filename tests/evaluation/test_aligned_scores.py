@@ -7,7 +7,7 @@ import pytest
 
 from zslplat.data.score_files import ScoreFile
 from zslplat.errors import UsageError
-from zslplat.evaluation.aligned_scores import Batch, aligned, digest_of
+from zslplat.evaluation.outside.aligned_scores import Batch, aligned, digest_of
 
 CLASSES = ("B\u00e4r", "L\u00f6we", "Maus")
 BATCH = Batch("test", np.array([4, 9]), CLASSES)

@@ -2,10 +2,11 @@
 
 import pytest
 
-from zslplat.evaluation.cache import FOLD
+from zslplat.evaluation.cache.arrays import FOLD
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import Experiment
-from zslplat.evaluation.jobs import EvaluateJob, evaluate
-from zslplat.evaluation.workbench import Workbench
+from zslplat.evaluation.jobs import EvaluateJob
+from zslplat.evaluation.scoring.evaluation import evaluate
 from zslplat.methods.zero_shot.ranking.estimator import RankingMethod
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec

@@ -17,9 +17,9 @@ import pytest
 
 from zslplat.data.array_store import read_entry
 from zslplat.errors import StoreError
-from zslplat.evaluation.cache import ArrayCache, place, read_arrays, write_arrays
-from zslplat.evaluation.freight import lacking
-from zslplat.evaluation.problems import _fold
+from zslplat.evaluation.cache.arrays import ArrayCache, place, read_arrays, write_arrays
+from zslplat.evaluation.cache.problems import _fold
+from zslplat.evaluation.cache.transfer import lacking
 from zslplat.keys import key_of
 
 HOURS = 3600

@@ -7,9 +7,9 @@ import pytest
 from array_toys import toy
 
 from zslplat.errors import StoreError
+from zslplat.evaluation.cache.problems import load_problem
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import VALIDATION, Experiment
-from zslplat.evaluation.problems import load_problem
-from zslplat.evaluation.workbench import Workbench
 from zslplat.methods.zero_shot.eszsl import ESZSL
 from zslplat.records.database import Records
 from zslplat.settings import resolve_settings

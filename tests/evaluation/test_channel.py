@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from zslplat.evaluation.channel import IN_BAND_BYTES, OWN_BYTES, Channel, pack
+from zslplat.evaluation.workers.channel import IN_BAND_BYTES, OWN_BYTES, Channel, pack
 
 
 @pytest.fixture

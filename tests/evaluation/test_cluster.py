@@ -14,8 +14,8 @@ from cluster_toys import DaskCluster, free_port
 from commands import runs
 from support import REFERENCE, evaluations_of, one_line, records_of, trials_of
 
-from zslplat.evaluation import cluster_worker
-from zslplat.evaluation.cluster import Cluster
+from zslplat.evaluation.workers import cluster_worker
+from zslplat.evaluation.workers.cluster import Cluster
 
 pytest.importorskip("distributed", reason="a cluster needs Dask: pip install 'zslplat[dask]'")
 pytestmark = [pytest.mark.services, pytest.mark.long]
@@ -154,7 +154,7 @@ def test_a_leader_that_is_killed_leaves_no_trial_running(two_workers, leader):
 
 
 def _scores(process):
-    """Tell whether a process is one in which trials are evaluated, or the nursery of these, which stays."""
+    """Tell whether a process is one in which trials are evaluated, or the fork server of these, which stays."""
     try:
         return "forkserver" in " ".join(process.parent().cmdline())
     except (psutil.Error, AttributeError):
@@ -212,7 +212,7 @@ def test_a_job_that_was_sent_back_to_a_worker_that_is_lost_goes_to_one_that_join
                 time.sleep(0.02)
             cluster.start_worker("later")
 
-    monkeypatch.setattr("zslplat.evaluation.cluster._LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("zslplat.evaluation.workers.cluster._LOOK_SECONDS", 0.1)
     monkeypatch.setattr(Cluster, "_deliver", delivered)
     monkeypatch.setattr(Cluster, "_look_for_workers", looked)
     done = call(*REFERENCE, "--trials", 12, "--workers", 1, "--cluster", cluster.address)

@@ -10,9 +10,9 @@ import pytest
 from breeding_toys import BREEDER, MARK, QUIET, STARTED, job, left
 from support import install_distribution
 
-from zslplat.evaluation.jobs import save_problem
-from zslplat.evaluation.wanted import Place
-from zslplat.evaluation.worker import Limits, Worker
+from zslplat.evaluation.cache.problems import save_problem
+from zslplat.evaluation.jobs import Limits, Place
+from zslplat.evaluation.workers.worker import Worker
 from zslplat.tasks.zsl import ZeroShot
 from zslplat.testing.truth_seekers import telling_nothing
 

@@ -8,7 +8,7 @@ import time
 import psutil
 import pytest
 
-from zslplat.evaluation.control_group import ControlGroup
+from zslplat.evaluation.workers.guardian import ControlGroup
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="control groups are Linux'")
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="control groups 
 BREEDER = """
 import os, signal, sys, time
 from pathlib import Path
-from zslplat.evaluation.control_group import ControlGroup
+from zslplat.evaluation.workers.guardian import ControlGroup
 ControlGroup(Path(sys.argv[1])).join()
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("in", flush=True)
@@ -28,8 +28,8 @@ time.sleep(600)
 SWEEPER = """
 import os, subprocess, sys, time
 import psutil
-from zslplat.evaluation.guardian import end_descendants
-from zslplat.evaluation.processes import adopt_orphans
+from zslplat.evaluation.workers.guardian import end_descendants
+from zslplat.evaluation.workers.processes import adopt_orphans
 adopt_orphans()
 hop = "import os, time\\nwhile True:\\n    time.sleep(0.002)\\n    if os.fork(): os._exit(0)\\n    os.setsid()\\n"
 many = "import os, time\\nfor _ in range(5):\\n    if os.fork() == 0: os.setsid()\\ntime.sleep(600)\\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support import one_line, trials_of
 
-from zslplat.evaluation.deadline import Deadline
+from zslplat.evaluation.workers.pool import Deadline
 
 
 class Clock:

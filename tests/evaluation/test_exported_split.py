@@ -16,7 +16,7 @@ from support import one_line
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.errors import UsageError
 from zslplat.evaluation.components import build_component
-from zslplat.evaluation.exported_split import Manifest, export_split
+from zslplat.evaluation.outside.exported_split import Manifest, export_split
 from zslplat.spec import Spec
 
 PAGE = (Path(__file__).parents[2] / "docs" / "outside-methods.md").read_text()

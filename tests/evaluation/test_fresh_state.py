@@ -9,9 +9,9 @@ import pytest
 from cluster_toys import DaskCluster
 from support import install_distribution, records_of
 
-from zslplat.evaluation.method_host import MethodHost, host
-from zslplat.evaluation.processes import seed_generators
-from zslplat.evaluation.stand_ins import Ended
+from zslplat.evaluation.workers.method_host import MethodHost, host
+from zslplat.evaluation.workers.processes import seed_generators
+from zslplat.evaluation.workers.proxies import Ended
 from zslplat.registry import registry
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere one process serves all evaluations")

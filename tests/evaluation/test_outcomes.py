@@ -14,9 +14,11 @@ from zero_shot_toys import toy
 
 from zslplat.data import drafts
 from zslplat.errors import StoreError
-from zslplat.evaluation import outcomes as kept
-from zslplat.evaluation.jobs import EvaluateJob, evaluate, save_problem
-from zslplat.evaluation.outcomes import class_values, digest, read_outcomes, replicates, write_outcomes
+from zslplat.evaluation.cache.problems import save_problem
+from zslplat.evaluation.jobs import EvaluateJob
+from zslplat.evaluation.scoring import outcomes as kept
+from zslplat.evaluation.scoring.evaluation import evaluate
+from zslplat.evaluation.scoring.outcomes import class_values, digest, read_outcomes, replicates, write_outcomes
 from zslplat.metrics.resampling import SCHEME, draws, rows_digest
 from zslplat.tasks.gzsl import GeneralizedZeroShot
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from support import install_distribution
 
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import Experiment
-from zslplat.evaluation.jobs import EvaluateJob
-from zslplat.evaluation.wanted import Place
-from zslplat.evaluation.workbench import Workbench
-from zslplat.evaluation.worker import Limits, Worker
+from zslplat.evaluation.jobs import EvaluateJob, Limits, Place
+from zslplat.evaluation.workers.worker import Worker
 from zslplat.registry import registry
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec

@@ -13,8 +13,8 @@ from zslplat.data.kept import in_files
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.rows import Rows
 from zslplat.errors import DataError, StoreError
-from zslplat.evaluation.cache import ArrayCache, write_arrays
-from zslplat.evaluation.problems import folds_of, load_problem, preprocess, save_problem, views_of
+from zslplat.evaluation.cache.arrays import ArrayCache, write_arrays
+from zslplat.evaluation.cache.problems import folds_of, load_problem, preprocess, save_problem, views_of
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
 from zslplat.tasks.feature_selection import FeatureSelection

@@ -1,4 +1,4 @@
-"""Workers' processes come from one nursery of zslplat's own, and are replaced when they, or it, are killed."""
+"""Workers' processes come from one fork server of zslplat's own, and are replaced when they, or it, are killed."""
 
 import subprocess
 import sys
@@ -9,11 +9,11 @@ import pytest
 from commands import runs
 from support import install_distribution
 
-from zslplat.evaluation import worker as worker_module
+from zslplat.evaluation.cache.problems import save_problem
 from zslplat.evaluation.code import CodeReader
-from zslplat.evaluation.jobs import save_problem
-from zslplat.evaluation.wanted import Place, PrepareJob
-from zslplat.evaluation.worker import Limits, Worker
+from zslplat.evaluation.jobs import Limits, Place, PrepareJob
+from zslplat.evaluation.workers import worker as worker_module
+from zslplat.evaluation.workers.worker import Worker
 from zslplat.tasks.zsl import ZeroShot
 from zslplat.testing.truth_seekers import telling_nothing
 
@@ -36,15 +36,15 @@ def answered(worker):
     return scorer
 
 
-def nursery_of(scorer):
+def fork_server_of(scorer):
     return scorer.parent().parent()
 
 
-def test_all_workers_have_one_nursery_and_others_keep_theirs(workers):
+def test_all_workers_have_one_fork_server_and_others_keep_theirs(workers):
     theirs = forkserver._forkserver._forkserver_pid
     first, second = map(answered, workers)
     assert first.pid != second.pid
-    assert nursery_of(first).pid == nursery_of(second).pid != theirs
+    assert fork_server_of(first).pid == fork_server_of(second).pid != theirs
     assert forkserver._forkserver._forkserver_pid == theirs
     (method_process,) = first.children()
     assert method_process.ppid() == first.pid
@@ -125,26 +125,25 @@ def test_a_process_that_starts_after_an_edit_refuses_and_one_that_started_before
 @pytest.mark.long
 def test_killed_processes_are_replaced(workers):
     scorer = answered(workers[0])
-    nursery = nursery_of(scorer)
+    server = fork_server_of(scorer)
     scorer.kill()
     again = answered(workers[0])
     assert again.pid != scorer.pid
-    assert nursery_of(again) == nursery
-    nursery.kill()
-    psutil.wait_procs([nursery, again], timeout=800)
+    assert fork_server_of(again) == server
+    server.kill()
+    psutil.wait_procs([server, again], timeout=800)
     last = answered(workers[0])
-    assert nursery_of(last) != nursery
+    assert fork_server_of(last) != server
 
 
 LEADER = """
 import sys, threading, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from zslplat.evaluation import worker
+from zslplat.evaluation.workers import worker
 worker.FORKED_WITH = ("takes_an_hour_to_import",)
-from zslplat.evaluation.executor import Workers
-from zslplat.evaluation.wanted import Place, PrepareJob
-from zslplat.evaluation.worker import Limits
+from zslplat.evaluation.workers.pool import Workers
+from zslplat.evaluation.jobs import Limits, Place, PrepareJob
 
 workers = Workers(1, Place(Path(sys.argv[1])))
 job = PrepareJob("eszsl", {}, {}, "zsl", "nothing", "nowhere")
@@ -158,7 +157,7 @@ print("stopped")
 
 
 def test_processes_that_are_ended_as_they_start_are_started_again_for_a_while(workers, monkeypatch):
-    """A nursery that was killed takes its time to end, and lets down who asks it meanwhile."""
+    """A fork server that was killed takes its time to end, and lets down who asks it meanwhile."""
     child, failed = worker_module.Child, []
 
     def let_down(place):

@@ -2,8 +2,8 @@
 
 import os
 
-from zslplat.evaluation import worker_log
-from zslplat.evaluation.worker_log import WorkerLog
+from zslplat.evaluation.workers import guardian as worker_log
+from zslplat.evaluation.workers.guardian import WorkerLog
 
 
 def fed(log, wake, text):

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from zslplat import make
 from zslplat.data.rows import Rows
 from zslplat.errors import DataError, OutcomeWarning, UnknownNameError, UsageError
-from zslplat.evaluation.method_process import make_method
-from zslplat.evaluation.problems import preprocess
+from zslplat.evaluation.cache.problems import preprocess
+from zslplat.evaluation.workers.method_process import make_method
 from zslplat.metrics.accuracy import per_class_accuracy
 from zslplat.pipelines.base import UnfittedError
 from zslplat.registry import component

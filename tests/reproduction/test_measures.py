@@ -9,7 +9,7 @@ from scipy.stats import t
 
 import zslplat.reproduction.claims as claims
 from zslplat.errors import DataError, MethodError, OutcomeWarning
-from zslplat.evaluation.problems import preprocess
+from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.reporter import SilentReporter
 from zslplat.reproduction.experiments import Experiments, Measured, load_experiments, read_experiments
 from zslplat.reproduction.measures import MEASURES, choices, cost, load_measure, objectives, selection, training

@@ -11,7 +11,7 @@ import pytest
 
 import zslplat
 from zslplat.errors import StoreError, UsageError
-from zslplat.evaluation.outcomes import read_outcomes
+from zslplat.evaluation.scoring.outcomes import read_outcomes
 
 FIRST = ("run", "--test", "-m", "eszsl(alpha=1,gamma=1)", "--workers", "1", "--json")
 SECOND = ("run", "--test", "-m", "eszsl(alpha=1,gamma=10)", "--workers", "1", "--json")

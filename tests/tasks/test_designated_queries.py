@@ -9,8 +9,8 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.queries import Queries
 from zslplat.errors import DataError
-from zslplat.evaluation.outcomes import resampled
-from zslplat.evaluation.problems import preprocess
+from zslplat.evaluation.cache.problems import preprocess
+from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.methods.exemplars.cosine import Cosine
 from zslplat.methods.exemplars.index import ExemplarIndex
 from zslplat.metrics.resampling import rows_digest

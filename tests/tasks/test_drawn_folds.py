@@ -9,7 +9,7 @@ from zero_shot_toys import outcome, toy, with_changed_test_data
 from zslplat.data.dataset import ClassFold
 from zslplat.data.digit_pairs import digit_pairs
 from zslplat.errors import OutcomeWarning, UsageError
-from zslplat.evaluation.workbench import preprocess
+from zslplat.evaluation.context import preprocess
 from zslplat.methods.zero_shot.eszsl import ESZSL
 from zslplat.tasks.gzsl import GeneralizedZeroShot
 from zslplat.tasks.retrieval import Retrieval

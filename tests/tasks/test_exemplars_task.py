@@ -11,8 +11,8 @@ from zslplat.data.dataset import ClassFold, Dataset
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.rows import Rows
 from zslplat.errors import DataError, OutcomeWarning, UsageError
-from zslplat.evaluation.outcomes import resampled
-from zslplat.evaluation.problems import preprocess
+from zslplat.evaluation.cache.problems import preprocess
+from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.methods.exemplars.cosine import Cosine
 from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
 from zslplat.methods.exemplars.index import ExemplarIndex

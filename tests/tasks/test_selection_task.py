@@ -12,8 +12,8 @@ from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.source import DataPlaces
 from zslplat.data.xlsa17 import Xlsa17
 from zslplat.errors import DataError, OutcomeWarning, UsageError
-from zslplat.evaluation.outcomes import resampled
-from zslplat.evaluation.workbench import preprocess
+from zslplat.evaluation.context import preprocess
+from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.methods.selection.random_features import RandomFeatures
 from zslplat.methods.selection.semfs import SemFS
 from zslplat.metrics.clustering import clustering_accuracy

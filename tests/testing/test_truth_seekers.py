@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from support import blank_main
 
-from zslplat.evaluation.jobs import EvaluateJob, evaluate, make_task, save_problem
+from zslplat.evaluation.cache.problems import save_problem
+from zslplat.evaluation.jobs import EvaluateJob
+from zslplat.evaluation.scoring.evaluation import evaluate, make_task
 from zslplat.registry import component
 from zslplat.spec import Spec
 from zslplat.testing.tasks import FEW

@@ -3,7 +3,7 @@
 import pytest
 
 import zslplat
-from zslplat.evaluation.workbench import Workbench
+from zslplat.evaluation.context import Workbench
 
 ASKED = {"method": "eszsl(alpha=1, gamma=1)", "dataset": "digit-pairs", "workers": 1, "quiet": True}
 

@@ -10,7 +10,7 @@ import pytest
 from support import install_distribution, tags_of, trials_of
 
 from zslplat.evaluation import code as code_module
-from zslplat.evaluation import modules
+from zslplat.evaluation import code as modules
 from zslplat.evaluation.code import CodeReader, parse_module
 from zslplat.tuning.code_changes import EARLIER, MIXED, code_mark
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from support import records_of
 
-from zslplat.checks.base import Steps, StudyFacts
+from zslplat.checks.facts import Steps, StudyFacts
 from zslplat.checks.search import EdgeOfRange, LastStep, is_at_chance
 from zslplat.data.dataset import Dataset, SignatureSet
-from zslplat.errors import OutcomeWarning
-from zslplat.evaluation.warned import collected, divided, entries_of
+from zslplat.errors import OutcomeWarning, split_code
+from zslplat.evaluation.scoring.messages import collected, entries_of
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Scaled
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
@@ -113,8 +113,8 @@ def test_what_methods_warn_of_is_recorded_even_where_statistics_are_found_in_the
 
 
 def test_what_building_problems_warns_of_is_kept_with_them(tmp_path, monkeypatch):
+    from zslplat.evaluation.context import Workbench
     from zslplat.evaluation.experiment import Experiment
-    from zslplat.evaluation.workbench import Workbench
     from zslplat.settings import resolve_settings
     from zslplat.spec import Spec
 
@@ -173,7 +173,7 @@ def dataset():
 def warned_by(task, problem, outputs):
     with collected() as found:
         task.score(problem, outputs, {}, full=False)
-    return [divided(text)[0].partition(":")[0] for text in found]
+    return [split_code(text)[0].partition(":")[0] for text in found]
 
 
 def test_zero_shot_tasks_look_at_their_scores(dataset):

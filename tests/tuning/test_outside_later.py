@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from outside_toys import DATA, exported, random_scores, score
 
-from zslplat.evaluation.exported_split import Manifest
+from zslplat.evaluation.outside.exported_split import Manifest
 from zslplat.records.database import Records
 from zslplat.settings import resolve_settings
 

@@ -15,7 +15,7 @@ from zslplat.data.kept import in_files
 from zslplat.errors import OutcomeWarning
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
-from zslplat.evaluation.exported_split import Manifest
+from zslplat.evaluation.outside.exported_split import Manifest
 from zslplat.records.database import Records
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec

@@ -10,7 +10,7 @@ from support import one_line
 from zslplat.data.score_files import read_scores
 from zslplat.errors import DataError
 from zslplat.evaluation.experiment import VALIDATION
-from zslplat.evaluation.exported_split import Manifest
+from zslplat.evaluation.outside.exported_split import Manifest
 from zslplat.settings import resolve_settings
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from zslplat.evaluation.deadline import Deadline
+from zslplat.evaluation.workers.pool import Deadline
 from zslplat.records.trials import FinishedTrial
 from zslplat.space import Real
 from zslplat.tuning import study as module

@@ -74,9 +74,10 @@ def test_records_hold_every_metric_of_every_fold_by_step_and_the_carry_is_of_the
 
 
 def test_pruning_looks_at_the_mean_over_the_folds(tmp_path, plugin_path, monkeypatch):
+    from zslplat.evaluation.context import Workbench
     from zslplat.evaluation.experiment import Experiment
-    from zslplat.evaluation.jobs import EvaluateJob, evaluate
-    from zslplat.evaluation.workbench import Workbench
+    from zslplat.evaluation.jobs import EvaluateJob
+    from zslplat.evaluation.scoring.evaluation import evaluate
     from zslplat.registry import registry
     from zslplat.settings import resolve_settings
     from zslplat.spec import Spec

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zslplat.errors import ZslplatError
-from zslplat.evaluation.worker import Answer, Limits
+from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.records.trials import FinishedTrial
 from zslplat.tuning.trial_log import TrialLog
 

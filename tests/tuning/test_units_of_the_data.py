@@ -8,9 +8,10 @@ import pytest
 from zslplat import registry
 from zslplat.errors import UsageError
 from zslplat.evaluation.components import defaults_of
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import Experiment
-from zslplat.evaluation.jobs import EvaluateJob, evaluate
-from zslplat.evaluation.workbench import Workbench
+from zslplat.evaluation.jobs import EvaluateJob
+from zslplat.evaluation.scoring.evaluation import evaluate
 from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.scales import spread_rows
 from zslplat.multiples import absolute, read_multiple, write_multiple

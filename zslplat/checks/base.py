@@ -8,58 +8,15 @@ what was found is recorded all the same.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from zslplat.checks.facts import (
-    CellFacts,
-    Column,
-    ComparisonFacts,
-    Control,
-    DataFacts,
-    Reached,
-    RowFacts,
-    Searched,
-    StandIn,
-    Steps,
-    StudyFacts,
-    SuiteFacts,
-    TrialFacts,
-    Unshown,
-    Warned,
-)
-from zslplat.errors import PluginError
-from zslplat.registry import Entry, one_line, registry
-
-__all__ = [
-    "BROKEN",
-    "SCOPES",
-    "UNNAMED",
-    "CellFacts",
-    "Check",
-    "Column",
-    "ComparisonFacts",
-    "Control",
-    "DataFacts",
-    "Finding",
-    "Reached",
-    "RowFacts",
-    "Scope",
-    "Searched",
-    "StandIn",
-    "Steps",
-    "StudyFacts",
-    "SuiteFacts",
-    "TrialFacts",
-    "Unshown",
-    "Warned",
-    "WarnedOf",
-    "run_checks",
-    "shown",
-    "unsilenced",
-]
+from zslplat.checks.facts import ComparisonFacts, DataFacts, StudyFacts, SuiteFacts
+from zslplat.errors import PluginError, UnknownNameError
+from zslplat.registry import KINDS, Entry, one_line, registry
 
 Scope = Literal["study", "data", "comparison", "suite"]
 SCOPES: dict[str, type] = {
@@ -198,3 +155,43 @@ def entries() -> list[Entry]:
 
 def _finding(code: str, text: str, facts: Any) -> Finding:
     return Finding(code, text, str(getattr(facts, "subject", "")), f"zslplat explain {code}")
+
+
+class FailedCheck(Check):
+    """Stands for checks that do not load or raise an error; :func:`~zslplat.checks.base.run_checks` says so itself."""
+
+    code, title, scope = BROKEN, "a check failed", "study"
+
+    def found(self, facts: Any) -> Iterable[str]:
+        """Find nothing: what fails is known to whoever carries checks out."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A check as it is explained: code, title, scope, the page in Markdown, and the distribution that it is of."""
+
+    code: str
+    title: str
+    scope: str
+    page: str
+    distribution: str
+
+
+def explained(code: str) -> Explained:
+    """Return the explanation of a check; raises :class:`UnknownNameError` where there is no such code.
+
+    A check without a page is explained by its docstring. Codes may be written in small letters.
+    """
+    from importlib.resources import files
+
+    known = registry()
+    wanted = code if known.claims("checks", code) else code.upper()
+    if not known.claims("checks", wanted):
+        raise UnknownNameError(KINDS["checks"], code, known.spellings("checks"))
+    entry = known.entry("checks", wanted)
+    check = entry.load()
+    stored = files("zslplat.checks").joinpath("pages", f"{entry.name}.md")
+    own = stored.read_text(encoding="utf-8") if entry.plugin.distribution == "zslplat" and stored.is_file() else ""
+    page = own or inspect.cleandoc(check.page) or f"# {entry.name}: {check.title}\n\n{inspect.getdoc(check) or ''}"
+    return Explained(entry.name, check.title, check.scope, page.strip() + "\n", entry.plugin.distribution)

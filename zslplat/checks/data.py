@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from zslplat.checks.base import Check, DataFacts
+from zslplat.checks.base import Check
+from zslplat.checks.facts import DataFacts
 
 MOST_CONSTANT, LARGEST_BEYOND = 0.2, 0.01
 _Pairs = tuple[tuple[str, str], ...]

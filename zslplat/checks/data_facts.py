@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zslplat.checks.base import Column, DataFacts, StandIn, Unshown
+from zslplat.checks.base import Finding, run_checks
+from zslplat.checks.facts import Column, DataFacts, StandIn, Unshown
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.precision import Narrowing
 from zslplat.data.rows import blocks_of
+from zslplat.keys import key_of
 
 # Numbers of a sample of rows in which single columns are looked at: about a second's worth of sorting.
 SAMPLED_NUMBERS, FEWEST_ROWS, MOST_ROWS = 6_000_000, 300, 3000
@@ -327,3 +333,27 @@ def _unsplit(dataset: Dataset, unseen: Mapping[int, bool] | None) -> dict[str, i
     if {SEEN, "test"} & set(dataset.splits):
         kinds["seen"] = trained
     return {kind: int((rest & rows).sum()) for kind, rows in kinds.items() if (rest & rows).any()}
+
+
+# Another way to read the facts of data is another number, under which they are read anew.
+_DATA_FACTS = 4
+
+
+def data_findings(dataset: Dataset, cache: Path | None = None) -> list[Finding]:
+    """Return what the checks find in a data set, none silenced; the facts are kept in the folder ``cache``, if given.
+
+    Rows that were not read yet are read once.
+    """
+    return run_checks("data", data_facts(dataset) if cache is None else known_data_facts(dataset, cache))
+
+
+def known_data_facts(dataset: Dataset, cache: Path) -> DataFacts:
+    """Return the facts of a data set, from the cache where they were read before, under whatever name that was."""
+    path = cache / f"data-facts-{key_of(dataset.fingerprint, _DATA_FACTS)}.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        facts = facts_from_json(json.loads(path.read_text()))
+        return dataclasses.replace(facts, subject=dataset.name, disagreements=disagreements_of(dataset))
+    facts = data_facts(dataset)
+    with suppress(OSError):  # nothing is lost: whoever asks next reads them again
+        path.write_text(json.dumps(dataclasses.asdict(facts)))
+    return facts

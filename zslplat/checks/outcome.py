@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from zslplat.checks.base import UNNAMED, Check, StudyFacts, WarnedOf
+from zslplat.checks.base import UNNAMED, Check, WarnedOf
+from zslplat.checks.facts import StudyFacts
 from zslplat.metrics.few_classes import LEAST_CLASSES
 
 LARGEST_ERROR = 0.05

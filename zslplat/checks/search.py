@@ -8,7 +8,8 @@ from typing import TypeGuard
 
 import numpy as np
 
-from zslplat.checks.base import Check, Reached, StudyFacts
+from zslplat.checks.base import Check
+from zslplat.checks.facts import Reached, StudyFacts
 
 EDGE = 0.02
 CHANCE_MARGIN = 0.05

@@ -164,7 +164,7 @@ def explain(
     as_json: o.Json = False,
 ) -> None:
     """Explain what a check found: when it speaks, causes, remedies, how to silence it, an example."""
-    from zslplat.checks.explained import explained
+    from zslplat.checks.base import explained
     from zslplat.cli.reporting import print_json
 
     found = explained(code)

@@ -67,7 +67,7 @@ def info(
 ) -> None:
     """Describe a data set: rows, classes, splits, folds, signatures, value ranges, fingerprint, licence, findings."""
     from zslplat.checks.base import unsilenced
-    from zslplat.checks.data_findings import data_findings
+    from zslplat.checks.data_facts import data_findings
     from zslplat.cli.reporting import print_json, print_warnings, stdout_console
     from zslplat.data.catalogue import describe, parse_dataset
     from zslplat.data.right_form import with_right_form
@@ -125,7 +125,7 @@ def import_(
 ) -> None:
     """Check your own arrays and copy them under the data root, so that their name loads them."""
     from zslplat.checks.base import unsilenced
-    from zslplat.checks.data_findings import data_findings
+    from zslplat.checks.data_facts import data_findings
     from zslplat.cli.reporting import print_warnings, stdout_console
     from zslplat.data.importing import import_arrays
     from zslplat.data.reading import lines_of_reading, notes_of, unread_of

@@ -236,7 +236,7 @@ def run(
     from zslplat.cli.reporting import reporting
     from zslplat.config import read_config
     from zslplat.errors import UsageError
-    from zslplat.evaluation.worker import Limits
+    from zslplat.evaluation.jobs import Limits
     from zslplat.tuning.single import run_experiment
 
     if (method is None) == (config is None):

@@ -9,8 +9,8 @@ import typer
 
 from zslplat.cli import completion
 from zslplat.cli.invocation import echo, json_callback
-from zslplat.evaluation.memory import memory_limit as memory_limit
-from zslplat.evaluation.memory import worker_count as worker_count
+from zslplat.evaluation.workers.memory import memory_limit as memory_limit
+from zslplat.evaluation.workers.memory import worker_count as worker_count
 
 _PLACES, _OUTPUT, _WORK = "Places", "Output", "Work"
 

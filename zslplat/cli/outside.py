@@ -40,13 +40,13 @@ def export_split(
     import shlex
 
     from zslplat.checks.base import unsilenced
+    from zslplat.checks.records import said
     from zslplat.cli.reporting import print_json, print_warnings, stdout_console
     from zslplat.data.catalogue import parse_dataset
     from zslplat.errors import UnknownNameError
-    from zslplat.evaluation import exported_split
     from zslplat.evaluation.components import build_component, open_dataset
-    from zslplat.evaluation.warned import collected, entries_of
-    from zslplat.evaluation.warned_words import said
+    from zslplat.evaluation.outside import exported_split
+    from zslplat.evaluation.scoring.messages import collected, entries_of
     from zslplat.spec import Spec
     from zslplat.tuning.verdicts import said_findings
 
@@ -158,7 +158,7 @@ def score(
     from zslplat.cli.reporting import reporting
     from zslplat.data.catalogue import parse_dataset
     from zslplat.errors import UnknownNameError, UsageError
-    from zslplat.evaluation.exported_split import Manifest
+    from zslplat.evaluation.outside.exported_split import Manifest
     from zslplat.spec import Spec
     from zslplat.tuning.outside import score_outside
     from zslplat.tuning.outside_scores import OutsideScores

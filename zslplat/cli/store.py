@@ -23,7 +23,7 @@ def check(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Js
     """
     from zslplat.cli.reporting import print_json
     from zslplat.errors import StoreError
-    from zslplat.evaluation.outcomes import read_outcomes
+    from zslplat.evaluation.scoring.outcomes import read_outcomes
     from zslplat.models.folder import MODEL, SHARED, exists, read_model
     from zslplat.records.maintenance import lies_elsewhere, problems_of
     from zslplat.tracking.stores import existing_records

@@ -64,7 +64,7 @@ def sweep(
     """
     from zslplat.cli.outcomes import print_sweep, print_task_sweep
     from zslplat.cli.reporting import reporting
-    from zslplat.evaluation.worker import Limits
+    from zslplat.evaluation.jobs import Limits
     from zslplat.tuning.proposals import grid_values
     from zslplat.tuning.sweep import run_sweep
     from zslplat.tuning.swept import swept_by

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from zslplat.checks.base import ComparisonFacts, Finding, RowFacts, run_checks
+from zslplat.checks.base import Finding, run_checks
+from zslplat.checks.facts import ComparisonFacts, RowFacts
 from zslplat.evaluation.experiment import TEST
 from zslplat.records.database import Records
 

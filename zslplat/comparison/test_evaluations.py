@@ -20,7 +20,7 @@ from zslplat.data.source import DataPlaces
 from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.components import build_component, is_from_memory, knowledge, registered_sources
 from zslplat.evaluation.experiment import Experiment
-from zslplat.evaluation.outcomes import class_values, read_outcomes, replicates
+from zslplat.evaluation.scoring.outcomes import class_values, read_outcomes, replicates
 from zslplat.records.database import Records
 from zslplat.records.took import costs
 from zslplat.settings import Settings

@@ -15,17 +15,30 @@ import ast
 import hashlib
 import importlib.util
 import json
+import os
+import pkgutil
+import re
+import site
+import sysconfig
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.machinery import ModuleSpec
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from zslplat import registry
 from zslplat.data.drafts import replacing
 from zslplat.errors import StoreError
-from zslplat.evaluation.modules import ModuleFile, is_library, module_file, modules_of
+
+if TYPE_CHECKING:
+    # Methods bring scikit-learn with them, and many commands only read records.
+    from zslplat.data.source import DataSource
+    from zslplat.evaluation.experiment import Experiment
+    from zslplat.methods.base import Method
+    from zslplat.tasks.base import Task
 
 LIBRARIES = ("numpy", "scipy", "numba")
 # Changed where the way of hashing is, so that hashes of different ways are never compared.
@@ -261,3 +274,135 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
     parts = package.split(".")
     base = parts[: len(parts) - (node.level - 1)]
     return ".".join([*base, *([node.module] if node.module else [])])
+
+
+_WORDS = re.compile(r"[\w-]+")
+SCORING = ("zslplat.evaluation.scoring.folds", "zslplat.evaluation.scoring.evaluation")
+
+
+def roots_of(
+    experiment: Experiment, values: Mapping[str, Any], method: type[Method], task: Task, source: DataSource
+) -> dict[str, set[str]]:
+    """Return the modules by role: ``method``, ``kernel`` (where a value names any), ``task``, ``data``, ``scoring``.
+
+    ``values``: the hyperparameters that are not fixed by the experiment.
+    """
+    return {
+        "method": {method.__module__},
+        "kernel": modules_named("kernels", {**experiment.method.parameters, **values}.values()),
+        # The options of a task may name methods of their own.
+        "task": {type(task).__module__} | modules_named("methods", experiment.task.parameters.values()),
+        "data": {type(source).__module__},
+        "scoring": set(SCORING),
+    }
+
+
+def code_of(roots: Mapping[str, set[str]], reader: CodeReader) -> dict[str, str]:
+    """Return the hash of the code of each role that has modules, and the versions of the libraries."""
+    return {**{role: reader.digest(modules) for role, modules in roots.items() if modules}, **libraries()}
+
+
+def modules_named(kind: str, values: Iterable[Any]) -> set[str]:
+    """Return the modules of the registered components of a kind whose names stand in these values as words."""
+    entries = registry.registry().entries[kind]
+    found = set()
+    for name in {word for value in values for word in _WORDS.findall(str(value))} & set(entries):
+        for entry in entries[name]:
+            found.add(entry.target.partition(":")[0] if isinstance(entry.target, str) else entry.target.__module__)
+    return found
+
+
+@dataclass(frozen=True)
+class ModuleFile:
+    """A module on disk: the file that holds it, which may be an archive of many, and how it is read."""
+
+    name: str
+    file: Path
+    is_package: bool
+    loader: Any
+    origin: str
+
+    @property
+    def place(self) -> str:
+        """What tells the module from all others: path of its file, and its own name where that holds several."""
+        return str(self.file) if str(self.file) == self.origin else f"{self.file}!{self.name}"
+
+    def source(self) -> str | None:
+        """Return the module's text, None where it is there in compiled form only; raises OSError and ValueError."""
+        if self.origin.endswith(".py") and str(self.file) == self.origin:
+            return self.file.read_text(encoding="utf-8")
+        with suppress(ImportError, AttributeError):
+            text = self.loader.get_source(self.name)
+            return None if text is None else str(text)
+        return None
+
+    def content(self) -> bytes:
+        """Return the bytes of a compiled module; raises OSError."""
+        data = bytes(self.loader.get_data(self.origin))
+        # What stands before the code tells when it was compiled.
+        return data[16:] if self.origin.endswith(".pyc") else data
+
+
+@cache
+def module_file(name: str) -> ModuleFile | None:
+    """Return where a module lies; None where there is no such module, or no file that holds it alone."""
+    spec = _found(name)
+    loader, origin = getattr(spec, "loader", None), str(getattr(spec, "origin", None) or "")
+    if spec is None or loader is None or not spec.has_location:
+        return None
+    for path in (Path(origin), *Path(origin).parents):
+        if path.is_file():
+            return ModuleFile(name, path, spec.submodule_search_locations is not None, loader, origin)
+    return None
+
+
+def modules_of(package: str) -> list[str]:
+    """Return the names of a package and of all modules in it."""
+    found, waiting = [], [package]
+    while waiting:
+        name = waiting.pop()
+        found.append(name)
+        waiting += [info.name for info in pkgutil.iter_modules(_locations(name), f"{name}.")]
+    return sorted(found)
+
+
+def is_library(package: str) -> bool:
+    """Tell whether a top-level package is installed or part of Python, and not somebody's work in progress."""
+    held = module_file(package)
+    places = _locations(package) if held is None else [str(held.file)]
+    return not places or os.path.realpath(places[0]).startswith(_library_folders())
+
+
+@cache
+def _found(name: str) -> ModuleSpec | None:
+    package, _, _ = name.rpartition(".")
+    with suppress(ImportError, ValueError, AttributeError):
+        if not package:
+            return importlib.util.find_spec(name)
+        portions: list[str] = []
+        for location in _locations(package):
+            finder = pkgutil.get_importer(location)
+            spec = finder.find_spec(name) if finder is not None else None
+            if spec is not None and spec.loader is not None:
+                return spec
+            portions += [] if spec is None else list(spec.submodule_search_locations or ())
+        if portions:
+            folder = ModuleSpec(name, None, is_package=True)
+            folder.submodule_search_locations = portions
+            return folder
+    return None
+
+
+def _locations(package: str) -> list[str]:
+    """Return the folders in which a package's modules lie; there may be several, and none of them a file."""
+    spec = _found(package)
+    return [] if spec is None else list(spec.submodule_search_locations or ())
+
+
+@cache
+def _library_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    folders = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib") if name in paths]
+    with suppress(AttributeError):
+        folders += [*site.getsitepackages(), site.getusersitepackages()]
+    return tuple(os.path.realpath(folder) + os.sep for folder in folders)

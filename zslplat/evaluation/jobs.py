@@ -1,178 +1,122 @@
-"""What a scorer does: have statistics prepared for a problem, or parameters evaluated on problems, and score.
+"""What workers are asked for: statistics of a problem, or an evaluation of one experiment.
 
-A job names cache entries and components, never live objects or places, so that it runs the same in any process. The
-scorer sees the problems of the job and nothing else: in a study these are validation problems, which hold no test row.
-Methods run in a process of their own, which sees what the task hands to them.
+Inputs are named by the keys of their cache entries, which are digests of all that they were made from: a worker finds
+them in its own :class:`Place`, wherever that is.
 """
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from zslplat.errors import MethodError
-from zslplat.evaluation.cache import read_arrays, write_arrays
-from zslplat.evaluation.components import build_component
-from zslplat.evaluation.folds import Fold, advance_together
-from zslplat.evaluation.memory import peak_bytes, reset_peak
-from zslplat.evaluation.outcomes import REPLICATES as REPLICATES
-from zslplat.evaluation.problems import load_problem as load_problem
-from zslplat.evaluation.problems import save_problem as save_problem
-from zslplat.evaluation.problems import views_of
-from zslplat.evaluation.stand_ins import InProcess, Methods
-from zslplat.evaluation.wanted import EvaluateJob as EvaluateJob
-from zslplat.evaluation.wanted import PrepareJob as PrepareJob
-from zslplat.evaluation.warned import MOST_TEXTS, collected, entries_of
-from zslplat.records.processor import processor
-from zslplat.records.took import CPU_SECONDS, PEAK_BYTES, PREPARED, SECONDS
-from zslplat.spec import Spec
-from zslplat.tasks.base import Outcome, Problem, Task
-
-_KEY_LETTERS = 16  # of the key of statistics in a record: enough to tell those of one store apart
+from zslplat.space import Space
 
 
-def make_task(spec: str) -> Task:
-    """Build a task from its spec."""
-    task: Task = build_component("tasks", Spec.parse(spec))
-    return task
+@dataclass(frozen=True)
+class Place:
+    """Where a worker works: ``cache`` holds the entries that jobs name, ``log`` takes what is printed.
 
-
-def prepare(job: PrepareJob, cache: Path, methods: Methods | None = None) -> dict[str, Any]:
-    """Run a :class:`PrepareJob`; returns seconds, bytes and the names of the statistics.
-
-    ``cache``: the folder of the entries that the job names. ``methods``: where its method runs; in this process where
-    nothing is said, as for tests.
+    ``code`` is the file in which hashes of code are remembered, ``cluster_worker`` the address of the worker of a
+    cluster whose place it is, ``cache_bytes`` the bound of the cache. ``modules`` are those of the experiment, which
+    are imported before its first evaluation.
     """
-    methods = methods or InProcess()
-    wall, cpu = time.perf_counter(), time.process_time()
-    reset_peak()
-    methods.begin(0)
-    method = methods.build(job.method, job.fixed, 0)
-    # Kept with the statistics: whoever finds them in the cache is told, too.
-    with collected() as warned:
-        problem = load_problem(cache / job.problem, blocks=job.blocks)
-        arrays = make_task(job.task).prepare(_told(problem, method), problem, job.space)
-    seconds = time.perf_counter() - wall
-    method_seconds, method_bytes = methods.usage()
-    cpu_seconds = time.process_time() - cpu + method_seconds
-    took = {SECONDS: seconds, CPU_SECONDS: cpu_seconds, PEAK_BYTES: peak_bytes() + method_bytes}
-    write_arrays(cache / job.target, arrays, {"method": job.method, **took, "warned": warned[:MOST_TEXTS]})
-    return {**took, "bytes": int(sum(np.asarray(a).nbytes for a in arrays.values())), "names": list(arrays)}
+
+    cache: Path
+    log: Path | None = None
+    code: Path | None = None
+    cluster_worker: str = ""
+    cache_bytes: float = math.inf
+    modules: tuple[str, ...] = ()
 
 
-def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> dict[str, Any]:
-    """Run an :class:`EvaluateJob`; returns a JSON-able record (state, value, folds, carry, steps, warnings, times,
-    processor).
-
-    ``steps`` is the mean curve over the folds where validation chooses the step of an iterative method: it maps the
-    numbers of the steps to the mean of the primary metric. Value, metrics and carry are those at its best step.
-    ``cache``: the folder of the entries that the job names. ``methods``: where its method runs; in this process where
-    nothing is said, as for tests.
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What all jobs have: ``sources``, the modules that they run, with their hashes
+    (:func:`zslplat.evaluation.code.require_unchanged`).
     """
-    methods = methods or InProcess()
-    wall, cpu = time.perf_counter(), time.process_time()
-    reset_peak()
-    methods.begin(job.seed)
-    task = make_task(job.task)
-    parameters = dict(job.parameters)
-    step_parameter = methods.step_parameter(job.method)
-    chosen_steps = job.validation_choices.get("best_step") if step_parameter else None
-    if chosen_steps:
-        parameters[step_parameter] = max(1, round(float(chosen_steps)))
-    folds = (
-        _fold(task, job, methods, parameters, cache / problem, cache / statistics if statistics else None)
-        for problem, statistics in job.problems
-    )
-    outcomes: list[Outcome] = []
-    done: list[Fold] = []
-    state, curve = "complete", list[float]()
-    # Validation rows choose the step. A refit, and whatever sees test rows, ends where it was told to.
-    if step_parameter and not chosen_steps and not job.test:
-        done = list(folds)
-        task = done[0].task
-        state, curve = advance_together(done, task.primary.name, 1.0 if task.primary.maximise else -1.0, job.thresholds)
-        outcomes = [fold.finish(curve) for fold in done]
-    else:
-        for fold in folds:  # one after another: a method and its outputs are let go before the next
-            fold.complete()
-            outcomes.append(fold.finish())
-            done.append(fold)
-    method_seconds, method_bytes = methods.usage()
-    record = {
-        **found_by(done, outcomes, state, curve),
-        SECONDS: time.perf_counter() - wall,
-        CPU_SECONDS: time.process_time() - cpu + method_seconds,
-        PREPARED: {key: took for fold in done for key, took in fold.prepared.items()},
-        PEAK_BYTES: peak_bytes() + method_bytes,
-        "processor": processor(),
-    }
-    if state == "complete" and step_parameter:
-        record["carry"]["best_step"] = float(max(fold.step for fold in done))
-    return plain(record)
+
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The names of the modules."""
+        return tuple(sorted({name for names in self.sources for name in names.split()}))
 
 
-def found_by(
-    done: Sequence[Fold], outcomes: Sequence[Outcome], state: str = "complete", curve: Sequence[float] = ()
-) -> dict[str, Any]:
-    """Return what a record holds of scored folds: state, value, metrics, folds, carry, warnings, steps."""
-    task = done[0].task
-    complete = state == "complete"
-    return {
-        "state": state,
-        "value": float(np.mean([o.metrics[task.primary.name] for o in outcomes])) if complete else None,
-        "metrics": _mean_metrics(outcomes),
-        "folds": [fold.record for fold in done],
-        "carry": task.validation_choices(outcomes) if complete else {},
-        "warnings": entries_of((fold.problem.name, fold.warned) for fold in done),
-        "steps": {str(number): value for number, value in enumerate(curve, start=1)},
-    }
+@dataclass(frozen=True)
+class PrepareJob(Job):
+    """Compute the statistics of a method for the problem of one key and write them as the cache entry ``target``.
+
+    ``blocks``: the method takes features in blocks.
+    """
+
+    method: str
+    fixed: Mapping[str, Any]
+    space: Space
+    task: str
+    problem: str
+    target: str
+    blocks: bool = False
 
 
-def _fold(
-    task: Task,
-    job: EvaluateJob,
-    methods: Methods,
-    parameters: Mapping[str, Any],
-    problem: Path,
-    statistics: Path | None,
-) -> Fold:
-    arrays, entry = read_arrays(statistics) if statistics else ({}, {})
-    opened = load_problem(problem, blocks=job.blocks)
-    method = _told(opened, methods.build(job.method, parameters, job.seed))
-    suited = task.suited(opened)
-    fold = Fold(suited, opened, method, suited.run(method, opened, arrays), job)
-    fold.warned_before = entry.get("warned", [])
-    if statistics is not None and SECONDS in entry:
-        took = {name: float(entry[name]) for name in (SECONDS, CPU_SECONDS, PEAK_BYTES) if name in entry}
-        fold.prepared = {statistics.name[:_KEY_LETTERS]: took}
-    return fold
+@dataclass(frozen=True)
+class EvaluateJob(Job):
+    """Evaluate one experiment on problems; write artifacts into a folder when one is given.
+
+    ``problems`` holds the keys of each problem and of the method's statistics for it, if there are any. ``thresholds``
+    maps step numbers to the value of the mean curve below which the trial is pruned (already signed so that larger is
+    better); ``validation_choices`` is what validation hands to a refit; ``matrices_bytes`` bounds what matrices may
+    take; ``replicates`` is the number of bootstrap replicates of the metrics (where there are any, the record says
+    which rows were scored, too), and ``outcomes`` the folder that keeps these and the outcomes per row they are made
+    from (a folder per problem inside it, where there are several). ``maps`` asks for maps of the scored rows. ``test``:
+    the problems are of the test split, whose rows choose no step of an iterative method. ``blocks``: the method takes
+    features in blocks. ``model_bytes``: how large the model may be that is kept beside
+    the outcomes, 0 for none; ``about`` is kept with it.
+    """
+
+    label: str
+    method: str
+    parameters: Mapping[str, Any]
+    seed: int
+    task: str
+    problems: tuple[tuple[str, str | None], ...]
+    thresholds: Mapping[int, float] = field(default_factory=dict)
+    validation_choices: Mapping[str, Any] = field(default_factory=dict)
+    full: bool = False
+    artifacts: Path | None = None
+    matrices_bytes: int = 0
+    replicates: int = 0
+    outcomes: Path | None = None
+    maps: bool = False
+    test: bool = False
+    blocks: bool = False
+    model_bytes: int = 0
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _told(problem: Problem, method: Any) -> Any:
-    """Return the method, which knows of the views of the rows now, where they are several."""
-    views = views_of(problem)
-    if views:
-        method.take_views(views)
-    return method
+@dataclass(frozen=True)
+class Limits:
+    """What one job may take: seconds from its start, and bytes of its processes' own memory (mapped files not counted).
+
+    The bytes are those of the scorer, the method process and all that they have started; what they share counts once.
+    """
+
+    seconds: float | None = None
+    bytes: int | None = None
 
 
-def plain(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record as JSON reads it back; raises :class:`MethodError` for a value that JSON cannot hold."""
+@dataclass(frozen=True)
+class Answer:
+    """The result of a job: a record, or the reason why there is none.
 
-    def default(value: Any) -> Any:
-        if isinstance(value, np.generic | np.ndarray):
-            return value.tolist()
-        raise MethodError(f"{value!r} of type {type(value).__name__} is no number, text or list that can be recorded")
+    ``killed``: somebody else ended one of its processes. ``fatal``: the platform failed (a full disk, say) and not the
+    job, so nothing may be recorded of it.
+    """
 
-    content: dict[str, Any] = json.loads(json.dumps(record, default=default))
-    return content
-
-
-def _mean_metrics(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    keys = [key for key in (outcomes[0].metrics if outcomes else {}) if all(key in o.metrics for o in outcomes)]
-    return {key: float(np.mean([o.metrics[key] for o in outcomes])) for key in keys}
+    result: dict[str, Any] | None
+    reason: str = ""
+    killed: bool = False
+    fatal: bool = False

@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from zslplat.errors import StoreError, ZslplatError
-from zslplat.evaluation.deadline import Deadline
-from zslplat.evaluation.executor import Workers
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import TEST, Experiment
-from zslplat.evaluation.outcomes import REPLICATES, read_outcomes
+from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, Place, PrepareJob
 from zslplat.evaluation.reporter import Reporter, Working
-from zslplat.evaluation.wanted import EvaluateJob, Place, PrepareJob
-from zslplat.evaluation.workbench import Workbench
-from zslplat.evaluation.worker import Answer, Limits
+from zslplat.evaluation.scoring.outcomes import REPLICATES, read_outcomes
+from zslplat.evaluation.workers.pool import Deadline, Workers
 from zslplat.keys import key_of
 from zslplat.models.folder import MODEL, SHARED, exists, settle
 from zslplat.records.database import Records
@@ -54,8 +52,9 @@ class Request:
     """One evaluation that is asked for: its experiment, and what beside its metrics is wanted.
 
     ``run``: identifier under which it will be recorded; ``artifacts``: folder for what it leaves; ``thresholds``: see
-    :class:`~zslplat.evaluation.jobs.EvaluateJob`; ``describe``: tables, figures and maps as well; ``model``: what was
-    learned is kept for predictions, where it is of the test split and no larger than the settings allow.
+    :class:`~zslplat.evaluation.scoring.evaluation.EvaluateJob`; ``describe``: tables, figures and maps as well;
+    ``model``: what was learned is kept for predictions, where it is of the test split and no larger than the settings
+    allow.
     """
 
     label: str
@@ -153,7 +152,7 @@ class Session:
         """Carry out the requests, all on these problems; ``on_answer(position, answer)`` is called as each ends.
 
         An answer's result is the record to be stored: it holds experiment, question, code and what the method knows.
-        Requests for the same evaluation share one. Raises like :meth:`zslplat.evaluation.executor.Workers.run`.
+        Requests for the same evaluation share one. Raises like :meth:`zslplat.evaluation.workers.pool.Workers.run`.
         """
         alike: dict[str | int, list[int]] = {}
         for position, request in enumerate(requests):

@@ -11,7 +11,7 @@ import numpy as np
 
 from zslplat.comparison.leaderboard import larger_is_better
 from zslplat.drawing import drawn
-from zslplat.evaluation.memory import memory_limit, worker_count
+from zslplat.evaluation.workers.memory import memory_limit, worker_count
 from zslplat.figures import MatrixFigure
 from zslplat.front.asking import Tags, option_numbers, places
 from zslplat.front.grid_progress import grid_progress

@@ -11,8 +11,8 @@ from zslplat.config import read_config
 from zslplat.drawing import PALETTE, drawn, written
 from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import Experiment
-from zslplat.evaluation.memory import memory_limit, worker_count
-from zslplat.evaluation.worker import Limits
+from zslplat.evaluation.jobs import Limits
+from zslplat.evaluation.workers.memory import memory_limit, worker_count
 from zslplat.figures import Curve
 from zslplat.front.asking import (
     DEFAULT_DATASET,

@@ -11,7 +11,7 @@ from zslplat.drawing import drawn
 from zslplat.errors import UsageError
 from zslplat.evaluation.components import knowledge
 from zslplat.evaluation.experiment import Experiment
-from zslplat.evaluation.memory import memory_limit, worker_count
+from zslplat.evaluation.workers.memory import memory_limit, worker_count
 from zslplat.figures import Curve
 from zslplat.front.asking import (
     DEFAULT_DATASET,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from zslplat.drawing import drawn
 from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
-from zslplat.evaluation.memory import memory_limit, worker_count
-from zslplat.evaluation.worker import Limits
+from zslplat.evaluation.jobs import Limits
+from zslplat.evaluation.workers.memory import memory_limit, worker_count
 from zslplat.front.asking import (
     DEFAULT_DATASET,
     DEFAULT_TASK,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from zslplat.checks.recorded import recorded_findings
+from zslplat.checks.records import recorded_findings
 from zslplat.errors import StoreError
 from zslplat.evaluation.experiment import TEST
 from zslplat.records.database import Records

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from zslplat.checks.base import CellFacts, Finding, SuiteFacts, run_checks
+from zslplat.checks.base import Finding, run_checks
+from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.data.redrawn import drawn_from
 from zslplat.errors import ZslplatError
 from zslplat.records.membership import parts_of

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from zslplat.errors import UnknownNameError, ZslplatError, near_names, quoted
+from zslplat.errors import UnknownNameError, ZslplatError, near_names, quoted, split_code
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
-from zslplat.evaluation.warned import collected, divided
+from zslplat.evaluation.scoring.messages import collected
 from zslplat.published import Claim, load_claims
 from zslplat.reproduction.contrasts import contrasts_of, named
 from zslplat.reproduction.experiments import Experiment, Experiments, Measured, load_experiments, needed_rows, suite_of
@@ -236,7 +236,7 @@ def _measured(tested: Measured, ground: Ground, reporter: Reporter) -> list[dict
             begun = time.perf_counter()
     by_check: dict[str, list[str]] = {}
     for text in warned:
-        by_check.setdefault(divided(text)[1], []).append(text)
+        by_check.setdefault(split_code(text)[1], []).append(text)
     for texts in by_check.values():
         reporter.note(f"{tested.by}: said {len(texts)} times, first: {texts[0]}")
     return lines

@@ -20,11 +20,11 @@ from itertools import count
 from typing import Any
 
 from zslplat.errors import StoreError
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import TEST, Experiment
+from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import Request, Session
-from zslplat.evaluation.workbench import Workbench
-from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import run_identifier
 from zslplat.records.database import SEALED
 from zslplat.records.folders import study_folder

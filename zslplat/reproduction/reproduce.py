@@ -19,8 +19,8 @@ from zslplat.comparison.test_evaluations import read_test_evaluations
 from zslplat.data.dataset import Dataset
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import open_dataset
+from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
-from zslplat.evaluation.worker import Limits
 from zslplat.metrics.shares import within
 from zslplat.published import load_table
 from zslplat.records.database import SEALED

@@ -20,9 +20,9 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from zslplat.errors import OutageError, StoreError, ZslplatError
-from zslplat.evaluation.cluster import cluster_threads
-from zslplat.evaluation.processes import ctrl_c_blocked, die_with_parent, ending, main_left_out
 from zslplat.evaluation.reporter import Interrupted, Reporter
+from zslplat.evaluation.workers.cluster import cluster_threads
+from zslplat.evaluation.workers.processes import ctrl_c_blocked, die_with_parent, ending, main_left_out
 from zslplat.settings import Settings
 from zslplat.suites.carrying import Carrier, Change
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, Key, Piece

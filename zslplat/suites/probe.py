@@ -12,11 +12,11 @@ from pathlib import Path
 
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import defaults_of, open_dataset
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import VALIDATION
+from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.evaluation.session import Request, Session, seconds_of_trial
-from zslplat.evaluation.workbench import Workbench
-from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
 from zslplat.records.took import most_bytes
 from zslplat.settings import Settings, sqlite_url

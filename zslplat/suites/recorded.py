@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from zslplat.checks.base import Finding
-from zslplat.checks.recorded import recorded_findings
+from zslplat.checks.records import recorded_findings
 from zslplat.errors import StoreError
-from zslplat.evaluation.code import LIBRARIES, CodeReader
-from zslplat.evaluation.code_roots import code_of, roots_of
+from zslplat.evaluation.code import LIBRARIES, CodeReader, code_of, roots_of
 from zslplat.evaluation.components import build_component, open_dataset, source_of
 from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
 from zslplat.keys import key_of

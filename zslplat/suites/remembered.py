@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from zslplat.checks.base import CellFacts, SuiteFacts
+from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.data.drafts import replacing
 from zslplat.settings import Settings
 

@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from zslplat.checks.base import CellFacts, Finding, SuiteFacts, run_checks, unsilenced
+from zslplat.checks.base import Finding, run_checks, unsilenced
+from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.comparison.paired import Scored
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.redrawn import drawn_from

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from zslplat.errors import PluginError, UsageError
-from zslplat.evaluation.processes import ask_for_death_signal, ctrl_c_blocked, ending, main_left_out
+from zslplat.evaluation.workers.processes import ask_for_death_signal, ctrl_c_blocked, ending, main_left_out
 from zslplat.registry import registry
 from zslplat.testing.distribution import BUILT, Subject, subjects_of
 from zslplat.testing.running import FAILED, CheckResult

@@ -14,7 +14,7 @@ import sys
 from functools import lru_cache
 from typing import Any, BinaryIO, cast
 
-from zslplat.evaluation.processes import THREAD_VARIABLES
+from zslplat.evaluation.workers.processes import THREAD_VARIABLES
 from zslplat.methods.base import Arrays
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zslplat.evaluation.cache import read_arrays, write_arrays
+from zslplat.evaluation.cache.arrays import read_arrays, write_arrays
 from zslplat.methods.base import Arrays
 
 

@@ -26,9 +26,10 @@ import numpy as np
 from zslplat import registry
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.errors import ZslplatError
-from zslplat.evaluation.jobs import EvaluateJob, make_task, save_problem
-from zslplat.evaluation.wanted import Place
-from zslplat.evaluation.worker import Limits, Worker
+from zslplat.evaluation.cache.problems import save_problem
+from zslplat.evaluation.jobs import EvaluateJob, Limits, Place
+from zslplat.evaluation.scoring.evaluation import make_task
+from zslplat.evaluation.workers.worker import Worker
 from zslplat.hookspecs import hookimpl
 from zslplat.methods.base import Diagnostics, Method
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod

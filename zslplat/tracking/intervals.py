@@ -9,7 +9,7 @@ import numpy as np
 
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import build_component
-from zslplat.evaluation.outcomes import replicates
+from zslplat.evaluation.scoring.outcomes import replicates
 from zslplat.metrics.replicate_intervals import centred_ends, over_repeats
 from zslplat.metrics.shares import within
 from zslplat.records.database import Records

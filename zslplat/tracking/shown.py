@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zslplat.checks.recorded import recorded_findings
+from zslplat.checks.records import recorded_findings
 from zslplat.evaluation.experiment import TEST
 from zslplat.records.database import Records
 from zslplat.records.studies import OpenStudy

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.recorded import findings_tags, recorded_findings
+from zslplat.checks.records import findings_tags, in_words, recorded_findings, warnings_tag
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import knowledge
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
-from zslplat.evaluation.warned_words import in_words, warnings_tag
 from zslplat.records.took import costs
 from zslplat.tracking.descriptions import (
     Ends,

@@ -11,7 +11,7 @@ from zslplat.evaluation.reporter import Reporter
 from zslplat.wording import counted
 
 if TYPE_CHECKING:
-    from zslplat.evaluation.workbench import Workbench
+    from zslplat.evaluation.context import Workbench
 
 MIXED, EARLIER = "mixed", "winner of earlier code"
 # What a mark says of a study's numbers.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.errors import StoreError
-from zslplat.evaluation.outcomes import replicates
+from zslplat.evaluation.scoring.outcomes import replicates
 from zslplat.metrics.replicate_intervals import centred_ends, over_repeats
 from zslplat.records.database import Records
 from zslplat.tasks.base import Task

@@ -19,7 +19,7 @@ from zslplat.errors import UsageError
 from zslplat.evaluation.components import build_component, open_dataset
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.reporter import Reporter, SilentReporter
-from zslplat.evaluation.warned import collected
+from zslplat.evaluation.scoring.messages import collected
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tuning.options import StudyOptions

@@ -17,21 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.base import Warned, unsilenced
-from zslplat.checks.recorded import recorded_findings
+from zslplat.checks.base import unsilenced
+from zslplat.checks.facts import Warned
+from zslplat.checks.records import recorded_findings, said
 from zslplat.errors import UsageError
-from zslplat.evaluation.about import about
-from zslplat.evaluation.aligned_scores import differences_lost
-from zslplat.evaluation.cache import ArrayCache
-from zslplat.evaluation.code import CodeReader, libraries
-from zslplat.evaluation.code_roots import SCORING
+from zslplat.evaluation.cache.arrays import ArrayCache
+from zslplat.evaluation.code import SCORING, CodeReader, libraries
 from zslplat.evaluation.components import NOTHING, build_component, open_dataset, source_of
+from zslplat.evaluation.context import about
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
-from zslplat.evaluation.exported_split import row_problems
-from zslplat.evaluation.given import evaluate_given
+from zslplat.evaluation.outside.aligned_scores import differences_lost
+from zslplat.evaluation.outside.exported_split import row_problems
 from zslplat.evaluation.reporter import Reporter, SilentReporter
-from zslplat.evaluation.warned import collected, entries_of
-from zslplat.evaluation.warned_words import said
+from zslplat.evaluation.scoring.evaluation import evaluate_given
+from zslplat.evaluation.scoring.messages import collected, entries_of
 from zslplat.keys import key_of, run_identifier
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record

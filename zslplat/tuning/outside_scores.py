@@ -12,9 +12,9 @@ import numpy as np
 
 from zslplat.data.score_files import ScoreFile, read_classes, read_rows, read_scores
 from zslplat.errors import UsageError, near_names, quoted
-from zslplat.evaluation.aligned_scores import Batch, aligned, digest_of
 from zslplat.evaluation.components import NOTHING
-from zslplat.evaluation.exported_split import Manifest
+from zslplat.evaluation.outside.aligned_scores import Batch, aligned, digest_of
+from zslplat.evaluation.outside.exported_split import Manifest
 from zslplat.methods.knowledge import KNOWN
 from zslplat.names import unfit
 from zslplat.tasks.base import Problem, Task

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError, ZslplatError
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
+from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.session import Request, Session
-from zslplat.evaluation.workbench import Workbench
-from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder
 from zslplat.records.locks import file_lock

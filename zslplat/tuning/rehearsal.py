@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError, ZslplatError
+from zslplat.evaluation.cache.problems import load_problem
 from zslplat.evaluation.components import defaults_of
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe_range
-from zslplat.evaluation.problems import load_problem
+from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.session import Request, Session, seconds_of_trial
-from zslplat.evaluation.workbench import Workbench
-from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
 from zslplat.records.took import most_bytes
 from zslplat.settings import Settings, sqlite_url

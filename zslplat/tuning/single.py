@@ -11,14 +11,14 @@ from statistics import fmean
 from typing import Any
 
 from zslplat.checks.base import Finding, unsilenced
+from zslplat.checks.records import said
 from zslplat.config import write_config
 from zslplat.errors import StoreError, UsageError, ZslplatError
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, repeat_seed
+from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import Request, Session
-from zslplat.evaluation.warned_words import said
-from zslplat.evaluation.workbench import Workbench
-from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import key_of, run_identifier
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record

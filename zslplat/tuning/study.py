@@ -8,16 +8,15 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from zslplat.checks.base import unsilenced
-from zslplat.checks.recorded import recorded_findings
+from zslplat.checks.records import recorded_findings
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import defaults_of
-from zslplat.evaluation.deadline import Deadline
-from zslplat.evaluation.executor import DeadlineReached
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
+from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
 from zslplat.evaluation.session import Problems, Request, Session
-from zslplat.evaluation.workbench import Workbench
-from zslplat.evaluation.worker import Limits
+from zslplat.evaluation.workers.pool import Deadline, DeadlineReached
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import study_folder
 from zslplat.records.took import took_together

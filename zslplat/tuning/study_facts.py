@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.base import Control, Searched, TrialFacts
+from zslplat.checks.facts import Control, Searched, TrialFacts
 from zslplat.errors import StoreError
-from zslplat.evaluation.outcomes import read_outcomes
+from zslplat.evaluation.scoring.outcomes import read_outcomes
 from zslplat.records.database import Records
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Scaled, Space
 from zslplat.spec import Spec, format_value

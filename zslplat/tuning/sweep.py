@@ -15,17 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.base import Finding, Reached, StudyFacts, run_checks, unsilenced
+from zslplat.checks.base import Finding, run_checks, unsilenced
+from zslplat.checks.facts import Reached, StudyFacts
+from zslplat.checks.records import said
 from zslplat.drawing import dispensable, render
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.evaluation.code import LIBRARIES
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, repeat_seed
+from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.evaluation.scoring.messages import entries_of
 from zslplat.evaluation.session import Problems, Request, Session
-from zslplat.evaluation.warned import entries_of
-from zslplat.evaluation.warned_words import said
-from zslplat.evaluation.workbench import Workbench
-from zslplat.evaluation.worker import Answer, Limits
 from zslplat.figures import Curve
 from zslplat.keys import key_of, run_identifier
 from zslplat.records.environment import environment_record

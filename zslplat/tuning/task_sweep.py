@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.base import UNNAMED, Finding, Warned, unsilenced
+from zslplat.checks.base import UNNAMED, Finding, unsilenced
+from zslplat.checks.facts import Warned
 from zslplat.drawing import dispensable, render
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
+from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Reporter, SilentReporter
-from zslplat.evaluation.worker import Limits
 from zslplat.figures import Curve
 from zslplat.keys import key_of, run_identifier
 from zslplat.records.environment import environment_record

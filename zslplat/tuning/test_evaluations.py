@@ -10,8 +10,8 @@ from typing import Any
 from zslplat.config import write_config
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
+from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.session import Request, Session
-from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.studies import OpenStudy
 from zslplat.tuning.rerun import differences
 from zslplat.tuning.trial_log import TrialLog

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import ZslplatError
+from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
-from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.studies import OpenStudy, finished_trial
 from zslplat.records.trials import FinishedTrial
 from zslplat.space import Space

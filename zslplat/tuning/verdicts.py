@@ -7,14 +7,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from zslplat.checks.base import Finding, Reached, Steps, StudyFacts, Warned, run_checks, unsilenced
-from zslplat.checks.data_findings import data_findings
+from zslplat.checks.base import Finding, run_checks, unsilenced
+from zslplat.checks.data_facts import data_findings
+from zslplat.checks.facts import Reached, Steps, StudyFacts, Warned
+from zslplat.checks.records import said
 from zslplat.data.reading import notes_of
+from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import TEST, Experiment
+from zslplat.evaluation.scoring.messages import entries_of
 from zslplat.evaluation.session import Session
-from zslplat.evaluation.warned import entries_of
-from zslplat.evaluation.warned_words import said
-from zslplat.evaluation.workbench import Workbench
 from zslplat.records.studies import OpenStudy
 from zslplat.tasks.base import Task
 from zslplat.tuning.control_lead import lead_ends

@@ -6,7 +6,7 @@ import pytest
 from zslplat.data.digit_pairs import DigitPairs
 from zslplat.data.source import DataPlaces
 from zslplat.errors import MethodError
-from zslplat.evaluation.workbench import preprocess
+from zslplat.evaluation.context import preprocess
 from zslplat.methods.neighbours import affinity, nearest
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.eszsl import ESZSL

@@ -10,8 +10,8 @@ import numpy as np
 
 from zslplat import registry
 from zslplat.data.dataset import Dataset
+from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.components import open_dataset
-from zslplat.evaluation.problems import preprocess
 from zslplat.metrics.accuracy import class_accuracies
 from zslplat.reproduction.intervals import CLASSES, t_interval
 from zslplat.reproduction.verdicts import Contrast

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import silhouette_samples
 
-from zslplat.evaluation.problems import preprocess
+from zslplat.evaluation.cache.problems import preprocess
 from zslplat.reproduction.measures.ground import Ground, build, over_classes, steps
 from zslplat.reproduction.verdicts import Contrast
 from zslplat.tasks.unseen import REQUEST

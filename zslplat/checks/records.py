@@ -1,0 +1,61 @@
+"""Findings and warnings as records hold them: read back, as facts of checks, as lines and as tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from zslplat.checks.base import UNNAMED, Finding
+from zslplat.checks.facts import Warned
+from zslplat.errors import split_code
+from zslplat.registry import registry
+
+
+def recorded_findings(record: Mapping[str, Any], subject: str = "") -> list[Finding]:
+    """Return all findings of a record, none silenced.
+
+    ``record``: what a study noted at its end (``finished``), or a single evaluation. Older ones hold lines without
+    codes (``warnings`` or ``lines``), which are findings of :data:`~zslplat.checks.base.UNNAMED` about ``subject``.
+    """
+    if "findings" in record:
+        return [Finding.from_json(one) for one in record["findings"]]
+    lines = record.get("lines", record.get("warnings", []))
+    return [Finding(UNNAMED, line, subject, f"zslplat explain {UNNAMED}") for line in lines if isinstance(line, str)]
+
+
+def findings_tags(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return MLflow's tags of a record's findings: ``zslplat.findings`` are their codes, and each code has its texts.
+
+    ``zslplat.findings`` is empty where nothing was found, so that a study that goes on leaves old codes behind.
+    """
+    found = recorded_findings(record)
+    texts: dict[str, list[str]] = {}
+    for finding in found:
+        texts.setdefault(finding.code, []).append(finding.text)
+    tags = {f"zslplat.finding.{code}": "; ".join(lines) for code, lines in sorted(texts.items())}
+    return {"zslplat.findings": ", ".join(sorted(texts)), **tags}
+
+
+def said(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[Warned]:
+    """Return the warnings of entries as facts for checks; ``of`` says in which part of a study they arose.
+
+    One whose text names no check that is registered belongs to :data:`~zslplat.checks.base.UNNAMED`.
+    """
+    known = registry().entries["checks"]
+    found = []
+    for entry in entries:
+        text, code = split_code(entry["text"])
+        if code not in known:
+            text, code = entry["text"], UNNAMED
+        found.append(Warned(text, code, of, tuple(entry["where"])))
+    return found
+
+
+def in_words(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[str]:
+    """Return a line for each entry: ``ZSP212 best trial: all codes are empty (fold-1, fold-3)``."""
+    return [f"{warned.code} {warned.line}" for warned in said(entries, of)]
+
+
+def warnings_tag(lines: Sequence[str]) -> dict[str, str]:
+    """Return the MLflow tag that shows warnings; none where there are none."""
+    return {"zslplat.warnings": "; ".join(lines)} if lines else {}

@@ -1,0 +1,157 @@
+"""What travels between the leader's cache and that of a worker elsewhere: whole entries, file by file, in pieces.
+
+An entry is named by its place in the store: ``cache/prepared/KEY``, ``cache/data/KEY``, and ``data/KEY`` for data that
+were given as arrays. It has the same place with the worker, since problems tell from theirs where their rows lie. It is
+told from others of that name by the digest of its index, which holds the checksums of its files, written beside its
+place, checked and renamed, so that nobody ever finds half of one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from zslplat.data.array_store import DAMAGED, open_entry, remove_entry
+from zslplat.data.drafts import temporary_folder
+from zslplat.errors import StoreError
+from zslplat.evaluation.cache.problems import entries_of_problem
+from zslplat.evaluation.jobs import EvaluateJob, PrepareJob
+
+PIECE_BYTES = 16 * 2**20
+_INDEX = "entry.json"
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """The files of a folder by their relative names, with their sizes; ``content`` holds them where they are small."""
+
+    sizes: dict[str, int]
+    content: dict[str, bytes] | None = None
+
+    def pieces(self) -> Iterator[tuple[str, int]]:
+        """Yield (name, offset) of the pieces of all files, those of each in order; an empty file is one piece."""
+        for name, size in self.sizes.items():
+            for offset in range(0, max(size, 1), PIECE_BYTES):
+                yield name, offset
+
+
+def listed(folder: Path) -> Parcel:
+    """Return the files below a folder, without their content."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return Parcel({path.relative_to(folder).as_posix(): path.stat().st_size for path in files})
+
+
+def packed(folder: Path) -> Parcel:
+    """Return the files below a folder, with their content where they fit into one piece together."""
+    found = listed(folder)
+    if sum(found.sizes.values()) > PIECE_BYTES:
+        return found
+    return Parcel(found.sizes, {name: (folder / name).read_bytes() for name in found.sizes})
+
+
+def read_piece(folder: Path, name: str, offset: int) -> bytes:
+    """Return a piece of a file below a folder."""
+    with _inside(folder, name).open("rb") as file:
+        file.seek(offset)
+        return file.read(PIECE_BYTES)
+
+
+def write_piece(folder: Path, name: str, offset: int, content: bytes) -> None:
+    """Write a piece of a file below a folder; the pieces of a file come in order."""
+    path = _inside(folder, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("r+b" if offset else "wb") as file:
+        file.seek(offset)
+        file.write(content)
+
+
+def begin_entry(root: Path, name: str) -> Path:
+    """Return a temporary folder beside the place of an entry, for its files."""
+    folder = _inside(root, name)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return temporary_folder(folder.parent)
+
+
+def end_entry(root: Path, name: str, temporary: Path) -> None:
+    """Check the files of an entry and put it in its place; raises ValueError where they are not as they were sent."""
+    folder = _inside(root, name)
+    try:
+        open_entry(temporary, contents=True)
+        if folder.exists() and digest_of(folder) != digest_of(temporary):
+            remove_entry(folder)
+        try:
+            os.rename(temporary, folder)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):  # somebody was faster with the same
+                raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def digest_of(folder: Path) -> str:
+    """Return what tells an entry from others of its name; empty where there is none. Raises OSError as reading does."""
+    try:
+        return str(json.loads((folder / _INDEX).read_text())["whole"])
+    except (*DAMAGED, KeyError, TypeError):
+        return ""
+
+
+def lacking(root: Path, needed: dict[str, str]) -> list[str]:
+    """Return which of the needed entries a cache does not hold, and mark the others as used."""
+    missing = []
+    for name, digest in needed.items():
+        folder = root / name
+        if digest_of(folder) != digest:
+            missing.append(name)
+            continue
+        with contextlib.suppress(OSError):
+            os.utime(folder)
+    return missing
+
+
+def needed_entries(job: Any, cache: Path) -> dict[str, str]:
+    """Return {name: digest} of the entries that a job reads; raises :class:`StoreError` where one is gone.
+
+    ``cache``: the folder of the entries that the job names, ``cache/prepared`` in a store. Rows are sent as the array
+    of the fold where the method takes arrays, and as the data set, once for all folds, where it takes blocks.
+    """
+    folders: list[Path] = []
+    if isinstance(job, PrepareJob | EvaluateJob):
+        problems = [(job.problem, None)] if isinstance(job, PrepareJob) else job.problems
+        for problem, statistics in problems:
+            folders += [cache / problem, *entries_of_problem(cache / problem, blocks=job.blocks)]
+            folders += [cache / statistics] if statistics else []
+    found = {}
+    for folder in dict.fromkeys(folders):
+        digest = digest_of(folder)
+        if not digest:
+            raise StoreError(f"cache entry {folder} cannot be read; give the same command again")
+        found[_name(folder, cache)] = digest
+    return found
+
+
+def root_of(cache: Path) -> Path:
+    """Return the folder that entries are named from: the store, of whose cache ``cache`` is the part of the jobs."""
+    return cache.parent.parent
+
+
+def _name(folder: Path, cache: Path) -> str:
+    name = os.path.relpath(folder, root_of(cache))
+    if name.startswith(os.pardir):
+        raise StoreError(f"{folder} lies outside of the store {root_of(cache)} and cannot be sent to a cluster")
+    return PurePosixPath(name).as_posix()
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """Return the path of a name below a folder; raises ValueError for one that leads out of it."""
+    parts = PurePosixPath(name)
+    if parts.is_absolute() or ".." in parts.parts or not parts.parts:
+        raise ValueError(f"{name!r} leads out of its folder")
+    return folder.joinpath(*parts.parts)

@@ -1,0 +1,319 @@
+"""What an experiment needs beside itself: data set, task and method, and the problems and statistics made for them.
+
+Everything that does not depend on searched hyperparameters is made once here, into the cache: problems (the rows and
+classes of a fold, preprocessed with its own training rows) and the method's statistics for them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat import registry
+from zslplat.data.dataset import Dataset
+from zslplat.data.kept import in_files
+from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.right_form import with_right_form
+from zslplat.evaluation.cache.arrays import ArrayCache, read_arrays, write_arrays
+from zslplat.evaluation.cache.problems import data_of, folds_of, load_problem, save_problem
+from zslplat.evaluation.cache.problems import preprocess as preprocess
+from zslplat.evaluation.code import CodeReader, code_of, libraries, roots_of
+from zslplat.evaluation.components import build_component, knowledge, open_dataset, source_of
+from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe_range
+from zslplat.evaluation.jobs import PrepareJob
+from zslplat.evaluation.scoring.messages import MOST_TEXTS, Entries, collected, entries_of
+from zslplat.keys import key_of
+from zslplat.methods.base import Method
+from zslplat.methods.kinds import require_kind
+from zslplat.settings import Settings
+from zslplat.space import Space
+from zslplat.spec import format_value
+from zslplat.tasks.base import Problem, Task
+
+
+class Workbench:
+    """The data set, task and method of an experiment, and the cache of what was made for them.
+
+    ``experiment`` is the given one with the fingerprint of its data. ``counts`` tells what was computed and what was
+    found in the cache, for the log.
+    """
+
+    def __init__(
+        self, experiment: Experiment, settings: Settings, *, on_stage: Callable[[str], None] = lambda stage: None
+    ) -> None:
+        self.settings, self.on_stage = settings, on_stage
+        self.cache = ArrayCache(settings.cache / "prepared", settings.cache_gigabytes * 2**30)
+        self.counts = {"problems": 0, "problems cached": 0, "statistics": 0, "statistics cached": 0}
+        self.task: Task = build_component("tasks", experiment.task)
+        self.method_class: type[Method] = registry.component("methods", experiment.method.name)
+        require_kind(self.method_class, self.task.kind, self.task.name)
+        # Building once checks names and values before any data is touched.
+        self.template = self.method_class.build(experiment.method.parameters)
+        self.preprocessing: Preprocessing = self.template.wanted_preprocessing.overridden(
+            experiment.features, experiment.signatures
+        )
+        self._source = source_of(experiment.dataset, settings)
+        settings.make_store()
+        on_stage(f"loading {experiment.dataset}")
+        with collected() as self._loaded, with_right_form(registry.known_as(type(self._source))):
+            self.dataset = in_files(open_dataset(experiment.dataset, settings), settings.cache / "data")
+        self.task = self.task.suited(self.dataset)
+        # Whether the method can do with these views, or without any, is known before anything is computed.
+        self.method_class.build(experiment.method.parameters).take_views(self.dataset.views)
+        self.experiment = replace(experiment, data=self.dataset.fingerprint)
+        self.remembered_code = settings.cache / "code.json"
+        self._reader = CodeReader(self.remembered_code)
+        self._codes: dict[str, dict[str, str]] = {}
+        # Built and not stored yet, with what building them warned of.
+        self._validation: tuple[list[Problem], list[str]] | None = None
+
+    @property
+    def random(self) -> bool:
+        """Whether repeats mean something: the method draws random numbers, and its seed is not fixed."""
+        return self.template.is_random and "seed" not in self.experiment.method.parameters
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the method is given the features in blocks: it takes them, and has no use for arrays of that size."""
+        return self.method_class.takes_blocks and self.dataset.X.nbytes > self.method_class.arrays_up_to
+
+    def code(self, parameters: Mapping[str, Any] | None = None) -> dict[str, str]:
+        """Return the hashes of the code that evaluates these parameters, by role, and the versions of the libraries.
+
+        Roles are ``method``, ``kernel`` (where the parameters name any), ``task``, ``data`` and ``scoring``.
+        """
+        roots = self._roots(parameters)
+        key = key_of(sorted(roots["kernel"]))
+        if key not in self._codes:
+            self._codes[key] = code_of(roots, self._reader)
+        return self._codes[key]
+
+    def sources(self, space: Space, parameters: Mapping[str, Any]) -> dict[str, str]:
+        """Return the modules that a worker imports, by role with blanks between, and their hashes.
+
+        They are those of these parameters and of all that a space may choose. See
+        :func:`zslplat.evaluation.code.require_unchanged`.
+        """
+        values = _all_values(space, parameters)
+        code, roots = self.code(values), self._roots(values)
+        # A program's own main module is another one in every process.
+        imported = {role: roots[role] for role in ("method", "kernel", "task") if "__main__" not in roots[role]}
+        return {" ".join(sorted(modules)): code[role] for role, modules in imported.items() if modules}
+
+    def _roots(self, parameters: Mapping[str, Any] | None) -> dict[str, set[str]]:
+        return roots_of(self.experiment, parameters or {}, self.method_class, self.task, self._source)
+
+    def about(self, part_of: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Return what records keep of the surroundings: enough to show and to compare a result without the data.
+
+        ``part_of``: see :func:`zslplat.evaluation.context.about`.
+        """
+        steps = {role: self.preprocessing.told(role) for role in ("features", "signatures")}
+        told = "; ".join(f"{role}={text}" for role, text in steps.items())
+        maps = hasattr(self.method_class, "embeddings")
+        usual = self.template.space
+        searched = self.experiment.space.items()
+        own = [n for n, d in searched if n not in usual or describe_range(usual[n]) != describe_range(d)]
+        tags = self.settings.tags
+        return about(self.experiment, self.dataset, self.task, told, part_of, maps=maps, own_ranges=own, tags=tags)
+
+    def knows(self, parameters: Mapping[str, Any]) -> str:
+        """Return in words what the method with these parameters knows of the batch that it scores."""
+        return knowledge(self.experiment.method.with_parameters(parameters), self.experiment.signatures)
+
+    def require_problems(self, *splits: str) -> None:
+        """Raise what keeps the task from building its problems of these splits, before anything is recorded.
+
+        Nothing is stored, and of the test problem nothing is kept.
+        """
+        if VALIDATION in splits and not self.made(VALIDATION):
+            self._validation = self._build_validation()
+        if TEST in splits and not self.made(TEST):
+            with collected():
+                self.task.test(self.dataset, seed=self.experiment.seed)
+
+    def problems(self, split: str) -> list[Path]:
+        """Return the folders of the preprocessed problems of a split, made now or found in the cache."""
+        folders = self.validation_problems() if split == VALIDATION else [self.test_problem()]
+        for folder in folders:
+            self._provide(folder)
+        return folders
+
+    def made(self, split: str) -> bool:
+        """Tell whether the problems of a split lie in the cache."""
+        return (self._index() if split == VALIDATION else self._test_folder()).exists()
+
+    def validation_problems(self) -> list[Path]:
+        """Return the folders of the preprocessed validation problems, made now or found in the cache."""
+        index = self._index()
+        if self.cache.has(index.name):
+            folders = [self.cache.path(key) for key in read_arrays(index)[1]["problems"]]
+            if all(self.cache.has(folder.name) for folder in folders):
+                self.counts["problems cached"] += len(folders)
+                return folders
+        problems, warned = self._validation or self._build_validation()
+        self._validation = None
+        folders = [self._store(problem, warned) for problem in problems]
+        write_arrays(index, {}, {"problems": [folder.name for folder in folders]})
+        return folders
+
+    def _build_validation(self) -> tuple[list[Problem], list[str]]:
+        self.on_stage("building validation problems")
+        with collected() as warned:
+            return self.task.validation(self.dataset, seed=self.experiment.seed), warned
+
+    def test_problem(self) -> Path:
+        """Return the folder of the preprocessed test problem; only final evaluations ask for it."""
+        folder = self._test_folder()
+        if self.cache.has(folder.name):
+            self.counts["problems cached"] += 1
+            return folder
+        self.on_stage("building the test problem")
+        with collected() as warned:
+            problem = self.task.test(self.dataset, seed=self.experiment.seed)
+        return self._store(problem, warned)
+
+    def warned(self, problems: Sequence[Path]) -> Entries:
+        """Return what loading the data and building these problems warned of, whenever they were built."""
+        built = [read_arrays(folder)[1] for folder in problems]
+        loaded = [("", self._loaded)]
+        return entries_of(loaded + [(entry["name"], entry.get("warned", [])) for entry in built])
+
+    def preparation(self, problem: Path, space: Space, values: Mapping[str, Any] | None = None) -> PrepareJob:
+        """Return the job that computes the statistics for a problem; its target may exist already.
+
+        ``values`` of a trial matter where some of them are costly: see :class:`~zslplat.methods.base.Method`.
+        """
+        told, space = self.method_class.prepared_with(space, values or {})
+        fixed = {**self.experiment.method.parameters, **told}
+        key = key_of(
+            "statistics",
+            problem.name,
+            self.experiment.method.name,
+            {name: format_value(value) for name, value in fixed.items()},
+            {name: describe_range(space[name]) for name in sorted(space)},
+            str(self.experiment.task),
+            self.code(_all_values(space, told)),  # kernels that are searched prepare, too
+        )
+        sources = self.sources(space, told)
+        name, task = self.experiment.method.name, str(self.experiment.task)
+        return PrepareJob(name, fixed, space, task, problem.name, key, self.blocks, sources=sources)
+
+    def chance(self, problem: Path) -> float:
+        """Return what guessing reaches on a problem."""
+        return self.task.chance(load_problem(problem, blocks=True))
+
+    def evict(self) -> int:
+        """Keep the cache, loaded data included, within its bound; return how many entries were removed."""
+        return self.cache.evict(self.settings.cache / "data")
+
+    def _provide(self, problem: Path) -> None:
+        """Protect what a problem needs from eviction, and make its folds for a method that wants arrays."""
+        self.cache.used |= data_of(problem)
+        if self.blocks:
+            return
+        if not all(self.cache.has(fold.name) for fold in folds_of(problem)):
+            self.on_stage("copying the rows of the folds")
+            load_problem(problem)
+
+    def _index(self) -> Path:
+        return self.cache.path(key_of(VALIDATION, *self._problem_parts()))
+
+    def _test_folder(self) -> Path:
+        return self.cache.path(key_of("problem", TEST, *self._problem_parts()))
+
+    def _problem_parts(self) -> tuple[Any, ...]:
+        experiment, code = self.experiment, self.code()
+        steps = {role: self.preprocessing.told(role) for role in ("features", "signatures")}
+        makers = self._reader.digest({__name__, preprocess.__module__, type(self.task).__module__})
+        # Problems keep what building them warned of, and their titles: both name the data set, as copies do not.
+        named = (experiment.data, self.dataset.name)
+        return (*named, str(experiment.task), experiment.seed, steps, makers, {n: code[n] for n in libraries()})
+
+    def _store(self, problem: Problem, warned: Sequence[str]) -> Path:
+        folder = self.cache.path(key_of("problem", problem.name, *self._problem_parts()))
+        # A damaged one would be in the way of its successor; a whole one needs none.
+        if self.cache.has(folder.name):
+            self.counts["problems cached"] += 1
+            return folder
+        self.on_stage(f"preprocessing {problem.name}")
+        with collected() as further:
+            made = preprocess(problem, self.task, self.preprocessing)
+        save_problem(folder, made, [*warned, *further][:MOST_TEXTS])
+        self.counts["problems"] += 1
+        return folder
+
+
+def _all_values(space: Space, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Return, as one text per parameter, its value and those that a space chooses it from."""
+    return {
+        name: " ".join(
+            map(
+                format_value,
+                [*getattr(space.get(name), "values", ()), *([parameters[name]] if name in parameters else [])],
+            )
+        )
+        for name in {**space, **parameters}
+    }
+
+
+def about(
+    experiment: Experiment,
+    data: Dataset,
+    task: Task,
+    preprocessing: str,
+    part_of: Mapping[str, str] | None = None,
+    *,
+    maps: bool = False,
+    own_ranges: Sequence[str] = (),
+    tags: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return the experiment, the primary metric, the preprocessing in words, and where the data are from.
+
+    ``maps``: whether the method can show where it puts rows, for who reads records without the method.
+    ``own_ranges``: the parameters that are searched in another range than their method's, for who writes the command.
+    ``tags``: what the user gave to find it by.
+    ``part_of``: the ``suite`` that it is carried out for, with its names for ``data`` and ``row``, and the number of
+    the ``split``, and where the parameters were ``searched`` for another task, that and the number of ``trials``; the
+    suite is MLflow's experiment then.
+    """
+    primary = task.primary
+    profile = {
+        "rows": len(data.X),
+        "shape": list(data.X.shape),
+        "classes": len(data.class_names),
+        "splits": {name: len(index) for name, index in data.splits.items()},
+        "classes_of_splits": _classes(data),
+        "fingerprint": data.fingerprint,
+    }
+    found: dict[str, Any] = {
+        "mlflow_experiment": f"suite: {part_of['suite']}"
+        if part_of
+        else f"{experiment.task.name}: {experiment.dataset}",
+        **({"part_of": dict(part_of)} if part_of else {}),
+        **({"tags": dict(tags)} if tags else {}),
+        "primary": {"name": primary.name, "maximise": primary.maximise},
+        "preprocessing": preprocessing,
+        "maps": maps,
+        "own_ranges": list(own_ranges),
+        "data": {
+            "name": data.name,
+            "fingerprint": data.fingerprint,
+            "features_digest": data.features_digest,
+            "source": {"spec": str(experiment.dataset), **{k: str(v) for k, v in data.source.items()}},
+            "profile": profile,
+        },
+    }
+    return dict(json.loads(json.dumps(found)))
+
+
+def _classes(data: Dataset) -> dict[str, int]:
+    """Return how many classes each split has rows of; nothing where rows have several labels."""
+    if data.y.ndim > 1:
+        return {}
+    return {name: len(np.unique(data.y[index])) for name, index in data.splits.items()}

@@ -1,0 +1,1 @@
+"""Scores that other software makes: what it is given, and how its scores are read."""

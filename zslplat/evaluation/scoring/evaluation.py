@@ -1,0 +1,216 @@
+"""What a scorer does: have statistics prepared for a problem, or parameters evaluated on problems, and score.
+
+A job names cache entries and components, never live objects or places, so that it runs the same in any process. The
+scorer sees the problems of the job and nothing else: in a study these are validation problems, which hold no test row.
+Methods run in a process of their own, which sees what the task hands to them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import MethodError
+from zslplat.evaluation.cache.arrays import read_arrays, write_arrays
+from zslplat.evaluation.cache.problems import load_problem, views_of
+from zslplat.evaluation.components import build_component
+from zslplat.evaluation.jobs import EvaluateJob, PrepareJob
+from zslplat.evaluation.scoring.folds import Fold, advance_together
+from zslplat.evaluation.scoring.messages import MOST_TEXTS, collected, entries_of
+from zslplat.evaluation.scoring.outcomes import REPLICATES
+from zslplat.evaluation.workers.memory import peak_bytes, reset_peak
+from zslplat.evaluation.workers.proxies import InProcess, Methods
+from zslplat.records.processor import processor
+from zslplat.records.took import CPU_SECONDS, PEAK_BYTES, PREPARED, SECONDS
+from zslplat.spec import Spec
+from zslplat.tasks.base import Outcome, Problem, Task
+
+_KEY_LETTERS = 16  # of the key of statistics in a record: enough to tell those of one store apart
+
+
+def make_task(spec: str) -> Task:
+    """Build a task from its spec."""
+    task: Task = build_component("tasks", Spec.parse(spec))
+    return task
+
+
+def prepare(job: PrepareJob, cache: Path, methods: Methods | None = None) -> dict[str, Any]:
+    """Run a :class:`PrepareJob`; returns seconds, bytes and the names of the statistics.
+
+    ``cache``: the folder of the entries that the job names. ``methods``: where its method runs; in this process where
+    nothing is said, as for tests.
+    """
+    methods = methods or InProcess()
+    wall, cpu = time.perf_counter(), time.process_time()
+    reset_peak()
+    methods.begin(0)
+    method = methods.build(job.method, job.fixed, 0)
+    # Kept with the statistics: whoever finds them in the cache is told, too.
+    with collected() as warned:
+        problem = load_problem(cache / job.problem, blocks=job.blocks)
+        arrays = make_task(job.task).prepare(_told(problem, method), problem, job.space)
+    seconds = time.perf_counter() - wall
+    method_seconds, method_bytes = methods.usage()
+    cpu_seconds = time.process_time() - cpu + method_seconds
+    took = {SECONDS: seconds, CPU_SECONDS: cpu_seconds, PEAK_BYTES: peak_bytes() + method_bytes}
+    write_arrays(cache / job.target, arrays, {"method": job.method, **took, "warned": warned[:MOST_TEXTS]})
+    return {**took, "bytes": int(sum(np.asarray(a).nbytes for a in arrays.values())), "names": list(arrays)}
+
+
+def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> dict[str, Any]:
+    """Run an :class:`EvaluateJob`; returns a JSON-able record (state, value, folds, carry, steps, warnings, times,
+    processor).
+
+    ``steps`` is the mean curve over the folds where validation chooses the step of an iterative method: it maps the
+    numbers of the steps to the mean of the primary metric. Value, metrics and carry are those at its best step.
+    ``cache``: the folder of the entries that the job names. ``methods``: where its method runs; in this process where
+    nothing is said, as for tests.
+    """
+    methods = methods or InProcess()
+    wall, cpu = time.perf_counter(), time.process_time()
+    reset_peak()
+    methods.begin(job.seed)
+    task = make_task(job.task)
+    parameters = dict(job.parameters)
+    step_parameter = methods.step_parameter(job.method)
+    chosen_steps = job.validation_choices.get("best_step") if step_parameter else None
+    if chosen_steps:
+        parameters[step_parameter] = max(1, round(float(chosen_steps)))
+    folds = (
+        _fold(task, job, methods, parameters, cache / problem, cache / statistics if statistics else None)
+        for problem, statistics in job.problems
+    )
+    outcomes: list[Outcome] = []
+    done: list[Fold] = []
+    state, curve = "complete", list[float]()
+    # Validation rows choose the step. A refit, and whatever sees test rows, ends where it was told to.
+    if step_parameter and not chosen_steps and not job.test:
+        done = list(folds)
+        task = done[0].task
+        state, curve = advance_together(done, task.primary.name, 1.0 if task.primary.maximise else -1.0, job.thresholds)
+        outcomes = [fold.finish(curve) for fold in done]
+    else:
+        for fold in folds:  # one after another: a method and its outputs are let go before the next
+            fold.complete()
+            outcomes.append(fold.finish())
+            done.append(fold)
+    method_seconds, method_bytes = methods.usage()
+    record = {
+        **found_by(done, outcomes, state, curve),
+        SECONDS: time.perf_counter() - wall,
+        CPU_SECONDS: time.process_time() - cpu + method_seconds,
+        PREPARED: {key: took for fold in done for key, took in fold.prepared.items()},
+        PEAK_BYTES: peak_bytes() + method_bytes,
+        "processor": processor(),
+    }
+    if state == "complete" and step_parameter:
+        record["carry"]["best_step"] = float(max(fold.step for fold in done))
+    return plain(record)
+
+
+def found_by(
+    done: Sequence[Fold], outcomes: Sequence[Outcome], state: str = "complete", curve: Sequence[float] = ()
+) -> dict[str, Any]:
+    """Return what a record holds of scored folds: state, value, metrics, folds, carry, warnings, steps."""
+    task = done[0].task
+    complete = state == "complete"
+    return {
+        "state": state,
+        "value": float(np.mean([o.metrics[task.primary.name] for o in outcomes])) if complete else None,
+        "metrics": _mean_metrics(outcomes),
+        "folds": [fold.record for fold in done],
+        "carry": task.validation_choices(outcomes) if complete else {},
+        "warnings": entries_of((fold.problem.name, fold.warned) for fold in done),
+        "steps": {str(number): value for number, value in enumerate(curve, start=1)},
+    }
+
+
+def _fold(
+    task: Task,
+    job: EvaluateJob,
+    methods: Methods,
+    parameters: Mapping[str, Any],
+    problem: Path,
+    statistics: Path | None,
+) -> Fold:
+    arrays, entry = read_arrays(statistics) if statistics else ({}, {})
+    opened = load_problem(problem, blocks=job.blocks)
+    method = _told(opened, methods.build(job.method, parameters, job.seed))
+    suited = task.suited(opened)
+    fold = Fold(suited, opened, method, suited.run(method, opened, arrays), job)
+    fold.warned_before = entry.get("warned", [])
+    if statistics is not None and SECONDS in entry:
+        took = {name: float(entry[name]) for name in (SECONDS, CPU_SECONDS, PEAK_BYTES) if name in entry}
+        fold.prepared = {statistics.name[:_KEY_LETTERS]: took}
+    return fold
+
+
+def _told(problem: Problem, method: Any) -> Any:
+    """Return the method, which knows of the views of the rows now, where they are several."""
+    views = views_of(problem)
+    if views:
+        method.take_views(views)
+    return method
+
+
+def plain(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record as JSON reads it back; raises :class:`MethodError` for a value that JSON cannot hold."""
+
+    def default(value: Any) -> Any:
+        if isinstance(value, np.generic | np.ndarray):
+            return value.tolist()
+        raise MethodError(f"{value!r} of type {type(value).__name__} is no number, text or list that can be recorded")
+
+    content: dict[str, Any] = json.loads(json.dumps(record, default=default))
+    return content
+
+
+def _mean_metrics(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    keys = [key for key in (outcomes[0].metrics if outcomes else {}) if all(key in o.metrics for o in outcomes)]
+    return {key: float(np.mean([o.metrics[key] for o in outcomes])) for key in keys}
+
+
+def evaluate_given(
+    task: Task,
+    problems: Sequence[Problem],
+    scores: Sequence[np.ndarray],
+    folder: Path,
+    *,
+    test: bool,
+    label: str,
+    validation_choices: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the record of scores (m, c) of each problem, rows and classes in the order of the problem.
+
+    It is what :func:`zslplat.evaluation.scoring.evaluation.evaluate` makes of a method with these outputs, less what a
+    method costs and learns. ``folder``: of the evaluation, which gets artifacts and, of the test split, outcomes per
+    row and replicates. ``label`` names whoever made the scores in messages.
+    """
+    job = EvaluateJob(
+        label=label,
+        method=label,
+        parameters={},
+        seed=0,
+        task=task.name,
+        problems=tuple((problem.name, None) for problem in problems),
+        validation_choices=dict(validation_choices or {}),
+        full=True,
+        artifacts=folder / "artifacts",
+        replicates=REPLICATES if test else 0,
+        outcomes=folder if test else None,
+        test=test,
+    )
+    done, outcomes = [], []
+    for problem, matrix in zip(problems, scores, strict=True):
+        fold = Fold(task, problem, None, iter([(1, task.outputs_of(problem, matrix))]), job)
+        fold.complete()
+        outcomes.append(fold.finish())
+        # How long it took to score says nothing of what it took to make the scores.
+        del fold.record["seconds"]
+        done.append(fold)
+    return plain(found_by(done, outcomes))

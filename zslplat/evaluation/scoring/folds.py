@@ -1,0 +1,267 @@
+"""The problems of a job: each is fitted and scored, and one step of an iterative method is kept for all of them.
+
+The step that is kept is the best of the mean curve: the mean over the folds of the primary metric after each step. It
+is one number for the whole experiment, as it is for the refit, which has no validation rows to choose its own by; the
+best step of each fold apart would be chosen on the very rows that are scored, fold by fold, and favour iterative
+methods over direct ones. A fold whose training ends before that of others stays as it ended: with more steps allowed,
+it would have given the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import MethodError, StoreError
+from zslplat.evaluation.jobs import EvaluateJob
+from zslplat.evaluation.scoring.messages import collected, require_names
+from zslplat.evaluation.scoring.outcomes import replicates, resampled, write_outcomes
+from zslplat.evaluation.workers.proxies import learned, state_within
+from zslplat.figures import Curve, Figure
+from zslplat.methods.base import Diagnostics
+from zslplat.metrics.resampling import rows_digest
+from zslplat.tables import Table
+from zslplat.tasks.base import Arrays, Outcome, Problem, Task
+
+
+class Fold:
+    """One problem of a job: a method that learns step by step, the metrics after each, and what is kept of it.
+
+    ``training`` yields what the task makes of each step (:meth:`zslplat.tasks.base.Task.run`). There is no ``method``
+    where its outputs were made elsewhere. ``by_step`` holds all metrics after each step that was scored, ``kept`` the
+    outcome at the step that is kept, ``warned_before`` what preparing its statistics warned of, ``prepared`` what that
+    took (:mod:`zslplat.records.took`).
+    """
+
+    def __init__(
+        self, task: Task, problem: Problem, method: Any, training: Iterator[tuple[int, Arrays]], job: EvaluateJob
+    ) -> None:
+        self.task, self.problem, self.method, self.job = task, problem, method, job
+        self.by_step: list[dict[str, float]] = []
+        self.kept: Outcome | None = None
+        self.step = 0
+        self.seconds = 0.0
+        self.record: dict[str, Any] = {}
+        self.warned_before: list[str] = []
+        self.prepared: dict[str, dict[str, float]] = {}
+        self._trained: list[str] = []
+        self._latest_scored: list[str] = []
+        self._kept_scored: list[str] = []
+        self._exported: list[str] = []
+        self._training = training
+        self._latest: Outcome | None = None
+        self._outputs: Arrays = {}
+        self._kept_outputs: Arrays = {}
+        self._learned = _Learned()
+
+    def advance(self) -> bool:
+        """Take one step and score it; False where the training has ended."""
+        start = time.perf_counter()
+        with collected() as warned:
+            found = next(self._training, None)
+        self._trained += warned
+        if found is not None:
+            self._score(found[1])
+        self.seconds += time.perf_counter() - start
+        if not self.by_step:
+            raise MethodError(f"{self.job.method} made no step on {self.problem.name}")
+        return found is not None
+
+    def complete(self) -> None:
+        """Train to the end, score the end alone, and keep it."""
+        start = time.perf_counter()
+        last: tuple[int, Arrays] | None = None
+        with collected() as self._trained:
+            for found in self._training:
+                last = found
+        if last is None:
+            raise MethodError(f"{self.job.method} made no step on {self.problem.name}")
+        # Where the method has a process of its own, it puts together what it learned while this one scores.
+        learned = self._all_learned()
+        self._score(last[1])
+        self.seconds += time.perf_counter() - start
+        self._keep(last[0], _Learned.of(learned(), copy=False))
+
+    def keep(self, step: int) -> None:
+        """Keep the latest step, which is number ``step`` of the job; the method may go on to learn in place."""
+        self._keep(step, _Learned.of(self._all_learned()(), copy=True))
+
+    def _keep(self, step: int, learned: _Learned) -> None:
+        self.step, self.kept, self._kept_scored = step, self._latest, self._latest_scored
+        self._kept_outputs = self._outputs
+        self._learned = learned
+
+    def _all_learned(self) -> Callable[[], tuple[Any, Any, Any]]:
+        if self.method is None:
+            return lambda: ({}, Diagnostics(), {})
+        return learned(self.method, matrices=self.job.artifacts is not None, figures=self.job.full)
+
+    @property
+    def warned(self) -> list[str]:
+        """What preparing, learning and writing warned of, and the scores that are kept."""
+        return [*self.warned_before, *self._trained, *self._kept_scored, *self._exported]
+
+    def finish(self, mean_by_step: Sequence[float] = ()) -> Outcome:
+        """Make the record and the artifacts of what is kept; the method and its outputs are let go.
+
+        ``mean_by_step``: the mean curve by which the step was chosen, where there was a choice.
+        """
+        assert self.kept is not None
+        outcome, job, task = self.kept, self.job, self.task
+        self.record = {
+            "name": self.problem.name,
+            "metrics": outcome.metrics,
+            "seconds": {"fit_and_score": self.seconds},
+            "numbers": self._learned.numbers,
+            "best_step": self.step,
+        }
+        if mean_by_step:
+            self.record["by_step"] = {
+                name: [m[name] for m in self.by_step]
+                for name in outcome.metrics
+                if all(name in m for m in self.by_step)
+            }
+        if job.model_bytes and job.outcomes is not None and self.method is not None:
+            self.record["model"] = self._keep_model(self._own(job.outcomes))
+        if job.full:
+            with collected():  # known from the first time
+                full = task.score(self.problem, self._kept_outputs, job.validation_choices, full=True)
+            outcome.tables, outcome.figures = full.tables, {**full.figures, **self._learned.figures}
+            if len(mean_by_step) > 1:
+                table, figure = self._curves(mean_by_step)
+                outcome.tables["by_step"], outcome.figures["by_step"] = table, figure
+            if job.maps:
+                outcome.figures.update(task.maps(self.method, self.problem))
+            if job.replicates:
+                self.record["rows"] = rows_digest(task.scored_rows(self.problem))
+                self._resample(outcome, job.replicates)
+        if job.artifacts is not None:
+            self._write(self._own(job.artifacts), outcome)
+        # Its method is let go wherever it runs.
+        self._outputs, self._kept_outputs, self._learned, self.method = {}, {}, _Learned(), None
+        self._training = iter(())
+        return outcome
+
+    def _score(self, outputs: Arrays) -> None:
+        with collected() as self._latest_scored:
+            self._latest = self.task.score(self.problem, outputs, self.job.validation_choices, full=False)
+        # Outputs are large, and only a full account needs them once more.
+        self._outputs = outputs if self.job.full else {}
+        name = self.task.primary.name
+        if not np.isfinite(self._latest.metrics[name]):
+            raise MethodError(f"{name} is not finite on {self.problem.name}, step {len(self.by_step) + 1}")
+        self.by_step.append(self._latest.metrics)
+
+    def _curves(self, mean: Sequence[float]) -> tuple[Table, Figure]:
+        """Return the metrics after each step (an epoch, say) as a table and a figure, the mean over folds beside."""
+        name = self.task.primary.name
+        numbers = list(range(1, len(mean) + 1))
+        # As the mean has it: a fold that ended stays as it was.
+        rows = [self.by_step[min(number, len(self.by_step)) - 1] for number in numbers]
+        columns = {metric: [row[metric] for row in rows] for metric in rows[0]}
+        table = Table({"step": numbers, **columns, f"mean over folds of {name}": list(mean)})
+        lines = {self.problem.name: (numbers, columns[name]), "mean over folds": (numbers, list(mean))}
+        return table, Curve(lines, "step", name, f"{self.problem.name}: {name} by step")
+
+    def _resample(self, outcome: Outcome, count: int) -> None:
+        """Keep the outcomes per row, where a folder is given, and show the replicates that are made from them."""
+        rows = self.task.outcomes(self.problem, self._kept_outputs, self.job.validation_choices)
+        if rows is None:
+            return
+        if self.job.outcomes is not None:
+            folder = self._own(self.job.outcomes)
+            self.record["outcomes"] = write_outcomes(folder, rows)
+            found = replicates(self.task, folder, count)
+        else:
+            found = resampled(self.task, rows, count)
+        if found:
+            columns = {name: values.round(6).tolist() for name, values in found.items()}
+            outcome.tables["replicates"] = Table({"replicate": list(range(1, count + 1)), **columns})
+
+    def _keep_model(self, folder: Path) -> dict[str, Any]:
+        """Write what the method learned, before anybody asks it for more; return what the record says of it."""
+        from zslplat.models.folder import MODEL
+        from zslplat.models.keeping import keep_model
+
+        job = self.job
+        with collected():
+            told = state_within(self.method, job.model_bytes)
+            try:
+                return keep_model(
+                    folder / MODEL, told, self.task, self.problem, self.method, job.validation_choices, job.about
+                )
+            except OSError as error:
+                raise StoreError(
+                    f"cannot write the model to {folder}: {error.strerror or error}; free space or permissions and "
+                    "give the same command again, or give --no-model"
+                ) from error
+
+    def _own(self, folder: Path) -> Path:
+        """Return the folder of this problem inside one that is given for the whole job."""
+        return folder / self.problem.name if len(self.job.problems) > 1 else folder
+
+    def _write(self, folder: Path, outcome: Outcome) -> None:
+        from zslplat.evaluation.scoring.artifacts import write_artifacts
+
+        try:
+            share = self.job.matrices_bytes // len(self.job.problems)
+            series = self._learned.series if self._learned.ended else self.method.diagnostics.series
+            with collected() as self._exported:
+                write_artifacts(folder, self._learned.matrices, series, outcome, share)
+                if self.job.full and self.method is not None:
+                    self.task.export(self.method, self.problem, folder)
+        except OSError as error:
+            raise StoreError(
+                f"cannot write artifacts to {folder}: {error.strerror or error}; what was recorded is kept; "
+                "free space or permissions and give the same command again"
+            ) from error
+
+
+def advance_together(
+    folds: Sequence[Fold], primary: str, sign: float, thresholds: Mapping[int, float]
+) -> tuple[str, list[float]]:
+    """Train all folds step by step and keep the best step of the mean curve, the first of equals, in each.
+
+    Returns how it ended (``complete``, or ``pruned`` where the best of the mean curve so far falls below the
+    threshold of a step) and the mean curve. ``sign`` is 1 where larger is better, -1 otherwise; ``thresholds`` are of
+    signed values.
+    """
+    curve: list[float] = []
+    best = -np.inf
+    # Each fold takes its step, whichever others have ended.
+    while any([fold.advance() for fold in folds]):
+        curve.append(float(np.mean([fold.by_step[-1][primary] for fold in folds])))
+        if sign * curve[-1] > best:
+            best = sign * curve[-1]
+            for fold in folds:
+                fold.keep(len(curve))
+        if best < thresholds.get(len(curve), -np.inf):
+            return "pruned", curve
+    return "complete", curve
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """What a method had learned at the step that is kept."""
+
+    matrices: Arrays = field(default_factory=dict)
+    figures: dict[str, Figure] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
+    series: dict[str, list[float]] = field(default_factory=dict)
+    ended: bool = False
+
+    @classmethod
+    def of(cls, found: tuple[Any, Any, Any], *, copy: bool) -> _Learned:
+        """Take matrices, diagnostics and figures; ``copy``: the method goes on to learn in place."""
+        matrices, diagnostics, figures = found
+        require_names("matrix", matrices)
+        require_names("diagnostic", [*diagnostics.numbers, *diagnostics.series])
+        require_names("figure", figures)
+        if copy:
+            matrices = {name: np.array(matrix) for name, matrix in matrices.items()}
+        return cls(matrices, figures, dict(diagnostics.numbers), diagnostics.series, ended=not copy)

@@ -1,0 +1,95 @@
+"""Texts that methods write: made fit to be printed, recorded and used as names; warnings are collected as they arise.
+
+A record holds ``warnings``: a list of ``{"text", "where", "count"}``, each text once, with the problems (folds, test)
+that it came from and how often. A text that names its check ends with the code, in brackets.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from zslplat.errors import MethodError, OutcomeWarning, split_code
+from zslplat.names import visible
+
+MOST_TEXTS = 20
+MOST_WARNING = 300
+MOST_PRINTED = 2000  # before the code at the end of a text is looked for
+Entries = list[dict[str, Any]]
+
+
+@contextmanager
+def collected() -> Iterator[list[str]]:
+    """Collect the texts of every :class:`OutcomeWarning` of a block; other warnings go their usual way."""
+    found: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", OutcomeWarning)
+        usual = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *place: Any, **named: Any) -> None:
+            if issubclass(category, OutcomeWarning):
+                text, code = split_code(printable(str(message), MOST_PRINTED))
+                found.append(text[:MOST_WARNING] + (f" [{code}]" if code else ""))
+            else:
+                usual(message, category, *place, **named)
+
+        warnings.showwarning = show
+        yield found
+
+
+def entries_of(found: Iterable[tuple[str, Iterable[str]]]) -> Entries:
+    """Return the entries of a record from (where, texts); beyond :data:`MOST_TEXTS` texts the rest is counted only."""
+    entries: dict[str, dict[str, Any]] = {}
+    left_out = 0
+    for where, texts in found:
+        for text in texts:
+            if text not in entries and len(entries) == MOST_TEXTS:
+                left_out += 1
+                continue
+            entry = entries.setdefault(text, {"text": text, "where": [], "count": 0})
+            entry["count"] += 1
+            if where and where not in entry["where"]:
+                entry["where"].append(where)
+    further = [{"text": f"{left_out} further warnings", "where": [], "count": left_out}] if left_out else []
+    return [*entries.values(), *further]
+
+
+MOST_CHARACTERS = 1000
+_NAME = re.compile(r"\w[\w .-]{0,99}")
+# A diagnostic is no file; it may be written as a formula: mean k(x, x).
+_DIAGNOSTIC = re.compile(r"\w[\w .,:;()=+*^|<>%'-]{0,99}")
+
+
+def printable(text: str, most: int = MOST_CHARACTERS) -> str:
+    """Return a text of one line that every terminal, file and database takes: at most ``most`` characters and a count.
+
+    What moves the cursor, hides or is half a character is shown escaped.
+    """
+    # Text of many megabytes need not be gone through to show its beginning.
+    head = " ".join(text[: 10 * most].split())
+    shown = visible(head[:most])
+    if len(head) <= most and len(shown) <= most and len(text) <= 10 * most:
+        return shown
+    return f"{shown[:most]}... ({len(text)} characters)"
+
+
+def message_of(error: BaseException) -> str:
+    """Return the text of an exception as :func:`printable` does, whatever it is made of."""
+    try:
+        return printable(str(error))
+    except Exception as unreadable:
+        return f"its text cannot be made: {type(unreadable).__name__}"
+
+
+def require_names(kind: str, names: Iterable[object]) -> None:
+    """Raise :class:`MethodError` for a name that cannot be one of a metric and of a file."""
+    pattern, more = (_DIAGNOSTIC, ", and signs of formulas") if kind == "diagnostic" else (_NAME, "")
+    for name in names:
+        if not (isinstance(name, str) and pattern.fullmatch(name)):
+            raise MethodError(
+                f"a {kind} of the method is named {printable(ascii(name), 120)}; expected 1 to 100 letters, digits, "
+                f"underscores, hyphens, dots and blanks{more}, the first a letter, digit or underscore"
+            )

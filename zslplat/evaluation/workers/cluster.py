@@ -1,0 +1,365 @@
+"""The leader's side of a Dask cluster: jobs go out, with whatever a worker lacks of their inputs, and come back.
+
+Nothing is shared with the workers but the connection through the scheduler. A worker says which cache entries it lacks
+and is sent them once; artifacts, outcomes and statistics come back the same way. A worker that is lost takes the jobs
+that it ran with it, and they run elsewhere; when the scheduler is lost, the leader waits until one answers at that
+address again, and gives it whatever has not come back. Workers may join and leave as they like.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import platform
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import OutageError, StoreError, UsageError, ZslplatError
+from zslplat.evaluation.cache.transfer import (
+    Parcel,
+    begin_entry,
+    digest_of,
+    end_entry,
+    listed,
+    needed_entries,
+    read_piece,
+    root_of,
+    write_piece,
+)
+from zslplat.evaluation.jobs import Answer, Limits, Place
+from zslplat.evaluation.workers import cluster_worker
+from zslplat.evaluation.workers.cluster_worker import ARTIFACTS, OUTCOMES, TARGET, Errand, Reply
+from zslplat.keys import key_of
+
+# How long a scheduler may be away before a command gives up; the same command goes on where it was.
+_AWAY_SECONDS = 600.0
+_CONNECT_SECONDS = 10.0
+_LOOK_SECONDS = 5.0
+_PAUSE_SECONDS = 0.1
+_MOST_AT_ONCE = 256
+_MOST_LOST = 100
+_STOPPED = Answer(None, "stopped", killed=True)
+
+
+class _Away(Exception):
+    """The worker or the scheduler does not answer any more."""
+
+
+class Cluster:
+    """Runs jobs on the workers of a Dask scheduler at ``address``, or of the one that a ``.json`` file tells of.
+
+    ``place`` is where the leader works; ``say`` is told what a user waits for. Raises :class:`OutageError` where no
+    scheduler answers.
+    """
+
+    def __init__(self, address: str, place: Place, say: Callable[[str], None] = lambda text: None) -> None:
+        self.address, self.place, self.say = address, place, say
+        self._store = key_of(platform.node(), str(place.cache.resolve()))
+        self._name = uuid.uuid4().hex[:12]
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._futures: set[Any] = set()
+        self._told: set[str] = set()
+        self._processors: set[str] = set()
+        self._client: Any = self._connect(time.monotonic())
+        # Each thread waits for one job.
+        self._threads = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="cluster")
+
+    def submit(self, job: Any, limits: Limits) -> Future[Answer]:
+        """Have a job run; raises nothing for what happens to a worker or to the scheduler."""
+        return self._threads.submit(self._run, job, limits)
+
+    def close(self) -> None:
+        """Give up all jobs; the workers end what they run of them."""
+        self._stopped.set()
+        with self._lock:
+            futures, client, self._client = list(self._futures), self._client, None
+        if client is not None:
+            with suppress(Exception):
+                client.cancel(futures, force=True)
+            self._hang_up(client)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self, job: Any, limits: Limits) -> Answer:
+        pickled = bytes(ForkingPickler.dumps(job))
+        prefer: list[str] = []
+        lost = 0
+        while not self._stopped.is_set():
+            needed = needed_entries(job, self.place.cache)
+            key = f"zslplat-{self._name}-{next(self._numbers)}"
+            errand = Errand(
+                key, pickled, limits, self._store, needed, self.place.cache_bytes, cluster_worker.software()
+            )
+            client = self._connected()
+            if client is None:
+                break
+            try:
+                reply = self._ask(client, errand, prefer)
+                if isinstance(reply, Answer):
+                    return reply
+                prefer = [reply.worker]
+                for name in reply.missing:
+                    self._deliver(client, reply.worker, name, needed[name])
+                if reply.answer is not None:
+                    self._collect(client, reply, job)
+                    self._note_processor(reply.answer)
+                    return reply.answer
+            except _Away as away:
+                prefer, lost = [], lost + 1
+                if lost > _MOST_LOST:
+                    raise StoreError(
+                        f"the cluster at {self.address} lost a job {lost} times: {away.__cause__ or away!r}; "
+                        "what was recorded is kept; give the same command again"
+                    ) from away
+                self._look_after(client)
+        return _STOPPED
+
+    def _ask(self, client: Any, errand: Errand, prefer: list[str]) -> Reply | Answer:
+        """Return the reply to an errand, or what is to be recorded where there will be none."""
+        from distributed.scheduler import KilledWorker
+
+        finished = threading.Event()
+        with self._lock:
+            if self._stopped.is_set():
+                return _STOPPED
+            try:
+                future = client.submit(
+                    cluster_worker.carry_out,
+                    errand,
+                    key=errand.key,
+                    pure=False,
+                    workers=prefer or None,
+                    allow_other_workers=bool(prefer),
+                )
+                future.add_done_callback(lambda _: finished.set())
+            except Exception as error:
+                raise _Away from error
+            self._futures.add(future)
+        try:
+            while not finished.wait(_LOOK_SECONDS) and client.status != "closed":
+                self._look_for_workers(client)
+                # What has ended meanwhile is processed by nobody, either.
+                if prefer and _waits_for_the_lost(client, errand.key, prefer) and not finished.is_set():
+                    raise _Away(f"job {errand.key}: {prefer[0]} is lost")
+            if self._stopped.is_set():
+                return _STOPPED
+            if future.status == "error":
+                failure = future.exception()
+                if isinstance(failure, KilledWorker):
+                    # Dask has given it to one worker after another. What ends every worker that runs it does so itself.
+                    times = failure.allowed_failures + 1
+                    reason = f"the {times} workers of the cluster that ran it were lost one after another"
+                    return Answer(None, reason, killed=True)
+                if isinstance(failure, ZslplatError):
+                    return Answer(None, str(failure), fatal=True)
+                reason = (
+                    f"a worker of the cluster cannot run zslplat's jobs: {type(failure).__name__}: {failure}; install "
+                    "the same zslplat[dask] and plugins on every worker"
+                )
+                return Answer(None, reason, fatal=True)
+            if future.status != "finished":
+                raise _Away(f"job {errand.key}: {future.status}")
+            reply: Reply = future.result()
+        except _Away:
+            raise
+        except Exception as error:  # of whatever kind: the connection went while the answer was fetched
+            raise _Away(errand.key) from error
+        finally:
+            with self._lock:
+                self._futures.discard(future)
+            with suppress(Exception):
+                future.release()
+        if reply.key != errand.key:
+            raise StoreError(f"the cluster answered {reply.key} where {errand.key} was asked")
+        return reply
+
+    def _deliver(self, client: Any, worker: str, name: str, digest: str) -> None:
+        """Bring an entry to a worker, or wait until another one has."""
+        folder = root_of(self.place.cache) / name
+        while True:
+            place = self._call(client, worker, cluster_worker.offer, name, digest, self.place.cache_bytes)
+            if place == "":
+                return
+            if place is not None:
+                break
+            if self._stopped.wait(_PAUSE_SECONDS):
+                raise _Away
+        for file, offset in listed(folder).pieces():
+            try:
+                content = read_piece(folder, file, offset)
+            except OSError as error:
+                raise StoreError(f"{folder / file} cannot be read: {error}; give the same command again") from error
+            wrong = self._call(client, worker, cluster_worker.take, place, file, offset, content)
+            if wrong:
+                raise StoreError(f"worker {worker} {wrong}; free space there, or give it another --local-directory")
+        wrong = self._call(client, worker, cluster_worker.finish, place)
+        if wrong and digest_of(folder) == digest:
+            raise StoreError(f"worker {worker}: {wrong}")
+
+    def _collect(self, client: Any, reply: Reply, job: Any) -> None:
+        """Put what a job made where the leader wants it."""
+        left = False
+        for kind, (folder, parcel) in reply.made.items():
+            left = left or (parcel.content is None and kind != TARGET)
+            if kind == TARGET:
+                self._keep(client, reply.worker, folder, parcel, job.target)
+            elif kind in (ARTIFACTS, OUTCOMES):
+                target = getattr(job, kind)
+                try:
+                    self._receive(client, reply.worker, folder, parcel, target)
+                except OSError as error:
+                    raise StoreError(
+                        f"cannot write {kind} to {target}: {error.strerror or error}; what was recorded is kept; free "
+                        "space or permissions and give the same command again"
+                    ) from error
+        if left:
+            with suppress(_Away):
+                self._call(client, reply.worker, cluster_worker.drop, reply.key)
+
+    def _keep(self, client: Any, worker: str, folder: str, parcel: Parcel, name: str) -> None:
+        """Put an entry that a job made into the leader's own cache."""
+        root = self.place.cache
+        try:
+            temporary = begin_entry(root, name)
+            try:
+                self._receive(client, worker, folder, parcel, temporary)
+                end_entry(root, name, temporary)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+        except (OSError, ValueError, EOFError) as error:
+            raise StoreError(
+                f"cannot keep cache entry {root / name}: {error}; free space or choose another --store"
+            ) from error
+
+    def _receive(self, client: Any, worker: str, folder: str, parcel: Parcel, target: Path) -> None:
+        target.mkdir(parents=True, exist_ok=True)
+        for name, offset in parcel.pieces():
+            if parcel.content is not None:
+                content = parcel.content[name][offset:]
+            else:
+                content = self._call(client, worker, cluster_worker.give, folder, name, offset)
+            write_piece(target, name, offset, content)
+
+    def _call(self, client: Any, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function in a worker, beside the jobs that it runs."""
+        try:
+            (found,) = client.run(function, self._store, *arguments, workers=[worker], on_error="raise").values()
+            return found
+        except StoreError:  # the worker is there, and says what is wrong
+            raise
+        except Exception as error:
+            raise _Away from error
+
+    def _connected(self) -> Any:
+        """Return the connection, made anew where it was lost; None where all is to stop."""
+        with self._lock:
+            if self._client is None and not self._stopped.is_set():
+                self.say(f"waiting for the Dask scheduler at {self.address}")
+                self._client = self._connect(time.monotonic() + _AWAY_SECONDS)
+            return self._client
+
+    def _look_after(self, client: Any) -> None:
+        """Find out whether the scheduler is lost; if so the next job connects anew."""
+        time.sleep(_PAUSE_SECONDS)
+        with self._lock:
+            if self._client is client:
+                try:
+                    client.sync(client.scheduler.identity, callback_timeout=_CONNECT_SECONDS)
+                except Exception:
+                    self._client = None
+                    self._hang_up(client)
+
+    def _note_processor(self, answer: Answer) -> None:
+        found = (answer.result or {}).get("processor")
+        with self._lock:
+            new = found is not None and found not in self._processors
+            before = sorted(self._processors)
+            self._processors |= {found} if found else set()
+        if new and before:
+            self.say(
+                f"the workers' processors differ ({', '.join([*before, str(found)])}): numbers may differ in the last "
+                "digits, depending on who evaluated what; records say on which each evaluation ran"
+            )
+
+    def _look_for_workers(self, client: Any) -> None:
+        try:
+            threads = client.nthreads()
+        except Exception:
+            return  # the job will hear of it
+        if not threads and "workers" not in self._told:
+            self._told.add("workers")
+            self.say(f"waiting for workers: none has joined the Dask scheduler at {self.address}")
+        elif threads:
+            self._told.discard("workers")
+
+    def _connect(self, until: float) -> Any:
+        """Connect to the scheduler, again and again until then; raises :class:`OutageError` where none answers."""
+        while True:
+            try:
+                return connect(self.address)
+            except OutageError:
+                if time.monotonic() >= until or self._stopped.is_set():
+                    raise
+                self._stopped.wait(1.0)
+
+    def _hang_up(self, client: Any) -> None:
+        with suppress(Exception):
+            client.close(timeout=2)
+
+
+def _waits_for_the_lost(client: Any, key: str, prefer: list[str]) -> bool:
+    """Tell whether a job that would rather go to a worker is kept for it, by the scheduler, although it is gone.
+
+    So it is where all workers were lost while it ran there: those that join later are not asked then.
+    """
+    try:
+        there, busy = client.nthreads(), client.processing()
+    except Exception:
+        return False  # the job will hear of it
+    return not set(prefer) & set(there) and not any(key in keys for keys in busy.values())
+
+
+def connect(address: str) -> Any:
+    """Return a Dask client of the scheduler at an address, or of the one that a ``.json`` file tells of.
+
+    Raises :class:`UsageError` where Dask is not installed, :class:`OutageError` where no scheduler answers.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise UsageError("--cluster needs Dask: pip install 'zslplat[dask]'") from None
+    # What they say of a connection that was lost is said here in one line.
+    for part in ("client", "batched", "comm", "core"):
+        logging.getLogger(f"distributed.{part}").setLevel(logging.CRITICAL)
+    try:
+        told = _told_by(address) if address.endswith(".json") else address
+        return Client(told, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except Exception as error:  # of whatever kind: for an address of TLS without certificates it is a TypeError
+        raise OutageError(
+            f"no Dask scheduler answers at {address}: {error}; what was recorded is kept; give the same command again "
+            "once there is one"
+        ) from error
+
+
+def _told_by(file: str) -> str:
+    """Return the address in a file of ``dask scheduler --scheduler-file``; Dask would wait for one without an end."""
+    told = json.loads(Path(file).read_text())
+    if not (isinstance(told, dict) and isinstance(told.get("address"), str)):
+        raise ValueError("the file tells of none; expected what dask scheduler --scheduler-file writes")
+    return str(told["address"])
+
+
+def cluster_threads(address: str) -> int:
+    """Return how many jobs the workers of a scheduler run at once; raises like :func:`connect`."""
+    with connect(address) as client:
+        return sum(client.nthreads().values())

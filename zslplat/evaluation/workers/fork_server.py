@@ -1,0 +1,178 @@
+"""The process that scorers are forked off: it has imported what jobs need, and does nothing else. For Linux.
+
+It is a ``forkserver`` as multiprocessing has it, but one of our own: a program that uses zslplat, and multiprocessing's
+own for something else, keeps that one as it is, with its imports, its environment and its signals.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import cache
+from multiprocessing import forkserver, popen_forkserver, reduction, spawn, util
+from multiprocessing.context import set_spawning_popen
+from multiprocessing.process import BaseProcess, current_process
+from typing import Any
+
+from zslplat.evaluation.workers.processes import variables
+
+_util: Any = util
+_MOST_ADDRESS = 104  # bytes of a socket's address on macOS, 108 on Linux
+
+
+class _Server(forkserver.ForkServer):
+    """The server, and whether it has forked a process yet: before, it may still be importing."""
+
+    _forkserver_pid: int | None
+    forked: int | None = None  # the number of the server that has
+
+    def launched(self, status: int) -> int:
+        """Return the number of a process that was asked for; raises EOFError where the server ends before."""
+        pid: int = forkserver.read_signed(status)
+        self.forked = self._forkserver_pid
+        return pid
+
+    def give_up(self) -> None:
+        """End the server if it has not forked a process yet."""
+        pid = self._forkserver_pid
+        if pid is not None and self.forked != pid:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+
+_server = _Server()
+
+
+class _Started(popen_forkserver.Popen):
+    """How multiprocessing starts a process by its server, by ours; EOFError or OSError where that ends meanwhile."""
+
+    def _launch(self, process_obj: Any) -> None:
+        content = io.BytesIO()
+        # The program's main module is not for it: a script would begin anew.
+        told_of = spawn.get_preparation_data(process_obj.name)
+        prepared = {key: value for key, value in told_of.items() if not key.startswith("init_main")}
+        set_spawning_popen(self)
+        try:
+            reduction.dump(prepared, content)
+            reduction.dump(process_obj, content)
+        finally:
+            set_spawning_popen(None)
+        told: int
+        self.sentinel, told = _server.connect_to_new_process(self._fds)  # type: ignore[attr-defined]
+        # The process watches its parent by the end of this pipe.
+        watched = os.dup(told)
+        self.finalizer = util.Finalize(self, _util.close_fds, (watched, self.sentinel))
+        with open(told, "wb", closefd=True) as file:
+            file.write(content.getbuffer())
+        self.pid = _server.launched(self.sentinel)
+
+    def poll(self, flag: int = os.WNOHANG) -> int | None:
+        code: int | None = super().poll(flag)
+        # Nobody is left to tell how it ended: all that the fork server has forked goes with it.
+        return -signal.SIGKILL if code == 255 else code
+
+
+class ForkedProcess(BaseProcess):
+    """A process that is forked off the fork server; it is no daemon, even where the process that starts it is one.
+
+    The worker processes of a Dask nanny are. multiprocessing forbids such ones to start others, since it could not end
+    these with them; a process of the fork server ends with its parent by itself.
+    """
+
+    _start_method = "forkserver"
+
+    def __init__(self, *, target: Any, args: tuple[Any, ...]) -> None:
+        super().__init__(target=target, args=args, daemon=False)
+
+    def start(self) -> None:
+        """Have the fork server fork it. Not for several threads at once."""
+        own: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
+        daemon = own.pop("daemon", None)
+        try:
+            super().start()
+        finally:
+            if daemon is not None:
+                own["daemon"] = daemon
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # the name is multiprocessing's
+        return _Started(process_obj)
+
+
+def begin(modules: Sequence[str]) -> None:
+    """Let the fork server begin to import these modules, if it is not there yet; does not wait for it."""
+    global _server
+    _server.set_forkserver_preload([*modules, "zslplat.evaluation.workers.fork_server_exit"])
+    try:
+        # Its folder is no place to import from: what lies there may have the names of what is installed. Processes that
+        # it forks get the search path and the environment of the program.
+        said = {"PYTHONSAFEPATH": "1", "ZSLPLAT_LEADER": str(os.getpid())}
+        with _short_address(), _plain_path(), variables(said):
+            _server.ensure_running()
+    except ChildProcessError:  # it has ended, and somebody else took note of that
+        _server = _Server()
+        begin(modules)
+
+
+@contextlib.contextmanager
+def _short_address() -> Iterator[None]:
+    """Let the server's socket lie elsewhere where the folder of temporary files has too long a name for its address."""
+    own: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
+    usual = own.get("tempdir")
+    folder = usual or os.path.join(tempfile.gettempdir(), "pymp-12345678")
+    short = None
+    if len(os.fsencode(os.path.join(folder, "listener-12345678"))) >= _MOST_ADDRESS:
+        short = _short_folder(os.getpid())
+    if short is None:
+        yield
+        return
+    own["tempdir"] = short
+    try:
+        yield
+    finally:
+        own["tempdir"] = usual
+
+
+@contextlib.contextmanager
+def _plain_path() -> Iterator[None]:
+    """Leave out of the search path what Python ignores there, and multiprocessing cannot hand on: what is no text."""
+    before = sys.path
+    sys.path = [entry for entry in before if isinstance(entry, str)]
+    try:
+        yield
+    finally:
+        sys.path = before
+
+
+@cache
+def _short_folder(process: int) -> str | None:
+    """Make a folder for this process with a short name, gone when it ends; None where none can be made."""
+    for parent in ("/tmp", "/var/tmp", "/dev/shm"):
+        with contextlib.suppress(OSError):
+            found = tempfile.mkdtemp(prefix="pymp-", dir=parent)
+            util.Finalize(None, shutil.rmtree, (found,), {"ignore_errors": True}, exitpriority=-100)
+            return found
+    return None
+
+
+def give_up() -> None:
+    """End the fork server if it is still importing; whoever waits for a process of it gets EOFError."""
+    _server.give_up()
+
+
+def let_go() -> None:
+    """In a process of the fork server: let that end with the program that started it, and take this process with it.
+
+    It lives as long as anybody holds a pipe that each of its processes is handed, and that is multiprocessing's own
+    business; where it has another name, the watch over the parent does the same, unless compiled code keeps it waiting.
+    """
+    with contextlib.suppress(AttributeError, TypeError, OSError):
+        server: Any = forkserver._forkserver
+        pipe, server._forkserver_alive_fd = server._forkserver_alive_fd, None
+        os.close(pipe)

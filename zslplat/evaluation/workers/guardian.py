@@ -1,0 +1,297 @@
+"""The process that keeps together whatever a job starts, and ends all of it with the job's scorer. For Linux.
+
+    leader ── fork server ── guardian ── scorer ── method process ── what a method starts
+
+A process that a method starts may leave its group and its session and outlive its parent, so neither a group nor a walk
+down from the method process finds all of them. The kernel hands orphans to their nearest ancestor that asks for them
+(``PR_SET_CHILD_SUBREAPER``): that is the guardian, so all that ever comes from its scorer stays below it. It runs no
+code but its own, and ends, with all below it, when its scorer, the fork server or the leader has ended, or on SIGTERM.
+It has a session of its own, so that a signal to the leader's group leaves it to do so. Where the system lets it make a
+control group, all below it is killed at once; a program that multiplies faster than one look at it takes can be
+ended in no other way.
+
+What the processes print goes through it, too, into a log that is bounded while they run.
+
+A control group (version 2, Linux 5.14) can kill all of its processes at once (``cgroup.kill``), those that are being
+forked at that moment, too. A group can be made where the group of this process is delegated to its user: in the user's
+own services under systemd, in many containers, as root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from zslplat.evaluation.jobs import Place
+from zslplat.evaluation.workers.processes import adopt_orphans, ask_for_death_signal, end_like
+
+# So long it tries to end what the kernel does not let go, or what belongs to another user.
+_SWEEP_SECONDS = 10.0
+_PAUSE_SECONDS = 0.002
+
+Scorer = Callable[[Connection, Place, Mapping[str, str]], None]
+
+
+def guard(connection: Connection, place: Place, environment: Mapping[str, str]) -> None:
+    """Fork the scorer, wait for its end, end all that is left of it, and end as it did."""
+    from zslplat.evaluation.workers import fork_server
+    from zslplat.evaluation.workers.scorer import score_jobs
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    fork_server.let_go()
+    os.setsid()
+    adopt_orphans()
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    ask_for_death_signal(signal.SIGTERM)
+    os.environ.clear()
+    os.environ.update(environment)
+    leader = multiprocessing.parent_process()
+    assert leader is not None
+    printed, output = os.pipe() if place.log else (None, None)
+    group = ControlGroup.made()
+    scorer = os.fork()
+    if scorer == 0:
+        if group is not None:
+            group.join()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        for descriptor in (woken, wake, printed):
+            if descriptor is not None:
+                os.close(descriptor)
+        _become(score_jobs, connection, place, environment, output)
+    connection.close()
+    log = None
+    if output is not None and printed is not None and place.log is not None:
+        os.close(output)
+        os.set_blocking(printed, False)
+        log = WorkerLog(place.log, printed)
+    code = _watch(scorer, leader.sentinel, woken, log)
+    if group is not None:
+        group.end(_SWEEP_SECONDS)
+    end_descendants()
+    if log is not None:
+        log.copy()
+    _clear_up_after(leader.pid)
+    end_like(code)
+
+
+def _become(scorer: Scorer, connection: Connection, place: Place, environment: Any, output: int | None) -> None:
+    """Be the scorer, in a session of its own, until it ends."""
+    code = 1
+    try:
+        os.setsid()
+        if output is not None:
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            os.close(output)
+        scorer(connection, place, environment)
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _watch(scorer: int, leader: int, woken: int, log: WorkerLog | None) -> int:
+    """Wait until the scorer, or whoever needs it, has ended; return the exit code, negative for a signal."""
+    watched = [leader, woken, *([log.source] if log is not None else [])]
+    while True:
+        ready, _, _ = select.select(watched, [], [])
+        if log is not None and log.source in ready and not log.copy():
+            watched.remove(log.source)
+        if leader in ready:
+            return -signal.SIGTERM
+        if woken in ready:
+            told = os.read(woken, 4096)
+            for pid, code in _reaped():
+                if pid == scorer:
+                    return code
+            if signal.SIGTERM in told:
+                return -signal.SIGTERM
+
+
+def _reaped() -> list[tuple[int, int]]:
+    """Take note of children and orphans that have ended; return their numbers and exit codes."""
+    found = []
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            found.append((ended[0], os.waitstatus_to_exitcode(ended[1])))
+    return found
+
+
+def end_descendants() -> None:
+    """End all processes below this one, which adopts orphans.
+
+    They are stopped before they are killed, so that none starts another meanwhile; whatever escaped the first look has
+    become a child of this process by the next.
+    """
+    import psutil
+
+    own, end = psutil.Process(), time.monotonic() + _SWEEP_SECONDS
+    while time.monotonic() < end:
+        found = own.children(recursive=True)
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for process in found:
+                with contextlib.suppress(psutil.Error, OSError):
+                    process.send_signal(number)
+        _reaped()
+        try:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _clear_up_after(leader: int | None) -> None:
+    """Remove the address of the fork server of a leader that was killed."""
+    import psutil
+
+    with contextlib.suppress(psutil.NoSuchProcess):
+        if leader is None or psutil.Process(leader).status() != psutil.STATUS_ZOMBIE:
+            return
+    remove_address()
+
+
+def remove_address() -> None:
+    """In a process of the fork server: remove its address, and the folder of that if nothing else is in it."""
+    address = getattr(getattr(forkserver, "_forkserver", None), "_forkserver_address", None)
+    with contextlib.suppress(OSError):
+        if isinstance(address, str) and address.startswith("/"):
+            os.unlink(address)
+            os.rmdir(os.path.dirname(address))
+
+
+_PREFIX = "zslplat-"
+
+
+class ControlGroup:
+    """A folder of the file system of control groups; processes that join it, and all that they start, end with it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def made(cls, parent: Path | None = None) -> ControlGroup | None:
+        """Return a new group below ``parent``, by default below that of this process; None where none can be made."""
+        parent = parent or _own_group()
+        if parent is None or not (parent / "cgroup.procs").exists():
+            return None
+        _clear_up(parent)
+        folder = parent / f"{_PREFIX}{os.getpid()}"
+        try:
+            folder.mkdir()
+        except OSError:
+            return None
+        group = cls(folder)
+        if not (folder / "cgroup.kill").exists():
+            group.remove()
+            return None
+        return group
+
+    def join(self) -> None:
+        """Move this process into the group; where that is not allowed it stays where it is."""
+        with contextlib.suppress(OSError):
+            (self.folder / "cgroup.procs").write_text("0")
+
+    def end(self, seconds: float) -> None:
+        """Kill all that is in the group, wait so long for its end at most, and remove the group."""
+        end = time.monotonic() + seconds
+        with contextlib.suppress(OSError):
+            (self.folder / "cgroup.kill").write_text("1")
+            while "populated 1" in (self.folder / "cgroup.events").read_text() and time.monotonic() < end:
+                time.sleep(_PAUSE_SECONDS)
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove the group; the system refuses that while a process is in it."""
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
+
+
+def _own_group() -> Path | None:
+    """Return the folder of the control group that this process is in."""
+    try:
+        mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+        groups = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    mounted = next((fields[1] for fields in mounts if len(fields) > 2 and fields[2] == "cgroup2"), None)
+    name = next((line.removeprefix("0::/") for line in groups if line.startswith("0::/")), None)
+    return None if mounted is None or name is None else Path(mounted) / name
+
+
+def _clear_up(parent: Path) -> None:
+    """Remove empty groups of processes that were killed before they could do so."""
+    with contextlib.suppress(OSError):
+        for folder in parent.glob(f"{_PREFIX}*"):
+            if not Path("/proc", folder.name.removeprefix(_PREFIX)).exists():
+                ControlGroup(folder).remove()
+
+
+# A log that grows beyond this becomes ``NAME.1``, in place of the one before, and a new one begins.
+MOST_BYTES = 8 * 2**20
+_AT_ONCE = 2**16
+
+
+class WorkerLog:
+    """Copies what comes out of a pipe (``source``, which does not block) to the end of a file that others write, too.
+
+    What cannot be written, on a full disk say, is lost: no job waits for its log.
+    """
+
+    def __init__(self, path: Path, source: int) -> None:
+        self.path, self.source = path, source
+        self._file: int | None = None
+
+    def copy(self) -> bool:
+        """Copy what there is now, no more than :data:`MOST_BYTES`; False where nothing can come any more."""
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(MOST_BYTES // _AT_ONCE):
+                text = os.read(self.source, _AT_ONCE)
+                if not text:
+                    return False
+                self._write(text)
+        return True
+
+    def _write(self, text: bytes) -> None:
+        with contextlib.suppress(OSError):
+            if self._file is None:
+                self._open()
+            elif os.fstat(self._file).st_size >= MOST_BYTES:
+                self._begin_anew()
+            assert self._file is not None
+            os.write(self._file, text)
+
+    def _open(self) -> None:
+        self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def _begin_anew(self) -> None:
+        """Put the full log aside, unless another worker has done so already."""
+        assert self._file is not None
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(self.path), os.fstat(self._file)):
+                os.replace(self.path, self.path.with_name(f"{self.path.name}.1"))
+        os.close(self._file)
+        self._file = None
+        self._open()

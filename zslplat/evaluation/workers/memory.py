@@ -1,0 +1,155 @@
+"""The memory of processes: what they hold now, and the most that one held since a moment of its choice."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import UsageError
+from zslplat.wording import counted
+
+_SELF = Path("/proc/self")
+# What the leader and the fork server hold beside the workers; what scorer and method process of one worker hold before
+# they have seen any data; and what a worker should have where nobody says how many there are to be.
+LEADER_BYTES, LEAST_WORKER_BYTES, USUAL_WORKER_BYTES = 300 << 20, 200 << 20, 600 << 20
+
+
+def reset_peak() -> None:
+    """Let :func:`peak_bytes` count from here, where the system can (Linux)."""
+    with contextlib.suppress(OSError):
+        (_SELF / "clear_refs").write_text("5")
+
+
+def peak_bytes() -> int:
+    """Return the most resident memory since :func:`reset_peak`, or since the process began where it cannot reset."""
+    try:
+        for line in (_SELF / "status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    # Linux counts in KiB, macOS in bytes.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def own_bytes(process: Any = None) -> int:
+    """Return the resident memory of a process (this one by default) without mapped files, which all workers share."""
+    import psutil
+
+    memory = (process or psutil.Process()).memory_info()
+    return int(memory.rss - getattr(memory, "shared", 0))
+
+
+class MemoryWatch:
+    """What a scorer, its method process and all that they have started hold for themselves.
+
+    ``root`` is the number of the process below which all of them are, ``host`` that of the one that method processes
+    are forked off. ``methods`` is the number of the method process, ``shared`` the bytes that it holds of one memory
+    with the host; both change with every evaluation. To look for others takes a walk over all processes of the
+    machine, so it is done as often as it costs a fiftieth of the time.
+    """
+
+    def __init__(self, root: int, scorer: int, host: int) -> None:
+        self._root, self._scorer, self._host = root, scorer, host
+        self.methods, self.shared = host, 0
+        self._with_others = 0
+        self._next = 0.0
+
+    def held(self) -> int:
+        """Return the bytes; those that several processes share count once, those that have ended hold none."""
+        import psutil
+
+        start = time.monotonic()
+        if start >= self._next:
+            self._with_others = self._look()
+            self._next = time.monotonic() + _PAUSE_PER_LOOK * (time.monotonic() - start)
+        held = [0, 0]
+        for place, pid in enumerate((self._scorer, self.methods)):
+            with contextlib.suppress(psutil.Error):
+                held[place] = own_bytes(psutil.Process(pid))
+        return max(held[0] + max(0, held[1] - self.shared), self._with_others)
+
+    def _look(self) -> int:
+        """Return what all processes hold, where there are others; zero where there are none."""
+        import psutil
+
+        with contextlib.suppress(psutil.Error):
+            below = psutil.Process(self._root).children(recursive=True)
+            if {process.pid for process in below} - {self._scorer, self._host, self.methods}:
+                return sum(map(_share_of, below))
+        return 0
+
+
+_PAUSE_PER_LOOK = 50
+
+
+def _share_of(process: Any) -> int:
+    """Return what a process holds; of what it shares with others, as those do that it was forked off, its part."""
+    import psutil
+
+    found = 0
+    try:
+        for line in Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines():
+            # Memory that several processes have mapped and no file on a disk holds is memory, too.
+            if line.startswith(("Pss_Anon:", "Pss_Shmem:")):
+                found += int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        with contextlib.suppress(psutil.Error):
+            found = own_bytes(process)
+    return found
+
+
+def machine_bytes() -> int:
+    """Return the memory that there is for this process: the machine's, or what its container or batch job may take."""
+    import psutil
+
+    from zslplat.data.bounds import control_groups  # which brings NumPy with it
+
+    amounts = [int(psutil.virtual_memory().total)]
+    for most, _ in control_groups():
+        with contextlib.suppress(OSError, ValueError):
+            amounts.append(int(most.read_text()))
+    return min(amounts)
+
+
+def worker_share(workers: int) -> int:
+    """Return the bytes that each of so many workers may take of this machine where nothing else is said."""
+    return int(machine_bytes() * 0.8 / workers)
+
+
+def worker_count(workers: int | None, gigabytes: float | None = None) -> int:
+    """Return the number of workers: as asked, or the cores of this machine, at most 4, and no more than memory is for.
+
+    ``gigabytes``: of all processes together, where that is bounded.
+    """
+    if workers:
+        return workers
+    count = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 4)
+    if gigabytes is not None:
+        count = min(count, int((gigabytes * 2**30 - LEADER_BYTES) // USUAL_WORKER_BYTES))
+    return max(1, count)
+
+
+def memory_limit(gigabytes: float | None, workers: int, cluster: str | None = None) -> int | None:
+    """Return the bytes that the processes of one worker may take, so that all processes keep to ``gigabytes``.
+
+    On a cluster ``gigabytes`` are those of one trial, and None where each has its share of the machine that it runs on.
+    Raises :class:`UsageError` where that leaves less than a worker needs for nothing but itself.
+    """
+    if cluster:
+        return None if gigabytes is None else int(gigabytes * 2**30)
+    if gigabytes is None:
+        return worker_share(workers)
+    share = (gigabytes * 2**30 - LEADER_BYTES) / workers
+    if share < LEAST_WORKER_BYTES:
+        least = (LEADER_BYTES + workers * LEAST_WORKER_BYTES) / 2**30
+        raise UsageError(
+            f"--memory {gigabytes:g} is for all processes together, and {counted(workers, 'worker')} need {least:.2g} "
+            "GiB before they hold any data; give more, or fewer --workers"
+        )
+    return int(share)

@@ -1,0 +1,396 @@
+"""Methods as the scorer has them: stand-ins for methods that live in another process.
+
+A task is handed a stand-in and calls it as it would call the method: arguments go to the method process, results come
+back. So a task reads the same whether the method is here (in tests, in the conformance kit) or there, and the labels
+that it scores with stay with it. Encodings and trainings stay in the method process and have stand-ins, too.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from zslplat.data.array_store import file_of
+from zslplat.data.row_sources import Stored
+from zslplat.errors import MethodError, OutcomeWarning, ZslplatError
+from zslplat.evaluation.workers import method_process as there
+from zslplat.evaluation.workers.channel import Channel, open_files, pack
+from zslplat.evaluation.workers.processes import ending
+from zslplat.registry import component
+
+_BUILT_IN = frozenset({"complex", "set", "frozenset", "bytearray", "range", "slice", "dict", "list", "tuple"})
+
+
+class Failed(ZslplatError):
+    """A method failed in its process; the text is the reason. ``fatal``: the platform failed and not the method."""
+
+    def __init__(self, reason: str, *, fatal: bool = False) -> None:
+        super().__init__(reason)
+        self.fatal = fatal
+
+
+class Ended(Failed):
+    """The method process has ended. ``killed``: somebody else may have ended it."""
+
+    def __init__(self, reason: str, *, killed: bool) -> None:
+        super().__init__(reason)
+        self.killed = killed
+
+    @classmethod
+    def of(cls, process: Any) -> Ended:
+        """Say how a process has ended."""
+        process.join(5)
+        reason, killed = ending(process.exitcode)
+        return cls(reason, killed=killed)
+
+
+class Methods(Protocol):
+    """Where the methods of a job are built and run."""
+
+    def step_parameter(self, name: str) -> str:
+        """Return the parameter that bounds the steps of a method's training; empty where there is none."""
+
+    def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
+        """Build a method; one with a ``seed`` parameter that was not fixed gets the seed of the job."""
+
+    def begin(self, seed: int) -> None:
+        """Let :meth:`usage` count from here, and seed the global generators of that process."""
+
+    def usage(self) -> tuple[float, int]:
+        """Return seconds of processor time and the most bytes that were held, beside those of this process."""
+
+
+class InProcess:
+    """Methods in this very process: for tests, and for measuring what the separation costs."""
+
+    def step_parameter(self, name: str) -> str:
+        """Return the parameter that bounds the steps of a method's training; empty where there is none."""
+        return str(component("methods", name).step_parameter)
+
+    def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
+        """Build a method."""
+        return there.make_method(name, parameters, seed)
+
+    def begin(self, seed: int) -> None:
+        """Count nothing apart, and leave the generators of this process alone."""
+
+    def usage(self) -> tuple[float, int]:
+        """Return nothing beside what this process counts."""
+        return 0.0, 0
+
+
+class MethodProcess:
+    """The scorer's side of a method process.
+
+    ``shared_bytes`` is what it holds of one memory with other processes. ``facts`` of the classes of methods, by name,
+    are filled in; a later process of the same modules takes them over.
+    """
+
+    def __init__(
+        self, process: Any, connection: Any, shared_bytes: int = 0, facts: dict[str, tuple[Any, ...]] | None = None
+    ) -> None:
+        self.process, self.shared_bytes = process, shared_bytes
+        self._channel = Channel(connection)
+        self._known: WeakValueDictionary[int, StandIn] = WeakValueDictionary()
+        self._released: list[int] = []
+        self._seed: int | None = None
+        self._usage: tuple[float, int] | None = None
+        self._step_parameters: dict[str, str] = {}
+        self._facts = {} if facts is None else facts
+        self._built = 0
+        self._later: Later | None = None
+
+    def step_parameter(self, name: str) -> str:
+        """Return the parameter that bounds the steps of a method's training; empty where there is none."""
+        if name not in self._step_parameters:
+            self._step_parameters[name] = str(self.ask("step_parameter", name))
+        return self._step_parameters[name]
+
+    def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
+        """Return the stand-in of a method that is built there.
+
+        Where another of the same name has said all that is known here of its class, it is built when it is first asked
+        for something, by the same message.
+        """
+        if name not in self._facts:
+            method = self.ask("build", name, dict(parameters), seed)
+            if method.facts_of_class:
+                self._facts[name] = method.facts
+            return method
+        self._built += 1
+        method = _method_class(self._facts[name])(self, -self._built)  # the method process counts upwards
+        object.__setattr__(method, "_unbuilt", (name, dict(parameters), seed))
+        self._known[-self._built] = method
+        return method
+
+    def begin(self, seed: int) -> None:
+        """Seed the global generators there, and let :meth:`usage` count from then, with the next request."""
+        self._seed = seed
+
+    def end(self) -> None:
+        """End the evaluation there; nothing can be asked afterwards. Raises :class:`Ended` where it is gone."""
+        self.ask_for_later("end")
+        self._channel.detach()
+
+    def usage(self) -> tuple[float, int]:
+        """Return seconds of processor time and the most bytes that were held there, without what both hold."""
+        seconds, peak = self.ask("usage") if self._usage is None else self._usage
+        return seconds, max(0, peak - self.shared_bytes)
+
+    def ask(self, wish: str, *arguments: Any) -> Any:
+        """Send a request and return its answer; raises :class:`Failed`, or :class:`Ended` where the process is gone."""
+        return self.ask_for_later(wish, *arguments).get()
+
+    def ask_for_later(self, wish: str, *arguments: Any) -> Later:
+        """Send a request, and let the process answer it meanwhile; raises :class:`Ended` where it is gone."""
+        if self._later is not None:
+            # Both ends take turns.
+            self._later.wait()
+        released, self._released = self._released, []
+        seed, self._seed = self._seed, None
+        self._usage = None
+        paths: list[str] = []
+        packed = pack((released, seed, wish, *arguments), partial(_reduced, paths=paths))
+        files = open_files(paths)
+        try:
+            self._channel.send(packed, files)
+        except (EOFError, OSError):
+            raise Ended.of(self.process) from None
+        self._later = Later(self)
+        return self._later
+
+    def receive(self) -> Any:
+        """Return the answer to what was asked; raises what :meth:`ask` does."""
+        self._later = None
+        try:
+            done, content, warned = self._channel.receive(self._found)
+        except (EOFError, OSError):
+            raise Ended.of(self.process) from None
+        for text in warned:
+            warnings.warn(text, OutcomeWarning, stacklevel=5)
+        if done:
+            return content
+        if content.get("attribute"):
+            raise AttributeError(content["reason"])
+        raise Failed(content["reason"], fatal=content.get("fatal", False))
+
+    def note_usage(self, usage: tuple[float, int]) -> None:
+        """Keep what an answer says was used until then; the next request makes it old."""
+        self._usage = usage
+
+    def release(self, number: int) -> None:
+        """Let an object go with the next request."""
+        self._released.append(number)
+
+    def _found(self, module: str, name: str) -> Any:
+        if (module, name) == (there.__name__, "registered"):
+            return self._stand_in
+        allowed = name in _BUILT_IN if module == "builtins" else module.partition(".")[0] == "numpy"
+        if not allowed and module not in there.ANSWERED:
+            raise MethodError(f"a method's process answered with {module}.{name}, which is no plain data")
+        target: Any = __import__(module, fromlist=[name])
+        for part in name.split("."):
+            target = getattr(target, part)
+        return target
+
+    def _stand_in(self, kind: str, number: int, facts: Any) -> StandIn:
+        known = self._known.get(number)
+        if known is None:
+            kinds = {there.ENCODING: EncodingStandIn, there.TRAINING: TrainingStandIn}
+            known = (_method_class(facts) if kind == there.METHOD else kinds[kind])(self, number)
+            self._known[number] = known
+        return known
+
+
+class Later:
+    """An answer that is on its way; nothing else can be asked of the process before it is there."""
+
+    def __init__(self, process: MethodProcess) -> None:
+        self._process: MethodProcess | None = process
+        self._answer: Any = None
+        self._error: Exception | None = None
+
+    def wait(self) -> None:
+        """Wait until the answer is there."""
+        if self._process is not None:
+            process, self._process = self._process, None
+            try:
+                self._answer = process.receive()
+            except Exception as error:
+                self._error = error
+
+    def get(self) -> Any:
+        """Return the answer; raises what asking at once does."""
+        self.wait()
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
+
+def _reduced(value: Any, paths: list[str]) -> Any:
+    """Reduce what the method process has or may open; files are added to ``paths`` and named by their place there."""
+    if isinstance(value, StandIn):
+        if value._unbuilt:
+            told, value.__dict__["_unbuilt"] = value._unbuilt, None
+            return there.built, (value._number, *told)
+        return there.numbered, (value._number,)
+    if isinstance(value, np.memmap):
+        file = file_of(value)
+        if file is None:
+            return np.array(value, subok=False).__reduce_ex__(5)
+        paths.append(file[0])
+        return there.opened, (len(paths) - 1, *file[1:])
+    if isinstance(value, Stored):
+        paths.append(str(value.file))
+        return there.stored, (len(paths) - 1, value.dtype, value.shape, value.offset)
+    return NotImplemented
+
+
+class StandIn:
+    """An object of a method process, known by its number."""
+
+    def __init__(self, process: MethodProcess, number: int) -> None:
+        object.__setattr__(self, "_process", process)
+        object.__setattr__(self, "_number", number)
+
+    _process: MethodProcess
+    _number: int
+    _unbuilt: tuple[Any, ...] | None = None
+
+    def __del__(self) -> None:
+        """Let the object go there, too."""
+        if not self._unbuilt:
+            self._process.release(self._number)
+
+
+class TrainingStandIn(StandIn):
+    """A running training: its steps, one by one."""
+
+    def __iter__(self) -> TrainingStandIn:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> Any:
+        """Take the next step there."""
+        found, value = self._process.ask("advance", self)
+        if not found:
+            raise StopIteration
+        return value
+
+
+class StartingTraining:
+    """A training that begins with its first step: both are asked for together."""
+
+    def __init__(self, method: MethodStandIn, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        self._asked: tuple[Any, ...] | None = (method, arguments, named)
+        self._training: TrainingStandIn | None = None
+
+    def __iter__(self) -> StartingTraining:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> Any:
+        """Take the next step there."""
+        if self._asked is not None:
+            # What was given is let go before the first step is scored.
+            (method, *given), self._asked = self._asked, None
+            found, value, self._training = method._process.ask("start", method, *given)
+            if not found:
+                raise StopIteration
+            return value
+        if self._training is None:
+            raise StopIteration  # it failed, or its first step was its last
+        return next(self._training)
+
+
+class EncodingStandIn(StandIn):
+    """An encoding of rows by an exemplar method."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self._process.ask("length", self))
+
+    def take(self, rows: np.ndarray | slice) -> EncodingStandIn:
+        """Return the encoding of these rows."""
+        taken: EncodingStandIn = self._process.ask("call", self, "take", (rows,), {})
+        return taken
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays that are there, by name."""
+        arrays: dict[str, np.ndarray] = self._process.ask("call", self, "arrays", (), {})
+        return arrays
+
+
+class MethodStandIn(StandIn):
+    """A method: what its class declares is known here, everything else is asked for there."""
+
+    registered_as = ""
+    facts: tuple[Any, ...] = ()
+    facts_of_class = False
+    called: frozenset[str] = frozenset()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a callable that calls the method there, or the value that the method has there under this name."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name == "fit_steps" and name in self.called:
+            return lambda *arguments, **named: StartingTraining(self, arguments, named)
+        if name in self.called:
+            return lambda *arguments, **named: self._process.ask("call", self, name, arguments, named)
+        return self._process.ask("value", self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute of the method there."""
+        self._process.ask("assign", self, name, value)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        """Return the stand-in of a deep copy that is made there."""
+        return self._process.ask("duplicate", self)
+
+
+def learned(method: Any, *, matrices: bool, figures: bool) -> Callable[[], tuple[Any, Any, Any]]:
+    """Return a call for what a method has learned: matrices, diagnostics and figures, those wanted.
+
+    A method process puts it together until the call, and says what it has used.
+    """
+    if not isinstance(method, MethodStandIn):
+        return lambda: there.learned_by(method, matrices, figures)
+    process: MethodProcess = method._process
+    later = process.ask_for_later("learned", method, matrices, figures)
+
+    def found() -> tuple[Any, Any, Any]:
+        answer: tuple[Any, Any, Any]
+        answer, usage = later.get()
+        process.note_usage(usage)
+        return answer
+
+    return found
+
+
+def state_within(method: Any, most: int) -> dict[str, Any]:
+    """Return what a fitted method tells of itself for a model: :func:`zslplat.models.state.state_within`, there."""
+    if isinstance(method, MethodStandIn):
+        try:
+            found: dict[str, Any] = method._process.ask("state_within", method, most)
+        except Ended:
+            raise
+        except Failed as error:  # it is no array, and no JSON
+            return {"left_out": f"what it learned cannot be kept: {error}"}
+        return found
+    from zslplat.models.state import state_within as here
+
+    return here(method, most)
+
+
+@cache
+def _method_class(facts: tuple[Any, ...]) -> type[MethodStandIn]:
+    """Return a class with the name and the declarations of a method, so that messages and checks read the same."""
+    name, *told, called, of_class = facts
+    declared = dict(zip(there.TOLD, told, strict=True))
+    known = {"called": called, "registered_as": name, "facts": facts, "facts_of_class": of_class}
+    return type(name, (MethodStandIn,), {**declared, **known})

@@ -1,0 +1,245 @@
+"""The leader's side of a worker: it owns one persistent scorer, and replaces it when it must be stopped or has died."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+from zslplat.evaluation.jobs import Answer, Job, Limits, Place
+from zslplat.evaluation.workers.guardian import guard
+from zslplat.evaluation.workers.memory import MemoryWatch
+from zslplat.evaluation.workers.processes import ctrl_c_blocked, ending, main_left_out, one_thread_variables
+from zslplat.evaluation.workers.scorer import FORKED_WITH, PROGRESS, READY, score_jobs
+
+# How often the memory of a job is looked at, where it is bounded.
+_POLL_SECONDS = 0.05
+# So long its guardian has to end all that a job has started.
+_END_SECONDS = 15.0
+_MOST_ATTEMPTS = 3
+# A fork server that was killed may take a while to end, on a machine that does much else, and be asked meanwhile.
+_START_PAUSES = (0.01, 0.05, 0.25, 1.0, 4.0)
+_PAUSE_SECONDS = 0.01
+# The environment is one for all threads, and so is the list of children that multiprocessing keeps.
+_starting = threading.Lock()
+
+
+def warm_up() -> None:
+    """Let the fork server begin its imports, and do not wait for it: the first worker will come the sooner."""
+    with _starting, one_thread_variables(), ctrl_c_blocked():
+        _process_class()
+
+
+def _process_class() -> Any:
+    # Elsewhere a process that has imported much is not safe to fork.
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn").Process
+    from zslplat.evaluation.workers import fork_server
+
+    fork_server.begin(FORKED_WITH)
+    return fork_server.ForkedProcess
+
+
+class Child:
+    """A scorer with its method process and all that they start, and the pipe to it.
+
+    ``process`` is the scorer itself, or its guardian where it has one (Linux), which ends as it does.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.connection: Connection
+        self.connection, theirs = multiprocessing.Pipe()
+        self.ready = False
+        self.place = place
+        self.memory: MemoryWatch | None = None
+        guarded = sys.platform == "linux"
+        with theirs, _starting, one_thread_variables(), ctrl_c_blocked():
+            # No daemon: it starts processes itself. It is killed before the leader waits for it.
+            target = guard if guarded else score_jobs
+            self.process = _process_class()(target=target, args=(theirs, place, dict(os.environ)))
+            with contextlib.nullcontext() if guarded else main_left_out():
+                self.process.start()
+
+    def run(self, job: Job, limits: Limits, on_progress: Callable[[float], None] | None = None) -> Answer:
+        """Send a job and wait for its answer within the limits; afterwards :attr:`alive` tells if it goes on.
+
+        ``on_progress`` is told how far the job is, from 0 to 1, now and then.
+        The time that new processes take to start is nobody's, and comes before the clock.
+        """
+        try:
+            if not self.ready:
+                self._begin()
+            self.connection.send(job)
+            answered = self._wait(limits, on_progress)
+            if isinstance(answered, Answer):
+                return answered
+            kind, content, following = answered
+        except (EOFError, OSError):
+            return self._ended()
+        if following is not None and self.memory is not None:
+            self.memory.methods, self.memory.shared = following
+        if following is None or (limits.bytes is not None and self._held() > limits.bytes / 2):
+            # Its host is gone, processes are left, or one job would be charged for what another left behind.
+            self.kill()
+        if kind == "done":
+            return Answer(content)
+        return Answer(None, content["reason"], content.get("killed", False), content.get("fatal", False))
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return bool(self.process.is_alive())
+
+    def kill(self) -> None:
+        """End the scorer, the method process and all that they have started, now."""
+        self.signal_end()
+        self.process.join(_END_SECONDS)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        with contextlib.suppress(OSError):
+            self.connection.close()
+
+    def signal_end(self) -> None:
+        """Tell the processes to end now, and do not wait for it."""
+        if sys.platform == "linux":
+            self.process.terminate()  # its guardian ends all below it
+            with contextlib.suppress(OSError):
+                os.kill(self.process.pid, signal.SIGCONT)
+            return
+        import psutil
+
+        # As far as it goes: what has lost its parent is not found. A method in compiled code would go on.
+        below: list[Any] = []
+        with contextlib.suppress(psutil.Error):
+            below = psutil.Process(self.process.pid).children(recursive=True)
+        self.process.kill()
+        for process in below:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
+    def _begin(self) -> None:
+        kind, numbers, following = self.connection.recv()
+        self.ready = kind == READY
+        self.memory = MemoryWatch(self.process.pid, **numbers)
+        self.memory.methods, self.memory.shared = following
+
+    def _wait(self, limits: Limits, on_progress: Callable[[float], None] | None) -> Answer | tuple[str, Any, Any]:
+        """Wait for the scorer's answer and return it; an answer is made where the job goes beyond its limits."""
+        deadline = time.monotonic() + limits.seconds if limits.seconds else None
+        while True:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            # Without a bound of memory there is nothing to look at before the deadline.
+            pause = left if limits.bytes is None else _POLL_SECONDS if left is None else min(left, _POLL_SECONDS)
+            if self.connection.poll(pause):
+                kind, content, following = self.connection.recv()
+                if kind != PROGRESS:
+                    return kind, content, following
+                if on_progress is not None:
+                    on_progress(content)
+            if deadline is not None and time.monotonic() >= deadline:
+                self.kill()
+                return Answer(None, f"stopped at its deadline of {limits.seconds:g} s")
+            if limits.bytes is not None and (held := self._held()) > limits.bytes:
+                self.kill()
+                text = f"stopped at {held / 2**30:.2f} GiB, above its {limits.bytes / 2**30:.2f} GiB"
+                return Answer(None, f"{text}; more --memory, or fewer --workers, leave it more")
+
+    def _held(self) -> int:
+        """Return the bytes that the processes hold for themselves."""
+        return self.memory.held() if self.memory is not None else 0
+
+    def _ended(self) -> Answer:
+        self.process.join(_END_SECONDS)
+        code = self.process.exitcode
+        self.kill()
+        reason, killed = ending(code)
+        if not self.ready and not killed and (code is None or code >= 0):
+            log = f"; its last words are in {self.place.log}" if self.place.log else ""
+            return Answer(None, f"a worker's process ended with exit code {code} before its first job{log}", fatal=True)
+        return Answer(None, reason, killed=killed)
+
+
+class Worker:
+    """Runs one job after another in its scorer, starting or replacing it where needed; belongs to one thread."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._child: Child | None = None
+        self._stopped = self._starting = False
+
+    def run(
+        self,
+        job: Job,
+        limits: Limits,
+        on_progress: Callable[[float], None] | None = None,
+    ) -> Answer:
+        """Run a job; ``on_progress`` is told how far it is, now and then.
+
+        Processes that have imported the modules of another experiment are replaced.
+        A process that crashes is its job's doing, and the job's failure. One that is killed from outside may be
+        anybody's: the job runs again, with the same result, and fails when that happens three times.
+        """
+        answer = Answer(None, "stopped", killed=True)
+        if self.place.modules != job.modules:
+            self.place = replace(self.place, modules=job.modules)
+            if self._child is not None:
+                self._child.kill()
+                self._child = None
+        for _ in range(_MOST_ATTEMPTS):
+            if (self._child is None or not self._child.alive) and not self._started():
+                answer = Answer(None, "its process was ended as it started", killed=True)
+                break
+            if self._stopped or self._child is None:
+                break
+            answer = self._child.run(job, limits, on_progress)
+            if not self._child.alive:
+                self._child = None
+            if not answer.killed:
+                break
+        if self._stopped:
+            self.stop()
+        return answer
+
+    def _started(self) -> bool:
+        """Start processes, several times where they are ended as they start; False where they always are."""
+        for pause in (*_START_PAUSES, None):
+            if self._start():
+                return True
+            if pause is None or self._stopped:
+                break
+            time.sleep(pause)
+        return False
+
+    def _start(self) -> bool:
+        """Start processes, unless stopped; False where they were ended as they started."""
+        self._starting = True
+        try:
+            if not self._stopped:
+                self._child = Child(self.place)
+        except (EOFError, ConnectionError):
+            return False
+        finally:
+            self._starting = False
+        return True
+
+    def stop(self) -> None:
+        """End the processes at once, from whatever thread; a job that runs ends with them, and none begins."""
+        self._stopped = True
+        while self._starting and sys.platform == "linux":
+            from zslplat.evaluation.workers import fork_server
+
+            fork_server.give_up()
+            time.sleep(_PAUSE_SECONDS)
+        child = self._child
+        if child is not None:
+            # Whoever reads from its pipe finds it closed.
+            child.signal_end()
