@@ -144,12 +144,12 @@ def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[C
     from zslplat.evaluation.experiment import Experiment
     from zslplat.evaluation.reporter import SilentReporter
     from zslplat.evaluation.session import Session
+    from zslplat.records.database import Records
     from zslplat.records.studies import OpenStudy
     from zslplat.registry import component
     from zslplat.settings import resolve_settings
     from zslplat.spec import Spec
     from zslplat.tracking.shown import ShownStudy
-    from zslplat.tracking.stores import open_records
     from zslplat.tuning import study
     from zslplat.tuning.options import StudyOptions
     from zslplat.tuning.trial_log import TrialLog
@@ -168,7 +168,7 @@ def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[C
         "whole": (study.Study, "_search"),
     }
     bench = Workbench(experiment, settings)
-    with Session(bench, open_records(settings, reporter.warn), reporter, workers=workers) as session:
+    with Session(bench, Records(settings, reporter.warn), reporter, workers=workers) as session:
         leader = study.Study(session, options)
         with clock.watching(places):
             leader.run()

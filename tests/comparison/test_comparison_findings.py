@@ -9,8 +9,8 @@ import pytest
 from zslplat.checks.facts import RowFacts
 from zslplat.comparison.facts import OTHER_TEST_ROWS, unequal
 from zslplat.comparison.findings import row_facts, unchosen_looks
+from zslplat.records.opening import existing_records
 from zslplat.settings import resolve_settings
-from zslplat.tracking.stores import existing_records
 
 
 def row(method, **more):

@@ -9,8 +9,8 @@ import pytest
 
 import zslplat
 from zslplat.errors import UsageError
+from zslplat.records.opening import existing_records
 from zslplat.settings import resolve_settings
-from zslplat.tracking.stores import existing_records
 
 PLAIN, TOY = "plain(mix=0.3)", ("-d", "marked", "-w", 1, "-q")
 

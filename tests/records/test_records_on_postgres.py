@@ -12,13 +12,13 @@ import sqlalchemy as sa
 from zslplat.errors import InUseError, OutageError, StoreError
 from zslplat.records.database import Records
 from zslplat.records.maintenance import problems_of
+from zslplat.records.opening import existing_records
 from zslplat.records.outages import Outages
 from zslplat.records.overview import Overview
 from zslplat.records.trials import FinishedTrial
 from zslplat.settings import resolve_settings
 from zslplat.space import Choice, Real
 from zslplat.tracking.deletion import delete_study
-from zslplat.tracking.stores import existing_records
 
 pytestmark = pytest.mark.services
 

@@ -31,7 +31,7 @@ def test_a_store_that_may_not_be_written_is_read_and_left_as_it_is(call, arrange
     def refused(*arguments, **options):
         raise AssertionError("a lock is written")
 
-    for module in ("records.database", "tracking.local_file"):
+    for module in ("records.database", "records.opening"):
         monkeypatch.setattr(f"zslplat.{module}.may_not_be_written", lambda path: True)
     monkeypatch.setattr("zslplat.records.database.file_lock", refused)
     there = files()

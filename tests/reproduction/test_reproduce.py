@@ -15,6 +15,7 @@ from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.experiment import Experiment
 from zslplat.published import load_table, read_table
+from zslplat.records.database import Records
 from zslplat.reproduction.cells import Budget, planned
 from zslplat.reproduction.oracle import _oracle
 from zslplat.reproduction.recipe import load_recipe, read_recipe
@@ -24,7 +25,6 @@ from zslplat.reproduction.written import keep_cells, write_cells
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
 from zslplat.suites.recorded import Recorded
-from zslplat.tracking.stores import open_records
 
 TABLE = """
 paper = "000"
@@ -307,7 +307,7 @@ def test_what_the_oracle_recorded_counts_where_it_is_of_this_experiment_and_code
     assert sorted(first) == [(owner, f"trial-{number}") for number in range(4)]
     other = {"metrics": {cell.cell.place.metric: 2.0}, "folds": []}  # no share, and ahead of all
     changes = [{"state": "failed", "metrics": {}, "folds": []}, {"question": "another"} | other, {"code": {}} | other]
-    records = open_records(made_up, print)
+    records = Records(made_up, print)
     for number, change in enumerate(changes):
         records.replace_evaluation(owner, f"trial-{number}", first[owner, f"trial-{number}"] | change)
     records.close()
@@ -344,7 +344,7 @@ def test_a_plan_of_a_suite_does_not_take_what_the_oracle_scored_for_done(made_up
     asked = cell.cell.experiment
     values = next(t[2] for t in trials_of(made_up.store) if t[0] != cell.oracle.winner)
     experiment = Experiment(asked.method.with_parameters(values), asked.dataset, asked.task)
-    recorded = Recorded(made_up, open_records(made_up, print), by_data=False)
+    recorded = Recorded(made_up, Records(made_up, print), by_data=False)
     assert recorded._tested(experiment, 1) is None
 
 

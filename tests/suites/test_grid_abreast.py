@@ -156,7 +156,7 @@ def test_what_several_threads_say_at_once_arrives_whole():
 
 
 def test_a_leader_whose_command_is_gone_ends_without_a_word(monkeypatch):
-    for name in ("os.setpgid", "signal.signal", "die_with_parent", "open_records", "Recorded"):
+    for name in ("os.setpgid", "signal.signal", "die_with_parent", "Records", "Recorded"):
         monkeypatch.setattr(f"zslplat.suites.abreast.{name}", lambda *given, **named: None)
     monkeypatch.setattr(abreast, "Carrier", lambda *given: SimpleNamespace(attempt=None))
 

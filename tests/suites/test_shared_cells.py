@@ -5,6 +5,7 @@ import pytest
 import zslplat
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.reporter import SilentReporter
+from zslplat.records.database import Records
 from zslplat.records.maintenance import merge
 from zslplat.reports.sections.glance import all_boards
 from zslplat.reports.sections.words import NOTHING
@@ -12,7 +13,6 @@ from zslplat.reports.selection import Asked, gathered
 from zslplat.settings import resolve_settings
 from zslplat.suites.grid import GridOptions, carry_out
 from zslplat.suites.suite import load_suite
-from zslplat.tracking.stores import open_records
 
 DATA = [{"name": "digits", "dataset": "digit-pairs"}]
 LINEAR = {"name": "linear", "method": "eszsl"}
@@ -81,7 +81,7 @@ def test_to_ask_again_adds_nothing(store):
     settings = resolve_settings({"store": str(store)})
 
     def told():
-        records = open_records(settings, print)
+        records = Records(settings, print)
         about = [str(records.study(name).values()["about"]) for name in sorted(records.identities())]
         content = sorted(
             (owner, key, str(one["about"])) for owner, key, one in records.all_evaluations() if "about" in one
@@ -110,7 +110,7 @@ def test_a_merge_unites_the_suites_of_copies(store, tmp_path):
     with pytest.raises(UnknownNameError):
         compared(ours, "first")
     settings, theirs = resolve_settings({"store": str(ours)}), resolve_settings({"store": str(store)})
-    records, other = open_records(settings, print), open_records(theirs, print)
+    records, other = Records(settings, print), Records(theirs, print)
     merge(records, settings, other, theirs)
     records.close()
     other.close()

@@ -41,13 +41,6 @@ def test_trials_that_failed_have_no_code_and_nothing_is_said_of_it():
     assert checked(FAILED, DONE | CODE) == []
 
 
-@pytest.mark.parametrize(("state", "count"), [("complete", "1 trial of"), ("pruned", "1 trial of")])
-def test_trials_of_the_time_before_code_was_recorded_are_told_of(state, count):
-    (line,) = checked({"state": state}, FAILED, DONE | CODE)
-    assert line.startswith(count)
-    assert "before code was" in line
-
-
 @pytest.mark.parametrize(
     ("options", "advised", "not_known_there"),
     [

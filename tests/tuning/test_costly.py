@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from support import install_distribution, records_of, trials_of
 
+from zslplat.records.opening import existing_records
 from zslplat.records.took import most_bytes, prepared_seconds
 from zslplat.settings import resolve_settings
 from zslplat.suites.costs import costs_of
-from zslplat.tracking.stores import existing_records
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "preparation.md"
 # The example of the documentation; counted, slow, and unable to take some values.

@@ -13,10 +13,10 @@ import zslplat
 from zslplat.errors import DataError, OutageError, StoreError, UnknownNameError, UsageError, ZslplatError
 from zslplat.evaluation.experiment import Experiment
 from zslplat.front.datasets import make_dataset
+from zslplat.records.opening import existing_records
 from zslplat.settings import resolve_settings
 from zslplat.space import Choice
 from zslplat.spec import Spec
-from zslplat.tracking.stores import existing_records
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.single import run_experiment
 from zslplat.tuning.study import run_study
@@ -153,7 +153,7 @@ def test_a_database_on_a_server_is_asked_before_data_are_loaded(command, tmp_pat
     def away(*_):
         raise OutageError("no answer")
 
-    monkeypatch.setattr("zslplat.tracking.stores._has_tables", away)
+    monkeypatch.setattr("zslplat.records.opening._has_tables", away)
     monkeypatch.setattr(f"zslplat.tuning.{command}.Workbench", lambda *_, **__: pytest.fail("data are loaded"))
     experiment = Experiment(Spec("eszsl"), Spec("digit-pairs"), Spec("zsl"))
     call = {

@@ -7,9 +7,7 @@ import pytest
 from zslplat.errors import StoreError
 from zslplat.keys import run_identifier
 from zslplat.records.database import Records
-from zslplat.records.trials import FinishedTrial
 from zslplat.settings import resolve_settings
-from zslplat.space import Real
 from zslplat.tuning.rerun import find_run
 
 
@@ -28,7 +26,6 @@ def store(tmp_path, store_template):
     [
         ("run:a", {"state": "failed"}, "is a failed run"),
         ("sweep:a", {"state": "complete"}, "is a sweep run"),
-        ("run:a", {"state": "complete"}, "was recorded by an earlier version, without its experiment"),
         ("run:a", {"state": "complete", "outside": {}}, "is of scores that were made elsewhere"),
     ],
 )
@@ -43,22 +40,3 @@ def test_what_is_no_one_evaluation_is_refused(store, owner, content, what):
 def test_a_run_that_is_not_recorded_is_refused(store):
     with pytest.raises(StoreError, match="run 'ffff' is not recorded in"):
         find_run(*store, "ffff")
-
-
-def test_records_of_early_studies_have_the_experiment_of_their_trial(store):
-    settings, records = store
-    identity = {"method": "eszsl(gamma=2)", "dataset": "birds", "task": "zsl", "seed": 5, "space": {"alpha": "0..1"}}
-    study = records.open_study("s", identity, True)
-    for number, alpha in enumerate((0.25, 0.75)):
-        record = {"number": number, "state": "complete", "parameters": {"alpha": alpha}, "value": alpha, "metrics": {}}
-        record |= {"steps": {}, "carry": {"bias": alpha}, "started": 1.0, "ended": 2.0}
-        study.add(FinishedTrial(number, "complete", {"alpha": alpha}, alpha), record, {"alpha": Real(0, 1)})
-    final = {"folds": [], "metrics": {"accuracy": 0.5}, "winner": 1, "repeat": 0, "seed": 5}
-    records.add_evaluation(study.owner, "trial-1/repeat-0", "test", "data", final)
-    tried = find_run(settings, records, study.run("trial-0"))
-    tested = find_run(settings, records, study.run("trial-1/repeat-0"))
-    assert str(tried.experiment.method) == "eszsl(alpha=0.25, gamma=2)"
-    assert (tried.experiment.split, dict(tried.experiment.validation_choices)) == ("validation", {})
-    assert str(tested.experiment.method) == "eszsl(alpha=0.75, gamma=2)"
-    assert (tested.experiment.split, dict(tested.experiment.validation_choices)) == ("test", {"bias": 0.75})
-    assert tested.metrics == {"accuracy": 0.5}

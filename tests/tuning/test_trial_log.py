@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from zslplat.errors import ZslplatError
+from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.records.trials import FinishedTrial
+from zslplat.spec import Spec
 from zslplat.tuning.trial_log import TrialLog
+
+EXPERIMENT = Experiment(Spec("eszsl"), Spec("digit-pairs"), Spec("zsl"))
 
 
 class Recorded:
@@ -43,7 +47,7 @@ class Silent:
 
 
 def log_of(*values, maximise):
-    return TrialLog(Recorded(*values), {}, maximise, Silent(), len(values), Path("studies"))
+    return TrialLog(Recorded(*values), EXPERIMENT, maximise, Silent(), len(values), Path("studies"))
 
 
 @pytest.mark.parametrize(("maximise", "best"), [(True, 2), (False, 1)])

@@ -289,7 +289,7 @@ def rerun(
     """Evaluate a tracked run again, with the same data, parameters and seed, and compare its numbers."""
     from zslplat.cli.reporting import print_json, reporting
     from zslplat.errors import StoreError
-    from zslplat.tracking.stores import existing_records
+    from zslplat.records.opening import existing_records
     from zslplat.tuning.rerun import evaluate_again, find_run
 
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)

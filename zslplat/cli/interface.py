@@ -47,7 +47,7 @@ def _lead_to_server(settings: Settings, *, opened: bool) -> None:
     shown = settings.shown_tracking_uri
     echo(f"runs are tracked at {shown}; open that address in a browser")
     if shown.startswith("http"):
-        link = f"{shown.rstrip('/')}/{server_start(settings).path}"
+        link = f"{shown.rstrip('/')}/{server_start(settings)}"
         echo(link)
         if opened and shown == settings.tracking_uri:
             _open(link)
@@ -73,18 +73,13 @@ def _serve(settings: Settings, host: str, port: int | None, *, opened: bool) -> 
     stopped = answered = False
     server = Server.start(settings, host, free)
     try:
-        start = local_start(settings)
+        path = local_start(settings)
         answered = server.answers()
         if answered:
             # Only now is there something to open.
-            link = f"{server.address}/{start.path}"
+            link = f"{server.address}/{path}"
             echo(f"MLflow UI on {server.address} for {settings.store} (Ctrl-C ends it)")
             echo(f"newest results: {link}")
-            if start.outdated:
-                o.say(
-                    f"{start.outdated} runs are shown as an earlier version showed them, and the views leave them out; "
-                    "zslplat store rebuild brings them into today's form"
-                )
             if opened:
                 _open(link)
         server.process.wait()

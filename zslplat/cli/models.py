@@ -104,8 +104,8 @@ def list_(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Js
     from dataclasses import asdict
 
     from zslplat.cli.reporting import print_json
+    from zslplat.records.opening import existing_records
     from zslplat.serving.runs import stored_models
-    from zslplat.tracking.stores import existing_records
 
     settings = o.settings_from(store=store, storage_url=storage_url)
     records = existing_records(settings, o.say)
@@ -165,8 +165,8 @@ def remove(
     """Remove the models of runs, and the arrays that no other model has; the same command of a run makes it anew."""
     from zslplat.cli.reporting import print_json
     from zslplat.records.maintenance import at_rest
+    from zslplat.records.opening import existing_records
     from zslplat.serving.runs import model_folder, remove_model
-    from zslplat.tracking.stores import existing_records
 
     settings = o.settings_from(store=store, storage_url=storage_url)
     records = existing_records(settings, o.say)

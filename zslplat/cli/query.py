@@ -34,7 +34,7 @@ def query(
     from zslplat.data.npy_header import load_npy
     from zslplat.errors import DataError
     from zslplat.methods.exemplars.index import ExemplarIndex
-    from zslplat.tracking.stores import existing_records
+    from zslplat.records.opening import existing_records
     from zslplat.tuning.rerun import artifact_folder
 
     folder = Path(run)

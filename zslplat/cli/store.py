@@ -26,7 +26,7 @@ def check(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Js
     from zslplat.evaluation.scoring.outcomes import read_outcomes
     from zslplat.models.folder import MODEL, SHARED, exists, read_model
     from zslplat.records.maintenance import lies_elsewhere, problems_of
-    from zslplat.tracking.stores import existing_records
+    from zslplat.records.opening import existing_records
 
     settings = o.settings_from(store=store, storage_url=storage_url)
     records = existing_records(settings, o.say)
@@ -89,7 +89,7 @@ def rebuild(
     """Make MLflow's database and artifacts anew from the records; what MLflow shows already is left as it is."""
     from zslplat.cli.reporting import print_json, reporting
     from zslplat.errors import UnknownNameError
-    from zslplat.tracking.stores import existing_records
+    from zslplat.records.opening import existing_records
     from zslplat.tuning.rebuild import ALL, FINAL, NONE
     from zslplat.tuning.rebuild import rebuild as make_anew
 
@@ -120,15 +120,16 @@ def merge(
 ) -> None:
     """Take over the studies, runs, outcomes and tags of another store; nothing that is here is lost."""
     from zslplat.cli.reporting import print_json
+    from zslplat.records.database import Records
     from zslplat.records.maintenance import merge as take_over
+    from zslplat.records.opening import existing_records
     from zslplat.settings import resolve_settings, sqlite_url
-    from zslplat.tracking.stores import existing_records, open_records
 
     settings = o.settings_from(store=store, storage_url=storage_url)
     theirs = resolve_settings({"store": str(other), "storage_url": sqlite_url(other.absolute() / "optuna.db")})
     there = existing_records(theirs, o.say)
     settings.make_store()
-    records = open_records(settings, o.say)
+    records = Records(settings, o.say)
     done = take_over(records, settings, there, theirs)
     there.close()
     records.close()
@@ -153,7 +154,8 @@ def gc(
     """Remove what no record needs: outcomes of nothing, logs of what is over. Nothing that is recorded goes."""
     from zslplat.cli.reporting import print_json
     from zslplat.records.maintenance import at_rest, removable, remove, size_of
-    from zslplat.tracking.stores import catch_up, existing_records
+    from zslplat.records.opening import existing_records
+    from zslplat.tracking.stores import catch_up
 
     settings = o.settings_from(store=store, storage_url=storage_url)
     records = existing_records(settings, o.say)

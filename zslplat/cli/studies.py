@@ -44,8 +44,9 @@ def list_(
     from zslplat.cli.reporting import print_json
     from zslplat.comparison.naming import fits
     from zslplat.errors import UnknownNameError
+    from zslplat.records.opening import existing_records
     from zslplat.records.summaries import summaries
-    from zslplat.tracking.stores import existing_records, show_what_is_left
+    from zslplat.tracking.stores import show_what_is_left
 
     settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
     show_what_is_left(settings, o.say)
@@ -95,10 +96,11 @@ def show(
     """Show a study: what it asks, its trials, the best first, and the test evaluations of its winner."""
     from zslplat.cli.reporting import print_json
     from zslplat.errors import UnknownNameError
+    from zslplat.records.opening import existing_records
     from zslplat.records.overview import Overview
     from zslplat.records.studies import STUDY
     from zslplat.spec import format_value
-    from zslplat.tracking.stores import existing_records, show_what_is_left
+    from zslplat.tracking.stores import show_what_is_left
 
     settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
     show_what_is_left(settings, o.say)
@@ -154,8 +156,8 @@ def delete(
     from zslplat.cli.reporting import print_json
     from zslplat.errors import UsageError
     from zslplat.records.database import SEALED
+    from zslplat.records.opening import existing_records
     from zslplat.tracking.deletion import delete_study
-    from zslplat.tracking.stores import existing_records
 
     settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
     records = existing_records(settings, o.say)

@@ -27,11 +27,11 @@ from zslplat.comparison.test_evaluations import entries_of, newest_data, nothing
 from zslplat.data.redrawn import draw_of
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import build_component
+from zslplat.records.opening import existing_records
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tasks.base import Metric
 from zslplat.tracking.alias import run_of_alias
-from zslplat.tracking.stores import existing_records
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from zslplat.comparison.selection import Comparison, compared
 from zslplat.comparison.test_evaluations import nothing_recorded
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
+from zslplat.records.opening import existing_records
 from zslplat.settings import Settings
 from zslplat.spec import Spec
-from zslplat.tracking.stores import existing_records
 
 
 def compared_each(

@@ -22,12 +22,12 @@ from zslplat.evaluation.components import build_component, is_from_memory, knowl
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.scoring.outcomes import class_values, read_outcomes, replicates
 from zslplat.records.database import Records
+from zslplat.records.opening import existing_records
 from zslplat.records.took import costs
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tasks.base import Metric, Task
 from zslplat.tracking.alias import run_of_alias
-from zslplat.tracking.stores import existing_records
 
 
 def read_test_evaluations(

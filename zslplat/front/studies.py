@@ -35,10 +35,10 @@ from zslplat.front.results import Result, Summary, legend_below, mean_and_spread
 from zslplat.front.study_files import with_file
 from zslplat.pipelines.base import Pipeline
 from zslplat.pipelines.making import make
+from zslplat.records.opening import existing_records
 from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.spec import Spec, format_value
-from zslplat.tracking.stores import existing_records
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.rehearsal import rehearse
 from zslplat.tuning.results import StudyResult

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +32,7 @@ from zslplat.records.storage import form_of_tables, optuna_storage
 from zslplat.records.studies import STUDY, OpenStudy, difference
 from zslplat.settings import Settings
 
-SCHEMA = 2
+SCHEMA = 1
 # How the owners begin whose evaluations are sealed: analysis that selects by the test split. Nobody finds them who asks
 # what is known of some data.
 SEALED = "oracle:"
@@ -67,7 +66,7 @@ def damaged(owner: str, key: str) -> str:
 class Records:
     """The database of studies and evaluations, made before any worker starts; files of outcomes lie beside it.
 
-    Raises :class:`StoreError` for a database that cannot be used, or that a newer version of the program wrote. One
+    Raises :class:`StoreError` for a database that cannot be used, or that another version of the program wrote. One
     that may not be written (``read_only``) can be read. Evaluations that are damaged are left out, and named to
     ``warn`` and, by owner and key, in ``damaged``.
     """
@@ -84,9 +83,9 @@ class Records:
         self._lock = None if self.read_only else self._lock_file(settings)
         self.leads = Leads(url, self.outages)
         self._open()
-        if self.schema > SCHEMA:
+        if self.schema != str(SCHEMA):
             raise StoreError(
-                f"the store {self.shown} has schema {self._facts['schema']}, this program knows {SCHEMA}; "
+                f"the store {self.shown} has schema {self.schema}, this program knows {SCHEMA}; "
                 "update zslplat, or choose another --store"
             )
 
@@ -108,13 +107,11 @@ class Records:
                 if not self.read_only:
                     self._write_facts(optuna=form_of_tables(self.engine) or "")
             if "schema" not in self._facts:
-                # A store without these facts is new, or of the time before there were any.
                 place = place_facts(self.path, {})
-                schema = str(1 if self._has_content() else SCHEMA)
-                self._write_facts(identity=uuid.uuid4().hex[:16], schema=schema, **place)
+                self._write_facts(identity=uuid.uuid4().hex[:16], schema=str(SCHEMA), **place)
             elif self._is_shared and not self.read_only:
                 self._write_facts(**place_facts(self.path, self._facts))
-            if self.path is not None and not self.read_only and self.schema <= SCHEMA:
+            if self.path is not None and not self.read_only and self.schema == str(SCHEMA):
                 write_ahead(self.engine, self.path, durable=True)
 
     @cached_property
@@ -140,15 +137,9 @@ class Records:
         return self._facts.get("copy", self.identity) if self._is_shared else self.identity
 
     @property
-    def schema(self) -> int:
-        """The version of the store's form; :data:`SCHEMA` is today's."""
-        text = self._facts["schema"]
-        return int(text) if text.isdecimal() else sys.maxsize
-
-    @patient
-    def migrated(self) -> None:
-        """Note that the store has today's form."""
-        self._write_facts(schema=str(SCHEMA))
+    def schema(self) -> str:
+        """The version of the store's form, :data:`SCHEMA`."""
+        return self._facts["schema"]
 
     def evaluation_folder(self, run: str) -> Path:
         """Return the folder of an evaluation's outcomes and artifacts, whether or not there is one."""
@@ -379,11 +370,6 @@ class Records:
         query = sa.text("select count(*) from trials join studies using (study_id) where study_name = :name")
         with lasting_errors(self.url), self.engine.connect() as connection:
             return int(connection.execute(query, {"name": study}).scalar_one())
-
-    def _has_content(self) -> bool:
-        with self.engine.connect() as connection:
-            asked = [sa.text(f"select 1 from {table} limit 1") for table in ("studies", _EVALUATIONS.name)]
-            return any(connection.execute(one).first() is not None for one in asked)
 
     def _read_facts(self) -> dict[str, str]:
         with self.engine.connect() as connection:

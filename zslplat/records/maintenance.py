@@ -51,20 +51,17 @@ def problems_of(records: Records) -> Iterator[str]:
     names, known = records.study_names(), Overview(records)
     for name in names:
         try:
-            values, trials = known.values(name), known.finished(name)
+            values = known.values(name)
+            known.finished(name)
         except StoreError as error:
             yield str(error)
             continue
         if "identity" not in values:
             yield f"study {name!r} was written by another program"
-        elif trials and "about" not in values:
-            yield f"study {name!r} does not say on what it ran, and cannot be shown anew; give its command again"
     owners = {STUDY + name for name in names}
-    for owner, key, record in records.all_evaluations():
+    for owner, key, _ in records.all_evaluations():
         if owner.startswith(STUDY) and owner not in owners:
             yield f"evaluation {key} belongs to {owner}, which is not recorded"
-        if "experiment" not in record and not owner.startswith((STUDY, "sweep:")) and record.get("state") != "failed":
-            yield f"evaluation {key} of {owner} was recorded without its experiment, and cannot be evaluated again"
     for owner, key in sorted(records.damaged):
         yield damaged(owner, key)
 

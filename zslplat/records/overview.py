@@ -137,7 +137,7 @@ class Overview:
         """Return how long the trials of a study took, one after the other, with what was prepared for them."""
         noted = self.value(study, "finished") or {}
         if noted.get("trials") == self.trials(study) and "seconds" in noted:
-            return float(noted["seconds"])  # else it was written before this was noted, or goes on
+            return float(noted["seconds"])  # else it goes on
         found = self._read(study) | self._retried(study)
         return took_together(found.values())
 

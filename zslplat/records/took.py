@@ -71,5 +71,4 @@ def mean_known(values: Iterable[float | None]) -> float | None:
 
 
 def _seconds_of(prepared: Mapping[str, Mapping[str, float]], name: str) -> float:
-    # Entries of the cache from before processor time was noted have the time on the clock alone.
-    return float(sum(entry.get(name, entry[SECONDS]) for entry in prepared.values()))
+    return float(sum(entry[name] for entry in prepared.values()))

@@ -17,6 +17,7 @@ from zslplat.data.redrawn import draw_of
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.records.membership import parts_of, suites_of
+from zslplat.records.opening import existing_records
 from zslplat.reports.facts import Board, Facts, Recorded, Sweep
 from zslplat.reports.reading import has_test, recorded_runs, recorded_studies, recorded_sweeps, with_trials
 from zslplat.reports.suite_findings import suite_findings
@@ -24,7 +25,6 @@ from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tasks.base import Metric
 from zslplat.tracking.alias import run_of_alias
-from zslplat.tracking.stores import existing_records
 
 # A report of more studies and runs shows them side by side alone, and none by itself: ten thousand trials would fill
 # hundreds of megabytes, and take minutes to draw.

@@ -26,10 +26,9 @@ from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import Request, Session
 from zslplat.keys import run_identifier
-from zslplat.records.database import SEALED
+from zslplat.records.database import SEALED, Records
 from zslplat.records.folders import study_folder
 from zslplat.settings import Settings
-from zslplat.tracking.stores import open_records
 
 _SAME = 1e-9  # two gains that are apart by rounding
 
@@ -90,7 +89,7 @@ def score_trials(
     :class:`StoreError` for a study that has not ended, or of which no trial can be scored.
     """
     reporter = reporter or SilentReporter()
-    records = open_records(settings, reporter.warn)
+    records = Records(settings, reporter.warn)
     bench = Workbench(experiment, settings, on_stage=reporter.stage)
     with Session(bench, records, reporter, workers=workers, cluster=cluster, recall=False) as session:
         opened = records.study(study)

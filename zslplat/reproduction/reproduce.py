@@ -23,7 +23,7 @@ from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.metrics.shares import within
 from zslplat.published import load_table
-from zslplat.records.database import SEALED
+from zslplat.records.database import SEALED, Records
 from zslplat.records.took import took_together
 from zslplat.registry import one_line
 from zslplat.reproduction.cells import Budget, Cell, Missing, planned
@@ -32,7 +32,6 @@ from zslplat.reproduction.oracle import Oracle, score_trials
 from zslplat.reproduction.recipe import WAYS, facts_of_data, load_recipe
 from zslplat.reproduction.verdicts import CANNOT_TELL, Estimate, Verdict, cell_verdict
 from zslplat.settings import Settings
-from zslplat.tracking.stores import open_records
 from zslplat.tuning.results import StudyResult
 from zslplat.tuning.study import run_study
 
@@ -224,7 +223,7 @@ class _Work:
 
     def _oracle_seconds(self, name: str) -> float:
         """Return the seconds of all that the oracle scored of a study, whenever that was."""
-        records = open_records(self.settings, self.reporter.warn)
+        records = Records(self.settings, self.reporter.warn)
         evaluated = records.evaluations(f"{SEALED}{name}")
         records.close()
         return took_together(evaluated.values())
@@ -241,7 +240,7 @@ class _Work:
 
     def _recorded_seconds(self, name: str) -> float:
         """Return the seconds of all trials and test evaluations of a study, whenever they were computed."""
-        records = open_records(self.settings, self.reporter.warn)
+        records = Records(self.settings, self.reporter.warn)
         study = records.study(name)
         evaluated = [*(record for _, record in study.finished()), *records.evaluations(study.owner).values()]
         records.close()

@@ -176,7 +176,7 @@ def _source(settings: Settings, source: str) -> tuple[Path, Path | None, str]:
     folder = model_in(Path(source))
     if folder is not None:
         return folder, folder.parents[2] / SHARED if folder.parent.parent.name == "evaluations" else None, ""
-    from zslplat.tracking.stores import existing_records
+    from zslplat.records.opening import existing_records
 
     records = existing_records(settings, lambda text: None)
     try:

@@ -60,8 +60,8 @@ def load_model(source: str | Path, *, store: str | Path | None = None, settings:
     if folder is not None:
         shared = folder.parents[2] / SHARED if folder.parent.parent.name == "evaluations" else None
         return load_saved(folder, shared)
+    from zslplat.records.opening import existing_records
     from zslplat.settings import resolve_settings
-    from zslplat.tracking.stores import existing_records
 
     settings = settings or resolve_settings({"store": str(store)} if store is not None else None)
     records = existing_records(settings, lambda text: None)

@@ -23,12 +23,12 @@ from zslplat.errors import OutageError, StoreError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter
 from zslplat.evaluation.workers.cluster import cluster_threads
 from zslplat.evaluation.workers.processes import ctrl_c_blocked, die_with_parent, ending, main_left_out
+from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.suites.carrying import Carrier, Change
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, Key, Piece
 from zslplat.suites.options import GridOptions
 from zslplat.suites.recorded import Recorded
-from zslplat.tracking.stores import open_records
 from zslplat.tuning.options import StudyOptions
 
 _MOST = 32
@@ -251,7 +251,7 @@ def _lead(connection: Connection, options: StudyOptions, any_code: bool, setting
     try:
         # One that came while this process started is heard now.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        recorded = Recorded(settings, open_records(settings, told.warn), any_code=any_code)
+        recorded = Recorded(settings, Records(settings, told.warn), any_code=any_code)
         carrier = Carrier(options, settings, recorded, told, lambda change: told.send("changed", change))
         while True:
             told.send("ended", carrier.attempt(connection.recv()))

@@ -17,6 +17,7 @@ from typing import Protocol, runtime_checkable
 
 from zslplat.comparison.paired import Scored
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.suites.abreast import Abreast
 from zslplat.suites.carrying import Carrier, Change
@@ -32,7 +33,6 @@ from zslplat.suites.remembered import remember, whose
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import Suite, absences
 from zslplat.suites.written import write_tables
-from zslplat.tracking.stores import open_records
 
 _POLL_SECONDS = 1.0
 
@@ -90,7 +90,7 @@ class _Grid:
         self.at_once = 1
         self.reported: GridResult | None = None  # what the tables have, until something changes
         self.scores: dict[Key, Scored] = {}
-        self.recorded = Recorded(settings, open_records(settings, reporter.warn), any_code=options.accept_changed_code)
+        self.recorded = Recorded(settings, Records(settings, reporter.warn), any_code=options.accept_changed_code)
         self.held = Held(settings, self.recorded.records, self.study_options, any_code=options.accept_changed_code)
         self.clock = Clock(expected_seconds(pieces, costs_of(self.recorded.records), self.study_options))
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.keys import key_of
 from zslplat.records.database import Records
+from zslplat.records.opening import existing_records
 from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING, Cell, Key, Piece, pieces_of
 from zslplat.suites.checking import check_suite
@@ -23,7 +24,6 @@ from zslplat.suites.costs import SHARED, UNKNOWN, Costs, costs_of
 from zslplat.suites.options import GridOptions
 from zslplat.suites.recorded import Recorded
 from zslplat.suites.suite import Suite, absences
-from zslplat.tracking.stores import existing_records
 from zslplat.tuning.options import StudyOptions
 
 # Of a study beside its evaluations: folds, processes, pictures, what MLflow shows; and of a test run.

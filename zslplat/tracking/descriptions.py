@@ -44,7 +44,7 @@ def data_in_words(about: Mapping[str, Any]) -> str:
     profile = about["data"]["profile"]
     shape = " x ".join(str(n) for n in profile.get("shape", [])[1:])
     parts = [f"{profile[name]} {name}" for name in ("rows", "classes") if name in profile]
-    return ", ".join([*parts[:1], *([f"{shape} features"] if shape else []), *parts[1:]]) or "of an earlier version"
+    return ", ".join([*parts[:1], *([f"{shape} features"] if shape else []), *parts[1:]])
 
 
 def study_note(

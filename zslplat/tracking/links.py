@@ -10,11 +10,9 @@ import json
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
 
 from zslplat.settings import Settings
 from zslplat.tracking.experiment_page import FACTS
-from zslplat.tracking.run_view import PAGES
 from zslplat.tracking.saved_views import RESULTS, STUDIES, SWEEPS, TAG, TRIALS
 
 _TRAINING = "workflowType=machine_learning"
@@ -23,27 +21,13 @@ _VIEWS = (RESULTS, TRIALS, STUDIES, SWEEPS)  # the first that there is
 _MOST_EXPERIMENTS = 1000
 
 
-@dataclass(frozen=True)
-class Start:
-    """The path of the page to open, and how many of the store's runs are shown as an earlier version showed them."""
-
-    path: str
-    outdated: int = 0
-
-
-def local_start(settings: Settings) -> Start:
-    """Return the page to open of a store's own database, which is only read, and without MLflow's help."""
+def local_start(settings: Settings) -> str:
+    """Return the path of the page to open of a store's own database, which is only read, and without MLflow's help."""
     with closing(sqlite3.connect(settings.store / "mlflow.db", timeout=30)) as connection:
         rows = connection.execute(
             "select e.experiment_id, t.key, t.value from experiments e left join experiment_tags t "
             "on t.experiment_id = e.experiment_id where e.lifecycle_stage = 'active'"
         ).fetchall()
-        (outdated,) = connection.execute(
-            "select count(*) from runs r join tags s on s.run_uuid = r.run_uuid and s.key = 'zslplat.store' "
-            "left join tags p on p.run_uuid = r.run_uuid and p.key = 'zslplat.pages' "
-            "where r.lifecycle_stage = 'active' and coalesce(p.value, '') <> ?",
-            (str(PAGES),),
-        ).fetchone()
         newest = connection.execute(
             "select experiment_id from runs where lifecycle_stage = 'active' order by start_time desc limit 1"
         ).fetchone()
@@ -51,18 +35,20 @@ def local_start(settings: Settings) -> Start:
     for mlflow_experiment, name, value in rows:
         tags.setdefault(str(mlflow_experiment), {})[name] = value
     known = str(newest[0]) if newest and str(newest[0]) in tags else ""
-    return Start(_newest(tags, known), int(outdated))
+    return _newest(tags, known)
 
 
-def server_start(settings: Settings) -> Start:
-    """Return the page to open on a server; its list of experiments where it does not answer, or has none of ours."""
+def server_start(settings: Settings) -> str:
+    """Return the path of the page to open on a server: the list of experiments where it does not answer or has no run
+    of ours.
+    """
     from zslplat.errors import StoreError
     from zslplat.tracking.reading import reading
 
     with suppress(StoreError), reading(settings, "the experiments") as client:
         found = client.search_experiments(max_results=_MOST_EXPERIMENTS, order_by=["last_update_time DESC"])
-        return Start(_newest({str(e.experiment_id): dict(e.tags) for e in found}, ""))
-    return Start(_LIST)
+        return _newest({str(e.experiment_id): dict(e.tags) for e in found}, "")
+    return _LIST
 
 
 def _newest(tags: Mapping[str, Mapping[str, str]], otherwise: str) -> str:

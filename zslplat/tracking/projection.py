@@ -20,6 +20,7 @@ from typing import Any
 from zslplat.errors import StoreError
 from zslplat.records.journal import settle, write_ahead
 from zslplat.records.locks import file_lock
+from zslplat.records.opening import tables_of_file
 from zslplat.records.servers import alone_on_server
 from zslplat.settings import Settings
 from zslplat.tracking.absence import Absence
@@ -36,22 +37,21 @@ from zslplat.tracking.entities import (
     stamp_of,
     storable,
 )
-from zslplat.tracking.local_file import check_sqlite, follow_the_store
-from zslplat.tracking.run_view import NOTE, OUR_NOTE, PAGES, RunView, mlflow_name
+from zslplat.tracking.local_file import follow_the_store
+from zslplat.tracking.run_view import NOTE, OUR_NOTE, RunView, mlflow_name
 from zslplat.tracking.whole_runs import WholeRun, WholeRuns
 from zslplat.tracking.words import colour
 
 _FINAL = ("FINISHED", "FAILED", "KILLED")
 # What a run that goes on may leave behind: that it failed and was tried again, or that its code was mixed.
 _PASSING = ("zslplat.reason", "zslplat.code")
-_PAGES, _PARENT = "zslplat.pages", "mlflow.parentRunId"
+_PARENT = "mlflow.parentRunId"
 
 
 class Projection:
     """The runs of one owner (a study, a run, a sweep) of one store in one MLflow experiment.
 
-    ``store``: the identity of the store; ``announced``: whether plugins are told of runs that are finished;
-    ``renewed``: whether runs that an earlier version showed are brought into today's form.
+    ``store``: the identity of the store; ``announced``: whether plugins are told of runs that are finished.
     """
 
     def __init__(
@@ -63,13 +63,11 @@ class Projection:
         on_away: Callable[[str], None],
         *,
         announced: bool = True,
-        renewed: bool = False,
     ) -> None:
         self.settings, self.owner, self.store, self.on_away = settings, owner, store, on_away
-        self.mlflow_experiment, self.announced, self.renewed = mlflow_experiment, announced, renewed
+        self.mlflow_experiment, self.announced = mlflow_experiment, announced
         self.absence = Absence(settings)
         self.runs: dict[str, tuple[str, str]] = {}
-        self._outdated: set[str] = set()
         self._of_owners: dict[str, list[Any]] | None = None
         self.experiment_id = ""
         self.whole: WholeRuns | None = None
@@ -152,8 +150,8 @@ class Projection:
         return self.status(key) in _FINAL
 
     def status(self, key: str) -> str:
-        """Return the status of the run with this key; an empty string where it is not there, or is to be renewed."""
-        return "" if key in self._outdated else self.runs.get(key, ("", ""))[1]
+        """Return the status of the run with this key; an empty string where it is not there."""
+        return self.runs.get(key, ("", ""))[1]
 
     def run_id(self, key: str) -> str:
         """Return the id of the run with this key, or an empty string."""
@@ -164,7 +162,7 @@ class Projection:
 
         address = self.settings.tracking_uri
         if self.settings.tracking_is_local:
-            check_sqlite(self.settings.store / "mlflow.db")
+            tables_of_file(self.settings.store / "mlflow.db")
         # The client makes the tables of a new database, which only one process may do.
         others = alone_on_server(address, "mlflow") if address.startswith("postgres") else nullcontext()
         with file_lock(self.settings.studies / "mlflow.lock"), others:
@@ -201,12 +199,9 @@ class Projection:
     def _note_runs(self, runs: Iterable[Any]) -> None:
         """Note the runs of the owner; of those that are there twice one is kept."""
         self.runs.clear()
-        self._outdated.clear()
         for run in runs:
             key, found = run.data.tags["zslplat.key"], (run.info.run_id, run.info.status)
             known = self.runs.setdefault(key, found)
-            if self.renewed and run.data.tags.get(_PAGES) != str(PAGES):
-                self._outdated.add(key)
             if known != found:
                 # A server made it and went away before it said so: then it was asked again.
                 kept, other = (known, found) if known[1] in _FINAL else (found, known)
@@ -252,14 +247,12 @@ class Projection:
             "zslplat.owner": self.owner,
             "zslplat.key": view.key,
             "zslplat.run": run,
-            _PAGES: str(PAGES),
         }
         shown = ""
-        if self.whole is not None and (not run_id or view.key in self._outdated):
-            shown = self._show_whole(self.whole, view, {**own, **tags}, run_id)
+        if self.whole is not None and not run_id:
+            shown = self._show_whole(self.whole, view, {**own, **tags})
         run_id = shown or self._show_by_client(view, run_id, own, tags)
         self.runs[view.key] = (run_id, view.status)
-        self._outdated.discard(view.key)
         if self.announced and view.status in _FINAL and "zslplat.kind" in view.tags:
             announce(
                 {
@@ -276,8 +269,8 @@ class Projection:
             )
         return run_id
 
-    def _show_whole(self, whole: WholeRuns, view: RunView, tags: Mapping[str, str], known: str) -> str:
-        """Show a run that is new, or in place of what is ``known``; returns its id, empty where only the client can."""
+    def _show_whole(self, whole: WholeRuns, view: RunView, tags: Mapping[str, str]) -> str:
+        """Show a run that is new; returns its id, empty where only the client can."""
         folder = view.artifacts if has_files(view.artifacts) else None
         stamp, ends = stamp_of(view), view.status in _FINAL
         run_id = whole.add(
@@ -290,9 +283,8 @@ class Projection:
                 tags=tags,
                 params={key: storable(value)[:MOST_PARAM] for key, value in view.shown_parameters.items()},
                 metrics=metrics_of(view),
-                dataset=dataset_input(view.dataset) if view.dataset and not known else None,
-            ),
-            known,
+                dataset=dataset_input(view.dataset) if view.dataset else None,
+            )
         )
         if run_id and folder:
             self.runs[view.key] = (run_id, "RUNNING")
@@ -316,7 +308,7 @@ class Projection:
             run_id = str(created.info.run_id)
             self.runs[view.key] = (run_id, "RUNNING")
         metrics = metrics_of(view)
-        # A parameter cannot be changed; what is there stays, however another version of the program wrote it.
+        # A parameter cannot be changed.
         there = self.client.get_run(run_id).data if known else None
         params = [
             Param(k, storable(v)[:MOST_PARAM])
@@ -326,10 +318,8 @@ class Projection:
         new_tags: list[Any] = []
         if there is not None:
             left = {name: value for name, value in tags.items() if name not in (NOTE, OUR_NOTE)}
-            given = tags if is_ours(there.tags) else left
-            renewed = {_PAGES: own[_PAGES]} if view.key in self._outdated else {}
-            new_tags = [RunTag(k, v) for k, v in {**given, **renewed}.items()]
-            for name in (*_PASSING, *((_PARENT,) if renewed else ())):
+            new_tags = [RunTag(k, v) for k, v in (tags if is_ours(there.tags) else left).items()]
+            for name in _PASSING:
                 if name in there.tags and name not in tags:
                     self.client.delete_tag(run_id, name)
         for start in range(0, max(len(metrics), len(params), 1), 90):
@@ -337,7 +327,7 @@ class Projection:
             self.client.log_batch(
                 run_id, metrics[start:last], params[start:last], new_tags if start == 0 else [], synchronous=True
             )
-        if view.dataset and view.key not in self._outdated:
+        if view.dataset:
             self.client.log_inputs(run_id, datasets=[dataset_input(view.dataset)])
         if has_files(view.artifacts):
             self.client.log_artifacts(run_id, str(view.artifacts))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError, UsageError
+from zslplat.records.opening import tables_of_file
 from zslplat.settings import Settings
-from zslplat.tracking.local_file import check_sqlite
 from zslplat.tracking.projection import quiet_mlflow
 
 _TABLE = "experiments"
@@ -50,5 +50,5 @@ def _require_runs(settings: Settings) -> None:
     place = settings.store if settings.tracking_is_local else path
     if not path.is_file():
         raise StoreError(f"no runs in {place}; give --store or --tracking-uri, or tune something first")
-    if _TABLE not in check_sqlite(path):
+    if _TABLE not in tables_of_file(path):
         raise StoreError(f"{path} is no database of MLflow's; give --store or --tracking-uri of one that is")

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# The version of names, tags and descriptions: runs that show an earlier one are brought up to it by ``store rebuild``.
-PAGES = 2
 STUDY_STAGE, TRIAL_STAGE, FINAL_STAGE, SWEEP_STAGE, SUPERSEDED_STAGE = "study", "trial", "final", "sweep", "superseded"
 NOTE, OUR_NOTE = "mlflow.note.content", "zslplat.note"
 _WORK = "work/"

@@ -41,8 +41,7 @@ class ShownStudy:
     """One study in MLflow; every call may be repeated without effect on what is shown already.
 
     ``folder``: where the study's workers leave what its trials learned, until it is shown. ``announced``: whether
-    plugins are told of runs that are finished. ``renewed``: whether runs that an earlier version showed are brought
-    into today's form.
+    plugins are told of runs that are finished.
     """
 
     def __init__(
@@ -54,14 +53,14 @@ class ShownStudy:
         warn: Warn,
         *,
         announced: bool = True,
-        renewed: bool = False,
     ) -> None:
         self.records, self.study, self.folder, self.warn = records, study, folder, warn
         self.values = study.values()
         self.origin = self.values["origin"]
         mlflow_experiment = self.values["about"]["mlflow_experiment"]
-        said = {"announced": announced, "renewed": renewed}
-        self.projection = Projection(settings, mlflow_experiment, study.owner, records.shown_as, warn, **said)
+        self.projection = Projection(
+            settings, mlflow_experiment, study.owner, records.shown_as, warn, announced=announced
+        )
         self.began = float(self.values.get("began", 0.0))
         self._shown: dict[int, str] = {}
 
@@ -171,15 +170,12 @@ class ShownStudy:
         return study_view(self.values, self.study.name, self.began)
 
 
-def show_study(
-    settings: Settings, records: Records, name: str, warn: Warn, *, announced: bool, renewed: bool = False
-) -> ShownStudy:
-    """Show all that is recorded of a study; what is shown already is left as it is, unless it is ``renewed``."""
+def show_study(settings: Settings, records: Records, name: str, warn: Warn, *, announced: bool) -> ShownStudy:
+    """Show all that is recorded of a study; what is shown already is left as it is."""
     from zslplat.records.folders import study_folder
 
     study = records.study(name)
-    said = {"announced": announced, "renewed": renewed}
-    shown = ShownStudy(settings, records, study, study_folder(settings, name), warn, **said)
+    shown = ShownStudy(settings, records, study, study_folder(settings, name), warn, announced=announced)
     trials = [record for _, record in study.finished()]
     known = records.evaluations(study.owner)
     finished = shown.values.get("finished")
@@ -203,23 +199,21 @@ def show_run(
     warn: Warn,
     *,
     announced: bool,
-    renewed: bool = False,
     changed: Container[str] = (),
     opened: dict[str, Projection] | None = None,
 ) -> Projection | None:
     """Show the evaluations of a single run that MLflow does not show yet; None where they cannot be shown.
 
-    ``renewed``: as :class:`ShownStudy` has it; ``changed``: the keys of those whose tags and costs are others than when
+    ``changed``: the keys of those whose tags and costs are others than when
     they were shown; ``opened``: {experiment: projection} of runs that were shown before, which is used again.
     """
     found = {key: record for key, record in records.evaluations(owner).items() if "about" in record}  # no mere points
     if not found:
         return None
     mlflow_experiment = next(iter(found.values()))["about"]["mlflow_experiment"]
-    said = {"announced": announced, "renewed": renewed}
     projection = opened.get(mlflow_experiment) if opened is not None else None
     if projection is None:
-        projection = Projection(settings, mlflow_experiment, owner, records.shown_as, warn, **said)
+        projection = Projection(settings, mlflow_experiment, owner, records.shown_as, warn, announced=announced)
     else:
         projection.turn_to(owner)
     if opened is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,6 @@ from typing import Any
 import numpy as np
 
 from zslplat.checks.records import findings_tags, in_words, recorded_findings, warnings_tag
-from zslplat.errors import ZslplatError
-from zslplat.evaluation.components import knowledge
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.records.took import costs
 from zslplat.tracking.descriptions import (
@@ -81,22 +78,9 @@ def rows_tag(record: Mapping[str, Any]) -> dict[str, str]:
     return {"zslplat.rows": fold["rows"]} if "rows" in fold and not others else {}
 
 
-def experiment_of(record: Mapping[str, Any], identity: Mapping[str, Any], split: str) -> dict[str, Any]:
-    """Return the experiment of a study's trial or test evaluation in JSON form, also of one that does not hold it."""
-    if "experiment" in record:
-        return dict(record["experiment"])
-    seed = int(record.get("seed", identity["seed"]))
-    return Experiment.from_json(identity).evaluation(record["parameters"], split, seed, record.get("carried")).to_json()
-
-
-def knows_tag(record: Mapping[str, Any], experiment: Mapping[str, Any]) -> dict[str, str]:
-    """Return the tag that tells what a method knows of the batch that it scores."""
-    if "knows" in record:
-        return {"zslplat.knows": record["knows"]}
-    with suppress(ZslplatError):
-        asked = Experiment.from_json(experiment)
-        return {"zslplat.knows": knowledge(asked.method, asked.signatures)}
-    return {}
+def knows_tag(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tag that tells what a method knows of the batch that it scores; none for what has failed."""
+    return {"zslplat.knows": record["knows"]} if "knows" in record else {}
 
 
 def study_view(values: Mapping[str, Any], name: str, started: float) -> RunView:
@@ -126,7 +110,7 @@ def study_view(values: Mapping[str, Any], name: str, started: float) -> RunView:
 def trial_view(values: Mapping[str, Any], name: str, record: Mapping[str, Any], artifacts: Path | None) -> RunView:
     """Return the run of a trial of the study of this name."""
     identity, about = values["identity"], values["about"]
-    experiment = experiment_of(record, identity, VALIDATION)
+    experiment = record["experiment"]
     metrics = {f"val_{k}": v for k, v in record["metrics"].items()}
     numbers: dict[str, float] = {}
     for fold in record["folds"]:
@@ -146,7 +130,7 @@ def trial_view(values: Mapping[str, Any], name: str, record: Mapping[str, Any], 
         tags={
             **common_tags(identity, about, values["environment"]),
             **experiment_tag(experiment),
-            **knows_tag(record, experiment),
+            **knows_tag(record),
             "stage": TRIAL_STAGE,
             "zslplat.kind": "trial",
             "zslplat.state": record["state"],
@@ -178,8 +162,7 @@ def test_view(
     """
     identity, about = values["identity"], values["about"]
     winner, repeat = record["winner"], record["repeat"]
-    validation_choices = {"parameters": trial["parameters"], "carried": trial["carry"]}
-    experiment = experiment_of({**validation_choices, **record}, identity, TEST)
+    experiment = record["experiment"]
     method, primary = method_of(identity), about["primary"]["name"]
     hyperparameters = {**Experiment.from_json(identity).method.parameters, **trial["parameters"]}
     return RunView(
@@ -196,7 +179,7 @@ def test_view(
         tags={
             **common_tags(identity, about, values["environment"]),
             **experiment_tag(experiment),
-            **knows_tag(record, experiment),
+            **knows_tag(record),
             **rows_tag(record),
             "stage": FINAL_STAGE,
             "zslplat.kind": "final",
@@ -288,7 +271,7 @@ def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None, ends: 
         tags={
             **common_tags(experiment, about, record["environment"]),
             **experiment_tag(experiment),
-            **knows_tag(record, experiment),
+            **knows_tag(record),
             **rows_tag(record),
             **warnings_tag([f.line for f in recorded_findings(record)]),
             **findings_tags(record),
@@ -298,7 +281,7 @@ def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None, ends: 
             **_known_tag(record),
             **({"zslplat.outside": json.dumps(record["outside"])} if "outside" in record else {}),
         },
-        started=record["started"] if "started" in record else record["created"] - record["seconds"],
+        started=record["started"],
         ended=record["created"],
         artifacts=artifacts,
         dataset=dataset_view(about, split),

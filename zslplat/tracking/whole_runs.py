@@ -20,11 +20,8 @@ from urllib.request import url2pathname
 
 import sqlalchemy as sa
 
-from zslplat.tracking.run_view import NOTE, OUR_NOTE, note_mark
-
 Rows = list[dict[str, Any]]
 _LARGEST = 1.7976931348623157e308  # what MLflow stores for infinity
-_OWN_TAGS = ("zslplat.", "mlflow.parentRunId")  # what a run that is written anew may leave behind
 _WRITTEN = {
     "SqlRun": {
         *("run_uuid", "name", "source_type", "source_name", "entry_point_name", "user_id", "status", "start_time"),
@@ -78,13 +75,9 @@ class WholeRuns:
         plain = engine.dialect.name == "sqlite" and location.startswith("file:") and not {"?", "#"} & set(location)
         return cls(engine, tables, mlflow_experiment, location) if known and plain else None
 
-    def add(self, run: WholeRun, known: str = "") -> str:
-        """Write a run in one transaction; returns its id, or an empty string where another process came between.
-
-        ``known``: the id of a run whose values, parameters and name these are from now on. What others have noted of it
-        stays: their tags, and a description that they have written.
-        """
-        run_id = known or uuid.uuid4().hex
+    def add(self, run: WholeRun) -> str:
+        """Write a run in one transaction; returns its id, or an empty string where another process came between."""
+        run_id = uuid.uuid4().hex
         own = {"run_uuid": run_id}
         metrics = [row | own for row in _metric_rows(run.metrics)]
         rows: dict[str, Rows] = {
@@ -97,9 +90,6 @@ class WholeRuns:
         try:
             with self.engine.begin() as connection:
                 _prepare(connection)
-                if known:
-                    rows["SqlRun"] = []
-                    rows["SqlTag"] = self._clear(connection, run_id, run, rows["SqlTag"])
                 if run.dataset is not None:
                     rows |= self._dataset_rows(connection, run_id, run.dataset)
                 for name, wanted in rows.items():
@@ -108,22 +98,6 @@ class WholeRuns:
         except sa.exc.IntegrityError:
             return ""
         return run_id
-
-    def _clear(self, connection: sa.Connection, run_id: str, run: WholeRun, tags: Rows) -> Rows:
-        """Empty a run for its new values, and give it their name and times; returns those tags that it takes."""
-        runs, table = self.tables["SqlRun"], self.tables["SqlTag"]
-        for name in ("SqlParam", "SqlMetric", "SqlLatestMetric"):
-            connection.execute(sa.delete(self.tables[name]).where(self.tables[name].c.run_uuid == run_id))
-        there = {
-            str(row.key): str(row.value)
-            for row in connection.execute(sa.select(table.c.key, table.c.value).where(table.c.run_uuid == run_id))
-        }
-        kept = {NOTE} if NOTE in there and there.get(OUR_NOTE) != note_mark(there[NOTE]) else set()
-        gone = {name for name in there if name.startswith(_OWN_TAGS)} | {row["key"] for row in tags}
-        connection.execute(sa.delete(table).where(table.c.run_uuid == run_id, table.c.key.in_(gone - kept)))
-        times = {"status": run.status, "start_time": run.started, "end_time": run.ended}
-        connection.execute(sa.update(runs).where(runs.c.run_uuid == run_id).values(name=run.name, **times))
-        return [row for row in tags if row["key"] not in kept and not (kept and row["key"] == OUR_NOTE)]
 
     def copy_artifacts(self, run_id: str, folder: Path) -> None:
         """Copy a folder's files to where MLflow looks for those of the run."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from zslplat.errors import StoreError
 from zslplat.evaluation.code import LIBRARIES
 from zslplat.evaluation.reporter import Reporter
-from zslplat.wording import counted
 
 if TYPE_CHECKING:
     from zslplat.evaluation.context import Workbench
@@ -33,12 +32,11 @@ def check_code(
 ) -> None:
     """Raise :class:`StoreError` where recorded trials of a study come from other code, unless that is accepted.
 
-    Other versions of numpy, scipy or numba, and trials of the time before code was recorded, are worth a warning.
-    Trials that failed have no numbers, and no code. ``remedy``: what can be given then.
+    Other versions of numpy, scipy or numba are worth a warning. Trials that failed have no numbers, and no code.
+    ``remedy``: what can be given then.
     """
     changed: dict[str, list[int]] = {}
     other: set[str] = set()
-    unknown = [record["number"] for record in records if "code" not in record and record["state"] != "failed"]
     for record in records:
         now, before = bench.code(record["parameters"]), record.get("code", {})
         for role in before:
@@ -49,11 +47,6 @@ def check_code(
                     changed.setdefault(role, []).append(record["number"])
     if other:
         reporter.warn(f"trials of study {study!r} were computed with {', '.join(sorted(other))}")
-    if unknown:
-        reporter.warn(
-            f"{counted(len(unknown), 'trial')} of study {study!r}: recorded before code was, and whether it changed is "
-            "not known"
-        )
     if not changed:
         return
     roles = ", ".join(_WORDS.get(role, role) for role in changed)

@@ -39,7 +39,7 @@ from zslplat.records.locks import file_lock
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tasks.base import Task
-from zslplat.tracking.stores import mark_unshown, open_records
+from zslplat.tracking.stores import mark_unshown
 from zslplat.tuning.outside_later import named, told_later
 from zslplat.tuning.outside_scores import Given, OutsideScores, declared, test_given, told_apart, validation_given
 from zslplat.tuning.single import RunResult, show_recorded
@@ -99,7 +99,7 @@ def score_outside(
         experiment = Experiment(Spec(PREFIX + asked.name), dataset, task, seed=seed, data=data.fingerprint)
         code = _code(built, dataset, settings)
         told = about(experiment, data, built, "made elsewhere", tags=settings.tags)
-        records = open_records(settings, reporter.warn)
+        records = Records(settings, reporter.warn)
         try:
             with file_lock(working_lock(settings), shared=True):
                 entry = _Entry(asked, experiment, built, records, settings, reporter, knows, code, told, warned)

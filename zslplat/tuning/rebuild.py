@@ -24,7 +24,6 @@ from zslplat.settings import Settings
 from zslplat.tracking.projection import Projection
 from zslplat.tracking.shown import SUMMARY, left_matrices, show_run, show_study
 from zslplat.tracking.stores import LOCK, mark_shown, mark_unshown
-from zslplat.tracking.views import experiment_of
 from zslplat.tuning.rerun import differences
 
 NONE, FINAL, ALL = "none", "final", "all"
@@ -48,14 +47,14 @@ def rebuild(
 ) -> Rebuilt:
     """Show everything that is recorded, with tables and figures as they were.
 
-    What is shown already stays as it is; what an earlier version showed is brought into today's form.
+    What is shown already stays as it is.
 
     Learned matrices are no part of the records. ``matrices``: evaluate again, to have them anew, the ``final`` and
     single runs that had any, ``all`` evaluations, trials included, or ``none``. A study on which another process works
     just now is left to it. Raises :class:`StoreError` where an evaluation does not give its recorded numbers again.
     """
     done = Rebuilt()
-    for name, identity in records.identities().items():
+    for name in records.identities():
         try:
             values = records.study(name).values()
             records.study(name).finished()
@@ -74,14 +73,13 @@ def rebuild(
                 continue
             reporter.stage(f"study {name}")
             mark_unshown(folder, STUDY + name)
-            shown = show_study(settings, records, name, reporter.warn, announced=False, renewed=True)
+            shown = show_study(settings, records, name, reporter.warn, announced=False)
             done.studies += not shown.projection.away
             _mark(shown.projection, folder)
             for key, record in records.evaluations(STUDY + name).items():
                 _again(settings, records, shown.projection, key, record, matrices, reporter, workers, done)
             for _, record in shown.study.finished() if matrices == ALL else ():
                 if record["state"] == "complete":
-                    record = {**record, "experiment": experiment_of(record, identity, VALIDATION)}
                     _trial_again(settings, records, shown.projection, name, record, reporter, workers, done)
             shown.projection.close()
     opened: dict[str, Projection] = {}
@@ -90,7 +88,7 @@ def rebuild(
             continue
         folder = settings.studies / owner.replace(":", "-")
         mark_unshown(folder, owner)
-        projection = show_run(settings, records, owner, reporter.warn, announced=False, renewed=True, opened=opened)
+        projection = show_run(settings, records, owner, reporter.warn, announced=False, opened=opened)
         if projection is None:
             mark_shown(folder)
             continue
@@ -124,7 +122,7 @@ def _again(
     folder = records.evaluation_folder(record["run"])
     if not left_matrices(folder) or projection.has_matrices(key) or projection.away:
         return
-    if matrices == NONE or "experiment" not in record:
+    if matrices == NONE:
         done.left_out += 1
         return
     experiment = Experiment.from_json(record["experiment"])

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from zslplat.errors import StoreError
 from zslplat.evaluation.components import open_dataset
-from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
+from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.reporter import Reporter
 from zslplat.records.database import SEALED, Found, Records
 from zslplat.settings import Settings
 from zslplat.tracking.alias import run_of_alias
-from zslplat.tracking.views import experiment_of
 from zslplat.tuning.single import run_experiment
 
 _SAME = 1e-12
@@ -45,27 +44,17 @@ def find_record(settings: Settings, records: Records, run: str) -> Found:
 def find_run(settings: Settings, records: Records, run: str) -> RecordedRun:
     """Return a run that can be evaluated again; raises :class:`StoreError` for unknown runs and others."""
     found = find_record(settings, records, run)
-    record, split = found.record, VALIDATION
+    record = found.record
     kinds = [kind for beginning, kind in (("sweep:", "sweep"), (SEALED, "oracle")) if found.owner.startswith(beginning)]
     if kinds or record.get("state") == "failed":
         kind = kinds[0] if kinds else "failed"
         raise StoreError(f"run {run!r} is a {kind} run, which is not one evaluation; give a trial, final or single run")
-    if found.study and "experiment" not in record:
-        study = records.study(found.study)
-        split = TEST if "/" in found.key else VALIDATION
-        trial = study.finished()[record["winner"]][1] if split == TEST else record
-        record = {**record, "parameters": trial["parameters"]}
-        record |= {"carried": trial["carry"]} if split == TEST else {}
-        experiment = experiment_of(record, study.values()["identity"], split)
-    elif "outside" in record:
+    if "outside" in record:
         raise StoreError(
             f"run {run!r} is of scores that were made elsewhere, which cannot be made again here; give their file to "
             "`zslplat score` once more, which says whether they are the same"
         )
-    elif "experiment" in record:
-        experiment = record["experiment"]
-    else:
-        raise StoreError(f"run {run!r} was recorded by an earlier version, without its experiment; evaluate it anew")
+    experiment = record["experiment"]
     key = found.key if found.study else f"{experiment['method'].partition('(')[0]} {experiment['split']}"
     return RecordedRun(key, Experiment.from_json(experiment), record["metrics"])
 

@@ -23,9 +23,10 @@ from zslplat.keys import key_of, run_identifier
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
 from zslplat.records.locks import file_lock
+from zslplat.records.opening import reach_database
 from zslplat.settings import Settings
 from zslplat.tracking.shown import show_run
-from zslplat.tracking.stores import LOCK, catch_up, mark_shown, mark_unshown, open_records, reach_database
+from zslplat.tracking.stores import LOCK, catch_up, mark_shown, mark_unshown
 from zslplat.tuning.exporting import check_export, export, names_artifact
 from zslplat.tuning.verdicts import evaluation_findings, said_findings
 
@@ -91,7 +92,7 @@ def run_experiment(
     bench = Workbench(experiment, settings, on_stage=reporter.stage)
     split = TEST if test else VALIDATION
     bench.require_problems(split)
-    records = open_records(settings, reporter.warn)
+    records = Records(settings, reporter.warn)
     # Copies are of all artifacts, matrices included, which records do not keep.
     recall = recall and export_to is None
     with Session(bench, records, reporter, workers=workers, cluster=cluster, recall=recall) as session:

@@ -17,12 +17,14 @@ from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
 from zslplat.evaluation.session import Problems, Request, Session
 from zslplat.evaluation.workers.pool import Deadline, DeadlineReached
+from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import study_folder
+from zslplat.records.opening import reach_database
 from zslplat.records.took import took_together
 from zslplat.settings import Settings
 from zslplat.tracking.shown import ShownStudy
-from zslplat.tracking.stores import catch_up, mark_shown, mark_unshown, open_records, reach_database
+from zslplat.tracking.stores import catch_up, mark_shown, mark_unshown
 from zslplat.tuning.code_changes import check_code, code_mark
 from zslplat.tuning.identity import number_of_trials, searching, study_name, unsearched
 from zslplat.tuning.options import StudyOptions
@@ -50,7 +52,7 @@ def run_study(
     reach_database(settings, reporter.warn)
     bench = Workbench(experiment, settings, on_stage=reporter.stage)
     bench.require_problems(VALIDATION, TEST)
-    records = open_records(settings, reporter.warn)
+    records = Records(settings, reporter.warn)
     with Session(bench, records, reporter, workers=options.workers, cluster=options.cluster) as session:
         return Study(session, options).run()
 
@@ -109,9 +111,7 @@ class Study:
             self.study = records.open_study(self.name, self.experiment.to_json(), self.maximise)
             self._describe()
             mark_unshown(self.folder, self.study.owner)
-            self.log = TrialLog(
-                self.study, self.experiment.space, self.maximise, self.reporter, self.wanted, self.folder
-            )
+            self.log = TrialLog(self.study, self.experiment, self.maximise, self.reporter, self.wanted, self.folder)
             check_code(
                 session.bench,
                 self.log.records,

@@ -29,13 +29,15 @@ from zslplat.evaluation.scoring.messages import entries_of
 from zslplat.evaluation.session import Problems, Request, Session
 from zslplat.figures import Curve
 from zslplat.keys import key_of, run_identifier
+from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
+from zslplat.records.opening import reach_database
 from zslplat.settings import Settings
 from zslplat.space import Choice, Range
 from zslplat.spec import format_value
 from zslplat.tables import Table, write_table
 from zslplat.tracking.shown import SUMMARY, show_run
-from zslplat.tracking.stores import mark_shown, mark_unshown, open_records, reach_database
+from zslplat.tracking.stores import mark_shown, mark_unshown
 from zslplat.tuning.proposals import grid_values
 from zslplat.tuning.study_facts import searched_facts
 
@@ -92,7 +94,7 @@ def run_sweep(
     bench = Workbench(experiment, settings, on_stage=reporter.stage)
     splits = (VALIDATION, TEST) if test else (VALIDATION,)
     bench.require_problems(*splits)
-    records = open_records(settings, reporter.warn)
+    records = Records(settings, reporter.warn)
     with Session(bench, records, reporter, workers=workers, cluster=cluster) as session:
         sweep = _Sweep(session, parameter, dimension, points, repeats, splits)
         sweep.evaluate(limits or Limits())

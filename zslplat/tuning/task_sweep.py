@@ -25,12 +25,13 @@ from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.figures import Curve
 from zslplat.keys import key_of, run_identifier
+from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
 from zslplat.settings import Settings
 from zslplat.spec import format_value
 from zslplat.tables import Table, write_table
 from zslplat.tracking.shown import SUMMARY, show_run
-from zslplat.tracking.stores import mark_shown, mark_unshown, open_records
+from zslplat.tracking.stores import mark_shown, mark_unshown
 from zslplat.tuning.single import RunResult, run_experiment
 from zslplat.tuning.verdicts import said_findings
 
@@ -197,7 +198,7 @@ def _finish(
     write_table(Table({result.parameter: result.values, "chance": result.chance, **curves}), result.table)
     with dispensable(result.figure, reporter.warn):
         render(task_sweep_figure(result), result.figure)
-    records = open_records(settings, reporter.warn)
+    records = Records(settings, reporter.warn)
     run = result.run_id = run_identifier("", owner, SUMMARY)
     artifacts = records.evaluation_folder(run) / "artifacts"
     artifacts.mkdir(parents=True, exist_ok=True)

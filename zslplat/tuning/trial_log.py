@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import ZslplatError
+from zslplat.evaluation.experiment import VALIDATION, Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
 from zslplat.records.studies import OpenStudy, finished_trial
 from zslplat.records.trials import FinishedTrial
-from zslplat.space import Space
 
 _STOPPED = "stopped at"  # how the reason of a trial begins that a limit has stopped
 _NOTHING: dict[str, Any] = {
@@ -26,10 +26,16 @@ class TrialLog:
     """The finished trials of a study, what is known of each (``trials``, ``records``), and the way to record more."""
 
     def __init__(
-        self, study: OpenStudy, space: Space, maximise: bool, reporter: Reporter, wanted: int, folder: Path
+        self,
+        study: OpenStudy,
+        experiment: Experiment,
+        maximise: bool,
+        reporter: Reporter,
+        requested: int,
+        folder: Path,
     ) -> None:
-        self.study, self.space, self.maximise = study, space, maximise
-        self.reporter, self.wanted, self.folder = reporter, wanted, folder
+        self.study, self.experiment, self.maximise = study, experiment, maximise
+        self.reporter, self.requested, self.folder = reporter, requested, folder
         self.trials: list[FinishedTrial] = []
         self.records: list[dict[str, Any]] = []
         self._best: FinishedTrial | None = None  # kept, since every trial asks for it
@@ -46,7 +52,10 @@ class TrialLog:
 
     def add(self, number: int, parameters: Mapping[str, Any], answer: Answer, started: float, limits: Limits) -> None:
         """Record what a trial gave; a trial that is recorded already has been tried again."""
-        result = answer.result or _NOTHING
+        result = answer.result
+        if result is None:
+            experiment = self.experiment.evaluation(parameters, VALIDATION, self.experiment.seed)
+            result = {**_NOTHING, "experiment": experiment.to_json()}
         seconds, now = result.get("seconds", 0.0), time.time()
         record = {
             **result,
@@ -68,10 +77,10 @@ class TrialLog:
             for other in self.trials:
                 self._compare(other)
         else:
-            self.study.add(trial, record, self.space)
+            self.study.add(trial, record, self.experiment.space)
             self._append(trial, record)
         best = self.records[self._best.number]["value"] if self._best else None
-        self.reporter.trial(number + 1, self.wanted, record, best)
+        self.reporter.trial(number + 1, self.requested, record, best)
 
     def _append(self, trial: FinishedTrial, record: dict[str, Any]) -> None:
         self.trials.append(trial)
