@@ -23,8 +23,8 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from zslplat.data.preprocessing import Preprocessing, preprocessed
-from zslplat.data.rows import Part, Rows, Stored, View
+from zslplat.data.store.preprocessing import Preprocessing, preprocessed
+from zslplat.data.store.rows import Part, Rows, Stored, View
 from zslplat.registry import component
 
 CLASSES, SIGNATURES, DIMENSIONS, BLOCK = 80, 85, 2048, 5000

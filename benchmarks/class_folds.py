@@ -33,8 +33,8 @@ from scipy.stats import spearmanr
 
 from zslplat import registry
 from zslplat.data.dataset import Dataset
-from zslplat.data.preprocessing import apply_steps
 from zslplat.data.source import DataPlaces
+from zslplat.data.store.preprocessing import apply_steps
 from zslplat.tasks.splits import draw_folds, fold_count, fold_size
 
 ROWS, DIMENSIONS = 15, 96

@@ -33,9 +33,9 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.kept import kept_dataset
-from zslplat.data.preprocessing import Preprocessing, preprocessed
-from zslplat.data.rows import BLOCK, Rows, RowStream, Stored
+from zslplat.data.store.preprocessing import Preprocessing, preprocessed
+from zslplat.data.store.rows import BLOCK, Rows, RowStream, Stored
+from zslplat.data.store.stored_sets import kept_dataset
 from zslplat.evaluation.cache.problems import load_problem, save_problem
 from zslplat.tasks.base import Problem
 

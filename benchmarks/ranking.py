@@ -36,7 +36,7 @@ from scipy import io
 from scipy.linalg import blas
 from threadpoolctl import threadpool_limits
 
-from zslplat.data.preprocessing import apply_steps
+from zslplat.data.store.preprocessing import apply_steps
 from zslplat.methods.zero_shot.ranking.ale import ALE
 from zslplat.methods.zero_shot.ranking.devise import DeViSE
 from zslplat.methods.zero_shot.ranking.estimator import RankingMethod

@@ -23,8 +23,8 @@ from sklearn.metrics import mutual_info_score
 
 from zslplat import registry
 from zslplat.data.dataset import Dataset
-from zslplat.data.preprocessing import apply_steps
 from zslplat.data.source import DataPlaces
+from zslplat.data.store.preprocessing import apply_steps
 from zslplat.evaluation.context import preprocess
 from zslplat.metrics.clustering import cluster_counts, matched_classes
 from zslplat.tasks.feature_selection import FeatureSelection

@@ -26,8 +26,8 @@ from threadpoolctl import threadpool_limits
 
 from zslplat.comparison.paired import Scored, difference, interval
 from zslplat.data.dataset import Dataset
-from zslplat.data.preprocessing import apply_steps
 from zslplat.data.source import DataPlaces
+from zslplat.data.store.preprocessing import apply_steps
 from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.kernels.scales import median_distance
 from zslplat.methods.exemplars.base import ExemplarMethod
@@ -253,7 +253,7 @@ def _scores(methods: list[ExemplarMethod], problem: Problem) -> list[float]:
 
 def _load(arguments: argparse.Namespace) -> Dataset:
     if arguments.xlsa17 is not None:
-        from zslplat.data.xlsa17 import Xlsa17
+        from zslplat.data.formats.xlsa17 import Xlsa17
 
         folder = arguments.xlsa17
         source = Xlsa17(folder=folder.name, features=arguments.features)

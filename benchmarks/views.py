@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.region_covariance import region_covariances
-from zslplat.data.rows import View
+from zslplat.data.sets.region_covariance import region_covariances
+from zslplat.data.store.rows import View
 from zslplat.errors import ZslplatError
 from zslplat.methods.coding.estimator import KernelCodingMethod
 from zslplat.registry import component

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset, SignatureSet
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.evaluation.cache.problems import load_problem, preprocess, save_problem
 from zslplat.models.keeping import keep_model
 from zslplat.models.predictors import load_saved

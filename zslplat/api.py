@@ -5,9 +5,9 @@ from __future__ import annotations
 from zslplat.checks.base import Check, Finding, WarnedOf
 from zslplat.checks.facts import ComparisonFacts, DataFacts, StudyFacts, SuiteFacts
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import Rows, RowStream, View, blocks_of, rowwise, taken
 from zslplat.data.source import DataPlaces, DataSource
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import Rows, RowStream, View, blocks_of, rowwise, taken
 from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, UsageError, ZslplatError
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure
 from zslplat.hookspecs import API_VERSION, hookimpl

@@ -12,9 +12,9 @@ base class or a promise of the kit changes so that plugins must follow; the mino
 Version 1.1: ``prepare_score`` of every kind of method is given what ``prepare_fit`` returned, as ``statistics``. A
 method whose ``prepare_score`` does not take it works as before. ``zslplat.api.PROTOCOLS`` makes the calls of each kind.
 
-Version 1.2: ``Dataset.X`` may be :class:`~zslplat.data.rows.Rows`, which reads like an array; a task takes rows of it
-with ``taken``. A method with ``takes_blocks`` is given rows, others arrays as before. ``take_views`` tells a method
-which columns are which view.
+Version 1.2: ``Dataset.X`` may be :class:`~zslplat.data.store.rows.Rows`, which reads like an array; a task takes rows
+of it with ``taken``. A method with ``takes_blocks`` is given rows, others arrays as before. ``take_views`` tells a
+method which columns are which view.
 
 Version 1.3: suites and checks of a plugin's own (``zslplat_suites``, ``zslplat_checks``).
 """

@@ -14,13 +14,14 @@ import numpy as np
 from hypothesis import strategies as st
 from strange_texts import CUTS, HUGE, SEEDS, WORDS, Kind, bent, chars, damaged
 
-from zslplat.data.arrays import CsvSource, NpzSource
-from zslplat.data.hdf5 import Hdf5Source
-from zslplat.data.npy_folder import NpySource
-from zslplat.data.parquet import ParquetSource
+from zslplat.data.archives import unpack_datasets
+from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.hdf5 import Hdf5Source
+from zslplat.data.formats.npy_folder import NpySource
+from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.parquet import ParquetSource
+from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import DataPlaces
-from zslplat.data.unpacking import unpack_datasets
-from zslplat.data.xlsa17 import Xlsa17
 
 NOWHERE = DataPlaces()
 

@@ -17,7 +17,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from zslplat.config import read_config
-from zslplat.data.preprocessing import STEPS, Preprocessing, fit_steps
+from zslplat.data.store.preprocessing import STEPS, Preprocessing, fit_steps
 from zslplat.errors import UsageError
 from zslplat.space import Choice, Integer, Optional, Real, Scaled, Text, parse_range
 from zslplat.spec import Spec, format_value, parse_assignment, parse_value

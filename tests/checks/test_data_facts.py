@@ -11,7 +11,7 @@ import pytest
 from zslplat.checks.base import run_checks
 from zslplat.checks.data_facts import data_facts, facts_from_json, known_data_facts, same_signatures, told_by_column
 from zslplat.data.dataset import Dataset, SignatureSet
-from zslplat.data.rows import Rows
+from zslplat.data.store.rows import Rows
 
 CLASSES, EACH = 6, 40
 

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from zslplat.data.preprocessing import apply_steps, looks_at_all_classes
+from zslplat.data.store.preprocessing import apply_steps, looks_at_all_classes
 from zslplat.evaluation.components import knowledge
 from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.registry import registry

@@ -14,7 +14,7 @@ import pytest
 from zslplat.cli import completion
 from zslplat.cli.app import _root
 from zslplat.cli.help_pages import OTHERS, SECTIONS
-from zslplat.data.layouts import FILE_SUFFIXES
+from zslplat.data.catalogue import FILE_SUFFIXES
 
 
 def all_commands(command, path=()):

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from xlsa17_toys import toy_arrays, write_folder
 
-from zslplat.data.arrays import CsvSource, NpzSource
 from zslplat.data.catalogue import loader_hint, open_source, parse_dataset
+from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.importing import import_arrays
 from zslplat.data.source import DataPlaces
-from zslplat.data.xlsa17 import Xlsa17
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.components import registered_sources
 from zslplat.evaluation.experiment import Experiment

@@ -12,7 +12,7 @@ from zslplat.comparison.exports import markdown
 from zslplat.comparison.over_datasets import over_datasets
 from zslplat.comparison.selection import compared
 from zslplat.comparison.sheets import sheets
-from zslplat.data.redrawn import draw_of
+from zslplat.data.class_draws import draw_of
 from zslplat.metrics.few_classes import TOO_FEW_DRAWS
 from zslplat.settings import resolve_settings
 

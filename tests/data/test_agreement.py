@@ -13,11 +13,12 @@ from xlsa17_toys import NAMES as CLASSES
 from xlsa17_toys import SEEN as SEEN_IDS
 from xlsa17_toys import UNSEEN as UNSEEN_IDS
 
-from zslplat.data.arrays import CsvSource, NpzSource
-from zslplat.data.hdf5 import Hdf5Source
-from zslplat.data.parquet import ParquetSource
+from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.hdf5 import Hdf5Source
+from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.parquet import ParquetSource
+from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import DataPlaces
-from zslplat.data.xlsa17 import Xlsa17
 from zslplat.errors import DataError
 
 SEEN, UNSEEN = [CLASSES[k] for k in SEEN_IDS], [CLASSES[k] for k in UNSEEN_IDS]

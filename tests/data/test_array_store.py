@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from zslplat.data.array_store import file_of, open_entry, place_entry
+from zslplat.data.store.array_store import file_of, open_entry, place_entry
 from zslplat.keys import key_of
 
 RNG = np.random.default_rng(0)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zslplat.data.arrays import CsvSource
-from zslplat.data.csv_tables import read_lines
+from zslplat.data.formats.csv_tables import CsvSource, read_lines
+from zslplat.data.formats.templates import write_template
 from zslplat.data.source import DataPlaces
-from zslplat.data.templates import write_template
 from zslplat.errors import DataError
 
 

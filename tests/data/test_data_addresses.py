@@ -4,8 +4,7 @@ import pytest
 from download_toys import archive_of, serving
 from support import one_line
 
-from zslplat.data.addresses import checked_address, masked_url
-from zslplat.data.download import fetch
+from zslplat.data.download import checked_address, fetch, masked_url
 from zslplat.errors import DataError, UsageError
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from array_toys import NAMES, save, toy, write_csv
 
-from zslplat.data.arrays import CsvSource, NpzSource
-from zslplat.data.npy_folder import NpySource
+from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.npy_folder import NpySource
+from zslplat.data.formats.npz import NpzSource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UnknownNameError, UsageError
 
@@ -54,7 +55,7 @@ def test_csv_gives_the_same_as_npz(tmp_path):
 def test_kept_copy_equals_a_fresh_load(tmp_path, monkeypatch):
     places = save(tmp_path, row_signatures=np.ones((30, 2)), S_words=np.ones((6, 2)))
     fresh, first = load(DataPlaces(tmp_path)), load(places)
-    monkeypatch.setattr("zslplat.data.arrays.NpzFile", None)
+    monkeypatch.setattr("zslplat.data.formats.npz.NpzFile", None)
     again = load(places)
     assert fresh.fingerprint == first.fingerprint == again.fingerprint
     again_dict, fresh_dict = again.signatures, fresh.signatures

@@ -2,7 +2,7 @@
 
 import pytest
 
-from zslplat.data import bounds
+from zslplat.data.formats import bounds
 from zslplat.evaluation.workers import memory
 
 MIB = 1 << 20

@@ -9,13 +9,13 @@ import pytest
 from array_toys import save, toy, write_csv
 from xlsa17_toys import toy_arrays, write_folder
 
-from zslplat.data.arrays import CsvSource, NpzSource
-from zslplat.data.catalogue import available, describe, open_source
-from zslplat.data.digit_pairs import DigitPairs
+from zslplat.data.catalogue import available, describe, open_source, roots_below
+from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.importing import import_arrays
-from zslplat.data.layouts import roots_below
+from zslplat.data.sets.digit_pairs import DigitPairs
 from zslplat.data.source import DataPlaces
-from zslplat.data.xlsa17 import Xlsa17
 from zslplat.errors import DataError, MissingDataError, PluginError, UnknownDataError, UnknownNameError, UsageError
 from zslplat.spec import Spec
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from zslplat.data.digit_pairs import SEVEN_SEGMENTS, DigitPairs, digit_pairs
-from zslplat.data.kept import in_files, kept_dataset
+from zslplat.data.sets.digit_pairs import SEVEN_SEGMENTS, DigitPairs, digit_pairs
 from zslplat.data.source import DataPlaces
+from zslplat.data.store.stored_sets import in_files, kept_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
 

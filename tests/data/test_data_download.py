@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from download_toys import archive_of, serving
 
+from zslplat.data.archives import ArchiveError, unpack_datasets
 from zslplat.data.download import fetch, prepare_archive
+from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import DataPlaces
-from zslplat.data.unpacking import ArchiveError, unpack_datasets
-from zslplat.data.xlsa17 import Xlsa17
 from zslplat.errors import DataError
 
 CONTENT = np.random.default_rng(0).integers(0, 256, 3_000_000, dtype=np.uint8).tobytes()

@@ -8,14 +8,14 @@ import time
 
 import pytest
 
-from zslplat.data import drafts
-from zslplat.data.array_store import place_entry
-from zslplat.data.drafts import draft, folder_to_remove, replacing, temporary_folder
+from zslplat.data.store import atomic_files
+from zslplat.data.store.array_store import place_entry
+from zslplat.data.store.atomic_files import draft, folder_to_remove, replacing, temporary_folder
 
 WRITER = """
 import sys, time
 from pathlib import Path
-from zslplat.data.drafts import draft
+from zslplat.data.store.atomic_files import draft
 with draft(Path(sys.argv[1])) as folder:
     (folder / "half.npy").touch()
     print(folder, flush=True)
@@ -50,7 +50,7 @@ def test_a_file_takes_its_place_whole_and_what_a_killed_writer_left_goes_with_th
         new.write_text("first")
         assert not place.exists()
     code = (
-        "import os, signal, sys; from pathlib import Path; from zslplat.data.drafts import replacing\n"
+        "import os, signal, sys; from pathlib import Path; from zslplat.data.store.atomic_files import replacing\n"
         "with replacing(Path(sys.argv[1])) as new:\n"
         "    new.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
     )
@@ -70,7 +70,7 @@ def test_a_folder_is_gone_after_an_error_too(tmp_path):
 
 
 def test_one_that_was_removed_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
-    lock, seen = drafts.fcntl.flock, []
+    lock, seen = atomic_files.fcntl.flock, []
 
     def taken_away(descriptor, how):
         if not seen:
@@ -79,7 +79,7 @@ def test_one_that_was_removed_before_it_was_locked_is_made_again(tmp_path, monke
             folder.rmdir()
         lock(descriptor, how)
 
-    monkeypatch.setattr(drafts.fcntl, "flock", taken_away)
+    monkeypatch.setattr(atomic_files.fcntl, "flock", taken_away)
     with draft(tmp_path) as folder:
         assert folder.exists()
         assert folder not in seen
@@ -109,7 +109,7 @@ def test_writers_abreast_take_none_of_each_others_folders(tmp_path):
 
 @pytest.mark.parametrize("gone", ["folder", "parent"])
 def test_one_that_was_removed_before_it_was_opened_is_made_again_where_there_is_a_place(tmp_path, monkeypatch, gone):
-    parent, make = tmp_path / "parent", drafts.tempfile.mkdtemp
+    parent, make = tmp_path / "parent", atomic_files.tempfile.mkdtemp
     parent.mkdir()
     made = []
 
@@ -121,7 +121,7 @@ def test_one_that_was_removed_before_it_was_opened_is_made_again_where_there_is_
                 parent.rmdir()
         return made[-1]
 
-    monkeypatch.setattr(drafts.tempfile, "mkdtemp", taken_away)
+    monkeypatch.setattr(atomic_files.tempfile, "mkdtemp", taken_away)
     if gone == "parent":
         with pytest.raises(FileNotFoundError), draft(parent):
             pass
@@ -135,7 +135,7 @@ def test_without_locks_and_for_several_calls_a_day_goes_by(tmp_path, monkeypatch
     def no_locks(descriptor, how):
         raise OSError(9, "Bad file descriptor")
 
-    monkeypatch.setattr(drafts.fcntl, "flock", no_locks)
+    monkeypatch.setattr(atomic_files.fcntl, "flock", no_locks)
     left, sent, removed = tmp_path / ".new-left", temporary_folder(tmp_path), folder_to_remove(tmp_path)
     left.mkdir()
     with draft(tmp_path):

@@ -6,11 +6,10 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
+from zslplat.data.class_draws import families, images_of, redrawn
 from zslplat.data.dataset import SignatureSet
-from zslplat.data.families import families, images_of
-from zslplat.data.kept import in_files, kept_dataset
-from zslplat.data.redrawn import redrawn
-from zslplat.data.synthetic import Shape, synthetic
+from zslplat.data.sets.synthetic import Shape, synthetic
+from zslplat.data.store.stored_sets import in_files, kept_dataset
 
 ROWS = "0123"
 SIZES = Shape(200, 50, 50, 16, 8, 10, 4, 3)

@@ -13,9 +13,9 @@ from support import one_line
 from xlsa17_toys import write_folder
 
 from zslplat.cli.data import _download_progress
-from zslplat.data import download, unpacking
+from zslplat.data import archives, download
+from zslplat.data.download import first_digest
 from zslplat.data.fetching import fetch_set
-from zslplat.data.known_digests import first_digest
 from zslplat.errors import DataError, UnknownNameError
 
 
@@ -150,7 +150,7 @@ def test_an_archive_that_finds_no_room_is_kept_and_unpacked_by_the_same_command(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(unpacking, "_extract", full)
+        patch.setattr(archives, "_extract", full)
         with pytest.raises(DataError, match=r"cannot be unpacked into .*No space left"):
             fetch_set("AWA2", root, url=server.url)
     assert fetch_set("AWA2", root, url=server.url).new

@@ -23,12 +23,12 @@ from file_toys import (
     write_parquet,
 )
 
-from zslplat.data.arrays import NpzSource
-from zslplat.data.hdf5 import Hdf5Source
-from zslplat.data.npy_folder import NpySource
-from zslplat.data.parquet import ParquetSource
-from zslplat.data.rows import RowStream
+from zslplat.data.formats.hdf5 import Hdf5Source
+from zslplat.data.formats.npy_folder import NpySource
+from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.parquet import ParquetSource
 from zslplat.data.source import DataPlaces
+from zslplat.data.store.rows import RowStream
 
 
 def as_npz(folder, **changes):

@@ -10,11 +10,11 @@ import pytest
 from array_toys import NAMES, toy
 from file_toys import lists_of, table, write_hdf5, write_hdf5_parts, write_npy, write_parquet
 
-from zslplat.data.arrays import NpzSource
-from zslplat.data.hdf5 import Hdf5Source
+from zslplat.data.formats.hdf5 import Hdf5Source
+from zslplat.data.formats.npy_folder import NpySource
+from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.parquet import ParquetSource
 from zslplat.data.importing import import_arrays
-from zslplat.data.npy_folder import NpySource
-from zslplat.data.parquet import ParquetSource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UnknownNameError, UsageError
 

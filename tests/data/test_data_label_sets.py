@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import scipy.io
 
-from zslplat.data.arrays import NpzSource
 from zslplat.data.catalogue import describe
 from zslplat.data.dataset import own_folds
-from zslplat.data.digit_sets import DigitSets
-from zslplat.data.region_covariance import RegionCovariance
+from zslplat.data.formats.npz import NpzSource
+from zslplat.data.sets.digits import DigitSets
+from zslplat.data.sets.region_covariance import RegionCovariance
+from zslplat.data.sets.voc07 import Voc07
 from zslplat.data.source import DataPlaces
-from zslplat.data.voc07 import Voc07
 from zslplat.errors import DataError, UsageError
 from zslplat.methods.coding.ksc import KernelSparseCoding
 from zslplat.tasks.coding import Coding

@@ -12,13 +12,12 @@ import pytest
 from array_toys import save, toy
 from file_toys import write_hdf5, write_hdf5_parts, write_npy, write_npy_parts, write_parquet
 
-from zslplat.data.catalogue import available, describe, open_source, parse_dataset
-from zslplat.data.fields import ALIASES
-from zslplat.data.hdf5 import Hdf5Source
+from zslplat.data.catalogue import LAYOUTS, available, describe, open_source, parse_dataset
+from zslplat.data.formats.fields import ALIASES
+from zslplat.data.formats.hdf5 import Hdf5Source
+from zslplat.data.formats.npy_folder import NpySource
+from zslplat.data.formats.parquet import ParquetSource
 from zslplat.data.importing import import_arrays
-from zslplat.data.layouts import LAYOUTS
-from zslplat.data.npy_folder import NpySource
-from zslplat.data.parquet import ParquetSource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.components import registered_sources
@@ -128,7 +127,7 @@ def test_constant_features_are_found_over_blocks_and_views(tmp_path, monkeypatch
     late[29, 1] = 2  # differs in the last row alone
     np.save(folder / "features-a.npy", late)
     np.save(folder / "features-b.npy", arrays["X"])
-    monkeypatch.setattr("zslplat.data.rows.BLOCK", 4)
+    monkeypatch.setattr("zslplat.data.store.rows.BLOCK", 4)
     done = import_arrays(folder, tmp_path / "root")
     assert done.constant == (0,)
     assert [view.name for view in done.dataset.views] == ["a", "b"]

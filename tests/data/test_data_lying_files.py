@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from file_toys import write_hdf5
 
-from zslplat.data import bounds, npy_header, parquet_reading
-from zslplat.data.arrays import NpzFile
-from zslplat.data.hdf5 import Hdf5Source
-from zslplat.data.hdf5_links import MOST_LINKS, own_item
-from zslplat.data.npy_folder import NpySource
-from zslplat.data.parquet_file import ParquetPart, read_table
+from zslplat.data.archives import unpack_datasets
+from zslplat.data.formats import arrow_files, bounds, npz
+from zslplat.data.formats.arrow_files import ParquetPart, read_table
+from zslplat.data.formats.hdf5 import Hdf5Source
+from zslplat.data.formats.hdf5_files import MOST_LINKS, own_item
+from zslplat.data.formats.npy_folder import NpySource
+from zslplat.data.formats.npz import NpzFile
 from zslplat.data.source import DataPlaces
-from zslplat.data.unpacking import unpack_datasets
 from zslplat.errors import DataError
 
 HUGE = (1 << 40, 3)
@@ -74,7 +74,7 @@ def test_an_npy_file_that_declares_more_than_it_holds_is_refused(tmp_path):
     with pytest.raises(DataError, match=r"features\.npy: cannot be read"):
         NpySource(folder=str(tmp_path)).load(DataPlaces())
     with pytest.raises(DataError, match="240 follow it"):
-        npy_header.load_npy(tmp_path / "features.npy")
+        npz.load_npy(tmp_path / "features.npy")
 
 
 def external_link(file, beside):
@@ -179,9 +179,9 @@ def test_a_parquet_column_that_memory_does_not_hold_is_refused_before_it_is_read
     pq.write_table(zeros, tmp_path / "many.parquet", compression="zstd")
     assert (tmp_path / "many.parquet").stat().st_size < 1 << 17
     monkeypatch.setattr(bounds, "free_bytes", lambda: 1 << 20)
-    assert len(parquet_reading.column(tmp_path / "d.parquet", "label", "it", None)) == 8
+    assert len(arrow_files.column(tmp_path / "d.parquet", "label", "it", None)) == 8
     with pytest.raises(DataError, match=r"it, column 'label': says that it holds 0\.03355 GB"):
-        parquet_reading.column(tmp_path / "many.parquet", "label", "it, column 'label'", None)
+        arrow_files.column(tmp_path / "many.parquet", "label", "it, column 'label'", None)
 
 
 def test_no_parquet_file_is_decoded_in_this_process(tmp_path, monkeypatch):

@@ -8,8 +8,7 @@ import scipy.io
 import scipy.sparse
 from xlsa17_toys import WRITERS, write_v5
 
-from zslplat.data.matlab import MatlabFile
-from zslplat.data.matlab_variables import variables
+from zslplat.data.formats.matlab import MatlabFile, variables
 from zslplat.errors import DataError
 
 VARIABLES = {

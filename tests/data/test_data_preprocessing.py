@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from zslplat.data.preprocessing import Preprocessing, apply_steps
+from zslplat.data.store.preprocessing import Preprocessing, apply_steps
 from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR
 from zslplat.methods.zero_shot.mfmr.joint_scheme import MFMRJoint
 

@@ -16,8 +16,8 @@ import pytest
 import scipy.io
 from commands import runs
 
-from zslplat.data import reader_process
-from zslplat.data.matlab import MatlabFile
+from zslplat.data.formats import reader_process
+from zslplat.data.formats.matlab import MatlabFile
 from zslplat.errors import DataError, MissingDataError
 
 

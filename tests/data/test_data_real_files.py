@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.io
 
+from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import DataPlaces
-from zslplat.data.xlsa17 import Xlsa17
 
 EXPECTED = {
     # folder: options, rows, dimensions, attributes, split sizes, fold sizes

@@ -5,13 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from zslplat.data.about import About
 from zslplat.data.dataset import Dataset
-from zslplat.data.digit_retrieval import GROUPS, DigitRetrieval, digit_retrieval, pyramid_of
-from zslplat.data.holidays import Holidays
-from zslplat.data.oxford import Oxford
-from zslplat.data.retrieval_sets import assemble_retrieval
-from zslplat.data.source import DataPlaces
+from zslplat.data.sets.digits import GROUPS, DigitRetrieval, digit_retrieval, pyramid_of
+from zslplat.data.sets.holidays import Holidays
+from zslplat.data.sets.oxford import Oxford
+from zslplat.data.sets.retrieval import assemble_retrieval
+from zslplat.data.source import About, DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
 from zslplat.testing import run_checks

@@ -7,12 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from zslplat.data.arrays import CsvSource, NpzSource
+from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.npy_folder import NpySource
+from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.parquet import ParquetSource
+from zslplat.data.formats.templates import write_template
 from zslplat.data.importing import import_arrays
-from zslplat.data.npy_folder import NpySource
-from zslplat.data.parquet import ParquetSource
 from zslplat.data.source import DataPlaces
-from zslplat.data.templates import write_template
 from zslplat.errors import DataError
 from zslplat.tasks.splits import split_rows
 

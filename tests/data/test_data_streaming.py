@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from file_toys import lists_of
 
-from zslplat.data import hdf5_reading, reader_process, streams
-from zslplat.data.hdf5 import Hdf5Source
+from zslplat.data.formats import feature_files, hdf5_files, reader_process
+from zslplat.data.formats.hdf5 import Hdf5Source
+from zslplat.data.formats.npy_folder import NpySource
+from zslplat.data.formats.parquet import ParquetSource
 from zslplat.data.importing import import_arrays
-from zslplat.data.npy_folder import NpySource
-from zslplat.data.parquet import ParquetSource
-from zslplat.data.rows import BLOCK, RowStream
 from zslplat.data.source import DataPlaces
+from zslplat.data.store.rows import BLOCK, RowStream
 from zslplat.errors import DataError
 
 ROWS, WIDTH = 16 * BLOCK, 64
@@ -122,7 +122,7 @@ def test_loading_and_importing_hold_a_few_blocks(tmp_path, X, kind):
 @pytest.mark.parametrize("most", [None, 1])
 def test_every_chunk_of_hdf5_is_decompressed_once(tmp_path, X, monkeypatch, chunks, most):
     if most is not None:  # as if every chunk were taller than what is held at once
-        monkeypatch.setattr(hdf5_reading, "MOST_BYTES", most)
+        monkeypatch.setattr(hdf5_files, "MOST_BYTES", most)
     X = X[: ROWS // 4] if chunks[0] == 1 else X
     _, path = hdf5(tmp_path / "d", X, (min(chunks[0], len(X)), chunks[1]))
     touched = {}
@@ -138,15 +138,15 @@ def test_every_chunk_of_hdf5_is_decompressed_once(tmp_path, X, monkeypatch, chun
         return plain(item, selection, *more)
 
     monkeypatch.setattr(h5py.Dataset, "__getitem__", counted)
-    found = np.concatenate(list(hdf5_reading.blocks(path, "X")))
+    found = np.concatenate(list(hdf5_files.blocks(path, "X")))
     assert np.array_equal(found, X)
     assert set(touched.values()) == {1}
 
 
 def test_tall_chunks_go_through_a_file(tmp_path, X, monkeypatch):
-    monkeypatch.setattr(hdf5_reading, "MOST_BYTES", 2 * BLOCK_BYTES)
+    monkeypatch.setattr(hdf5_files, "MOST_BYTES", 2 * BLOCK_BYTES)
     _, path = hdf5(tmp_path / "d", X, (ROWS, 4))
-    assert most_memory(lambda: [len(block) for block in hdf5_reading.blocks(path, "X")]) < 4 * BLOCK_BYTES
+    assert most_memory(lambda: [len(block) for block in hdf5_files.blocks(path, "X")]) < 4 * BLOCK_BYTES
 
 
 def test_tall_chunks_may_be_larger_than_the_memory_that_is_free(tmp_path, monkeypatch):
@@ -158,7 +158,7 @@ def test_tall_chunks_may_be_larger_than_the_memory_that_is_free(tmp_path, monkey
     monkeypatch.setattr(reader_process, "free_bytes", lambda: made_bytes * 2 // 3)
     made_bytes = rows * width * 4
     start = 0
-    for block in reader_process.stream(hdf5_reading.blocks, tmp_path / "a.h5", "X", unreadable=DataError):
+    for block in reader_process.stream(hdf5_files.blocks, tmp_path / "a.h5", "X", unreadable=DataError):
         assert np.array_equal(block[0], np.arange(width) // 8 * 8)
         start += len(block)
     assert start == rows
@@ -169,20 +169,20 @@ def test_a_full_disk_for_tall_chunks_is_not_the_fault_of_the_file(tmp_path, X, m
         def write(self, content):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(hdf5_reading, "MOST_BYTES", 1)
-    monkeypatch.setattr(hdf5_reading.tempfile, "TemporaryFile", Full)
+    monkeypatch.setattr(hdf5_files, "MOST_BYTES", 1)
+    monkeypatch.setattr(hdf5_files.tempfile, "TemporaryFile", Full)
     _, path = hdf5(tmp_path / "d", X, (ROWS, 4))
     with pytest.raises(DataError, match=r"temporary file in .*: No space left on device; free space there"):
-        list(hdf5_reading.blocks(path, "X"))
+        list(hdf5_files.blocks(path, "X"))
 
 
 def test_long_rows_are_read_in_shorter_blocks():
-    assert streams.rows_of_a_block((64,), 4) == BLOCK
-    assert streams.rows_of_a_block((1 << 20,), 4) == 4
-    assert streams.rows_of_a_block((1 << 26,), 8) == 1
+    assert feature_files.rows_of_a_block((64,), 4) == BLOCK
+    assert feature_files.rows_of_a_block((1 << 20,), 4) == 4
+    assert feature_files.rows_of_a_block((1 << 26,), 8) == 1
 
 
 def test_files_follow_each_other_by_the_value_of_their_numbers(tmp_path):
     names = ["part-10.h5", "part-2.h5", "part-1.h5", "a.h5", "a².h5"]
-    ordered = streams.in_natural_order([tmp_path / name for name in names])
+    ordered = feature_files.in_natural_order([tmp_path / name for name in names])
     assert [path.name for path in ordered] == ["a.h5", "a².h5", "part-1.h5", "part-2.h5", "part-10.h5"]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from zslplat.data.rows import Stored
+from zslplat.data.sets.synthetic import PRESETS, Shape, Synthetic, synthetic
 from zslplat.data.source import DataPlaces
-from zslplat.data.synthetic import PRESETS, Shape, Synthetic, synthetic
+from zslplat.data.store.rows import Stored
 from zslplat.errors import UsageError
 
 

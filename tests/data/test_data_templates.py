@@ -9,11 +9,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from zslplat.data.catalogue import parse_dataset
+from zslplat.data.catalogue import LAYOUTS, parse_dataset
+from zslplat.data.formats.templates import CLASSES, FORMATS, TEMPLATES, VIEW, example, write_template
 from zslplat.data.importing import import_arrays
-from zslplat.data.layouts import LAYOUTS
-from zslplat.data.right_form import FORMATS
-from zslplat.data.templates import CLASSES, TEMPLATES, VIEW, example, write_template
 from zslplat.errors import DataError, UnknownNameError
 from zslplat.evaluation.components import open_dataset
 from zslplat.settings import resolve_settings

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from xlsa17_toys import LISTS, NAMES, UNSEEN, WRITERS, toy_arrays, write_folder
 
-from zslplat.data.rows import Stored
+from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import DataPlaces
-from zslplat.data.xlsa17 import Xlsa17
+from zslplat.data.store.rows import Stored
 from zslplat.errors import DataError, UnknownNameError, UsageError
 
 
@@ -152,7 +152,7 @@ def test_second_load_reads_no_matlab_file_and_equals_the_first(tmp_path, monkeyp
     def refuse(*_):
         raise AssertionError("a MATLAB file was opened")
 
-    monkeypatch.setattr("zslplat.data.xlsa17.MatlabFile", refuse)
+    monkeypatch.setattr("zslplat.data.formats.xlsa17.MatlabFile", refuse)
     second = Xlsa17(folder="toy").load(places)
     assert second.fingerprint == first.fingerprint == fresh.fingerprint
     for name in ("X", "y"):

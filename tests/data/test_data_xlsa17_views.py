@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from xlsa17_toys import toy_arrays, write_folder, write_v5, write_v73
 
+from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.importing import import_arrays
-from zslplat.data.rows import Stored
 from zslplat.data.source import DataPlaces
-from zslplat.data.xlsa17 import Xlsa17
+from zslplat.data.store.rows import Stored
 from zslplat.errors import DataError, UsageError
 
 X, Y, *_ = toy_arrays()

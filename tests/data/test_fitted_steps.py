@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from zslplat.data import preprocessing
-from zslplat.data.preprocessing import fit_steps
+from zslplat.data.store import preprocessing
+from zslplat.data.store.preprocessing import fit_steps
 from zslplat.errors import DataError
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from file_toys import write_npy_parts, write_parquet
 
+from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.importing import import_arrays
-from zslplat.data.npy_folder import NpySource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zslplat.data.array_store import read_entry, write_entry
+from zslplat.data.store.array_store import read_entry, write_entry
 
 
 @pytest.mark.parametrize("rows", [100, 600_000], ids=["small", "large"])

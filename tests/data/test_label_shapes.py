@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from array_toys import save, toy
 
-from zslplat.data.arrays import NpzSource
-from zslplat.data.given_arrays import plain_labels
+from zslplat.data.formats.array_likes import plain_labels
+from zslplat.data.formats.npz import NpzSource
 from zslplat.errors import DataError
 
 

@@ -14,10 +14,10 @@ import scipy.io
 from xlsa17_toys import NAMES, write_folder
 
 import zslplat
-from zslplat.data.given_arrays import names_of
-from zslplat.data.matlab import MatlabFile
+from zslplat.data.formats.array_likes import names_of
+from zslplat.data.formats.matlab import MatlabFile
+from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import DataPlaces
-from zslplat.data.xlsa17 import Xlsa17
 from zslplat.errors import DataError
 from zslplat.models.classes import NewClasses
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from array_toys import NAMES, save, toy
 
-from zslplat.data.arrays import NpzSource
+from zslplat.data.catalogue import layout_of
+from zslplat.data.formats.npy_folder import NpySource
+from zslplat.data.formats.npz import NpzSource
 from zslplat.data.importing import import_arrays
-from zslplat.data.layouts import layout_of
-from zslplat.data.npy_folder import NpySource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
 

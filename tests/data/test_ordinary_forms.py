@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from array_toys import NAMES, save, toy, write_csv
 
-from zslplat.data.arrays import CsvSource, NpzSource
+from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.npz import NpzSource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
 
@@ -183,7 +184,7 @@ def test_axes_of_length_1_are_left_out(tmp_path, shape):
 def test_axes_of_length_1_are_left_out_of_matrices_and_of_what_is_read_in_blocks(tmp_path):
     from file_toys import write_npy
 
-    from zslplat.data.npy_folder import NpySource
+    from zslplat.data.formats.npy_folder import NpySource
 
     assert load(tmp_path, X=np.ones((30, 3, 3, 1))).X.shape == (30, 3, 3)
     assert load(tmp_path, X=np.arange(30.0).reshape(30, 1, 1) ** 2).X.shape == (30, 1, 1)
@@ -252,8 +253,8 @@ def test_columns_of_a_frame_that_are_called_identifiers_are_left_out_and_named()
 def test_hdf5_and_npy_files_called_after_splits_hold_their_rows(tmp_path):
     from file_toys import write_hdf5, write_npy
 
-    from zslplat.data.hdf5 import Hdf5Source
-    from zslplat.data.npy_folder import NpySource
+    from zslplat.data.formats.hdf5 import Hdf5Source
+    from zslplat.data.formats.npy_folder import NpySource
 
     rows = {"train": np.flatnonzero(TOY["y"] < 4), "test": np.flatnonzero(TOY["y"] >= 4)}
     signatures = {"signatures": TOY["S"]}

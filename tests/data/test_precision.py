@@ -14,12 +14,11 @@ import zslplat
 from zslplat.checks.data_facts import data_facts
 from zslplat.data.catalogue import open_source, parse_dataset
 from zslplat.data.dataset import SignatureSet
-from zslplat.data.frozen import FrozenFeatures
-from zslplat.data.precision import DOUBLE, SINGLE, Narrowing, float_type, in_type, narrowed
-from zslplat.data.preprocessing import FrozenSteps, apply_steps
-from zslplat.data.rows import RowStream, View
-from zslplat.data.score_files import read_scores
+from zslplat.data.formats.score_files import read_scores
 from zslplat.data.source import DataPlaces
+from zslplat.data.store.precision import DOUBLE, SINGLE, Narrowing, float_type, in_type, narrowed
+from zslplat.data.store.preprocessing import FrozenFeatures, FrozenSteps, apply_steps
+from zslplat.data.store.rows import RowStream, View
 from zslplat.errors import DataError
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.models.row_files import RowFile

@@ -11,9 +11,9 @@ import pytest
 from sklearn.metrics import adjusted_mutual_info_score
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.kept import kept_dataset, storage_order
-from zslplat.data.preprocessing import Preprocessing, fit_steps, preprocessed
-from zslplat.data.rows import BLOCK, Rows, RowStream, Stored, _as_slice, blocks_of, rowwise, taken
+from zslplat.data.store.preprocessing import Preprocessing, fit_steps, preprocessed
+from zslplat.data.store.rows import BLOCK, Rows, RowStream, Stored, _as_slice, blocks_of, rowwise, taken
+from zslplat.data.store.stored_sets import kept_dataset, storage_order
 from zslplat.errors import DataError, StoreError, UsageError
 
 RNG = np.random.default_rng(0)

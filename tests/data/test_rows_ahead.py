@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from zslplat.data.preprocessing import Preprocessing, preprocessed
-from zslplat.data.rows import Part, Rows, Stored, View
-from zslplat.data.rows_ahead import TOGETHER, RowsAhead
+from zslplat.data.store.preprocessing import Preprocessing, preprocessed
+from zslplat.data.store.rows import TOGETHER, Part, Rows, RowsAhead, Stored, View
 from zslplat.registry import component
 
 ROWS, WIDTH, CLASSES = 1500, 11, 6

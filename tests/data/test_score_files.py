@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from zslplat.data.score_files import read_classes, read_rows, read_scores
+from zslplat.data.formats.score_files import read_classes, read_rows, read_scores
 from zslplat.errors import DataError
 
 TEXT = "row,Bär,Fuß\n3,0.5,0.25\n7,1,-2\n"

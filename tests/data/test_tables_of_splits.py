@@ -10,10 +10,10 @@ import pytest
 from array_toys import NAMES, save, toy
 from file_toys import signature_table, table
 
-from zslplat.data.arrays import NpzSource
+from zslplat.data.catalogue import layout_of
+from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.parquet import ArrowSource, ParquetSource
 from zslplat.data.importing import import_arrays
-from zslplat.data.layouts import layout_of
-from zslplat.data.parquet import ArrowSource, ParquetSource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from array_toys import NAMES, save, toy
 
-from zslplat.data import torch_files
-from zslplat.data.arrays import NpzSource
+from zslplat.data.catalogue import layout_of
+from zslplat.data.formats import torch_files
+from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.torch_files import TorchSource
 from zslplat.data.importing import import_arrays
-from zslplat.data.layouts import layout_of
 from zslplat.data.source import DataPlaces
-from zslplat.data.torch_files import TorchSource
 from zslplat.errors import DataError
 
 TOY = toy()

@@ -32,7 +32,7 @@ def test_empty_cells_keep_their_place():
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("see :class:`~zslplat.data.rows.Rows`", "see `Rows`"),
+        ("see :class:`~zslplat.data.store.rows.Rows`", "see `Rows`"),
         ("``a`` is <b>, not {c}", "``a`` is &lt;b>, not \\{c}"),
         ("as follows::", "as follows:"),
         ("* one\n* two", "* one\n* two"),

@@ -5,7 +5,7 @@ import unicodedata
 import numpy as np
 import pytest
 
-from zslplat.data.score_files import ScoreFile
+from zslplat.data.formats.score_files import ScoreFile
 from zslplat.errors import UsageError
 from zslplat.evaluation.outside.aligned_scores import Batch, aligned, digest_of
 

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from zslplat.data.array_store import read_entry
+from zslplat.data.store.array_store import read_entry
 from zslplat.errors import StoreError
 from zslplat.evaluation.cache.arrays import ArrayCache, place, read_arrays, write_arrays
 from zslplat.evaluation.cache.problems import _fold

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from zero_shot_toys import toy
 
-from zslplat.data import drafts
+from zslplat.data.store import atomic_files
 from zslplat.errors import StoreError
 from zslplat.evaluation.cache.problems import save_problem
 from zslplat.evaluation.jobs import EvaluateJob
@@ -124,7 +124,7 @@ def test_replicates_come_without_a_place_to_keep_them_and_past_a_damaged_file(tm
         raise OSError(28, "No space left on device")
 
     path.unlink()
-    monkeypatch.setattr(drafts.os, "replace", full)
+    monkeypatch.setattr(atomic_files.os, "replace", full)
     np.testing.assert_array_equal(replicates(ZeroShot(), tmp_path, COUNT)["per_class_accuracy"], wanted)
     with pytest.raises(StoreError, match="No space left on device; free space"):
         write_outcomes(tmp_path / "other", rows())

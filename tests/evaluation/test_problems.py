@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from zero_shot_toys import SENTINEL, toy, with_changed_test_data
 
-from zslplat.data.array_store import open_entry
 from zslplat.data.dataset import Dataset
-from zslplat.data.kept import in_files
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import Rows
+from zslplat.data.store.array_store import open_entry
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import Rows
+from zslplat.data.store.stored_sets import in_files
 from zslplat.errors import DataError, StoreError
 from zslplat.evaluation.cache.arrays import ArrayCache, write_arrays
 from zslplat.evaluation.cache.problems import folds_of, load_problem, preprocess, save_problem, views_of

@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import pytest
 
-from zslplat.data.array_store import file_of
+from zslplat.data.store.array_store import file_of
 from zslplat.errors import OutcomeWarning
 from zslplat.evaluation.cache.problems import load_problem, save_problem
 from zslplat.evaluation.jobs import EvaluateJob

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from zero_shot_toys import toy
 
-from zslplat.data.array_store import open_entry
-from zslplat.data.kept import in_files
+from zslplat.data.store.array_store import open_entry
+from zslplat.data.store.stored_sets import in_files
 from zslplat.errors import OutageError, StoreError
 from zslplat.evaluation.cache import transfer
 from zslplat.evaluation.cache.arrays import write_arrays

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zslplat.data.rows import Part, Rows, Stored, View
+from zslplat.data.store.rows import Part, Rows, Stored, View
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.exemplars.base import checked_blocks, row_blocks
 from zslplat.methods.row_order import row_keys

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zslplat.data.rows import View
+from zslplat.data.store.rows import View
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.registry import component
 from zslplat.testing.exercise import exercise_of

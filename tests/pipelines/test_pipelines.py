@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.validation import check_is_fitted
 
 from zslplat import make
-from zslplat.data.rows import Rows
+from zslplat.data.store.rows import Rows
 from zslplat.errors import DataError, OutcomeWarning, UnknownNameError, UsageError
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.workers.method_process import make_method

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from zslplat.data.about import About
-from zslplat.data.in_memory import ArraysSource, dataset_of, kept_in
-from zslplat.data.source import DataPlaces
+from zslplat.data.formats.in_memory import ArraysSource, dataset_of, kept_in
+from zslplat.data.source import About, DataPlaces
 from zslplat.errors import MissingDataError, StoreError
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder

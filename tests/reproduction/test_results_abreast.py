@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from zslplat.data.known_digests import FirstDigest, first_digest, remember_digest
+from zslplat.data.download import FirstDigest, first_digest, remember_digest
 from zslplat.reproduction.results import keep_results, read_file
 
 

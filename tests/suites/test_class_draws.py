@@ -10,8 +10,8 @@ from zero_shot_toys import SENTINEL, toy
 
 from zslplat.comparison.across import over_splits
 from zslplat.comparison.draws import draw_p_value
+from zslplat.data.class_draws import Redrawn, redrawn
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
-from zslplat.data.redrawn import Redrawn, redrawn
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.components import build_component

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from zslplat.data.dataset import Dataset, own_folds
-from zslplat.data.digit_sets import DigitSets
+from zslplat.data.sets.digits import DigitSets
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.methods.coding.ksc import KernelSparseCoding

@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.digits import Digits
-from zslplat.data.region_covariance import RegionCovariance, gabor_wavelets, region_covariances
+from zslplat.data.sets.digits import Digits
+from zslplat.data.sets.region_covariance import RegionCovariance, gabor_wavelets, region_covariances
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.methods.coding.ksc import KernelSparseCoding

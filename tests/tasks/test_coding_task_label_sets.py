@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.digit_sets import DigitSets
+from zslplat.data.sets.digits import DigitSets
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.methods.coding.kllc import KernelLLC

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from zslplat.data.dataset import Dataset
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.queries import Queries
+from zslplat.data.dataset import Dataset, Queries
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.errors import DataError
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.scoring.outcomes import resampled

@@ -7,7 +7,7 @@ import pytest
 from zero_shot_toys import outcome, toy, with_changed_test_data
 
 from zslplat.data.dataset import ClassFold
-from zslplat.data.digit_pairs import digit_pairs
+from zslplat.data.sets.digit_pairs import digit_pairs
 from zslplat.errors import OutcomeWarning, UsageError
 from zslplat.evaluation.context import preprocess
 from zslplat.methods.zero_shot.eszsl import ESZSL

@@ -8,8 +8,8 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from zslplat.data.dataset import ClassFold, Dataset
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import Rows
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import Rows
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.scoring.outcomes import resampled

@@ -7,7 +7,7 @@ import pytest
 from zero_shot_toys import Bilinear, Joint, toy
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.digit_pairs import digit_pairs
+from zslplat.data.sets.digit_pairs import digit_pairs
 from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.metrics.ausuc import calibrated_predictions, rivals
 from zslplat.metrics.ranking import centred, rank_all

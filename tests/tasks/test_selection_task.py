@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from zslplat.data.dataset import Dataset, SignatureSet
+from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import DataPlaces
-from zslplat.data.xlsa17 import Xlsa17
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.evaluation.context import preprocess
 from zslplat.evaluation.scoring.outcomes import resampled

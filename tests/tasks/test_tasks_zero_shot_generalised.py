@@ -20,7 +20,7 @@ from zero_shot_toys import (
 )
 
 from zslplat.data.dataset import ClassFold
-from zslplat.data.digit_pairs import digit_pairs
+from zslplat.data.sets.digit_pairs import digit_pairs
 from zslplat.errors import DataError, UsageError
 from zslplat.tasks.gzsl import GeneralizedZeroShot
 from zslplat.tasks.retrieval import Retrieval

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from zslplat.data.arrays import NpzSource
-from zslplat.data.synthetic import Synthetic
-from zslplat.data.xlsa17 import Xlsa17
+from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.xlsa17 import Xlsa17
+from zslplat.data.sets.synthetic import Synthetic
 from zslplat.errors import UnknownNameError, UsageError, ZslplatError
 from zslplat.kernels import parse_kernel
 from zslplat.kernels.gaussian import Gaussian

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
-from zslplat.data.kept import kept_dataset
-from zslplat.data.rows import Rows, RowStream
 from zslplat.data.source import DataSource
+from zslplat.data.store.rows import Rows, RowStream
+from zslplat.data.store.stored_sets import kept_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.space import Integer, Parameter
 from zslplat.testing import run_checks

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from zslplat.data.synthetic import Synthetic
+from zslplat.data.sets.synthetic import Synthetic
 from zslplat.kernels.linear import Linear
 from zslplat.tasks.zsl import ZeroShot
 from zslplat.testing import checks_for

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kit_toys import Plain, Sound
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.testing import checks_for, run_checks
 from zslplat.testing.zero_shot import zero_shot_checks
 

@@ -11,7 +11,7 @@ from outside_toys import DATA, ESZSL, column, exported, our_scores, random_score
 from support import one_line
 
 from zslplat.data.catalogue import parse_dataset
-from zslplat.data.kept import in_files
+from zslplat.data.store.stored_sets import in_files
 from zslplat.errors import OutcomeWarning
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment

@@ -7,7 +7,7 @@ import pytest
 from outside_toys import DATA, column, exported, our_scores, random_scores, score, write_shuffled
 from support import one_line
 
-from zslplat.data.score_files import read_scores
+from zslplat.data.formats.score_files import read_scores
 from zslplat.errors import DataError
 from zslplat.evaluation.experiment import VALIDATION
 from zslplat.evaluation.outside.exported_split import Manifest

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from zslplat.checks.base import Check
 from zslplat.checks.facts import ComparisonFacts, RowFacts, SuiteFacts
-from zslplat.data.families import families
+from zslplat.data.class_draws import families
 from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE
 
 MOST_UNEQUAL = 1.25

@@ -229,7 +229,7 @@ class FaintColumns(Check):
 
 
 class DoublePrecision(Check):
-    """Speaks where rows are float64 since float32 would lose values of a column (:mod:`zslplat.data.precision`)."""
+    """Speaks where rows are float64, since float32 would lose values of a column."""
 
     code, title, scope = "ZSP514", "rows that need float64", "data"
 

@@ -14,8 +14,8 @@ import numpy as np
 from zslplat.checks.base import Finding, run_checks
 from zslplat.checks.facts import Column, DataFacts, StandIn, Unshown
 from zslplat.data.dataset import Dataset, SignatureSet
-from zslplat.data.precision import Narrowing
-from zslplat.data.rows import blocks_of
+from zslplat.data.store.precision import Narrowing
+from zslplat.data.store.rows import blocks_of
 from zslplat.keys import key_of
 
 # Numbers of a sample of rows in which single columns are looked at: about a second's worth of sorting.

@@ -245,7 +245,7 @@ class CellFacts:
     """A cell of a suite: ``status`` is ``done``, or says why there is no number.
 
     ``family`` is what the classes of the data set are drawn from, ``images`` what tells its images from those of others
-    (:func:`zslplat.data.families.images_of`); data sets that share one of them count as one. Empty: it shares none.
+    (:func:`zslplat.data.class_draws.images_of`); data sets that share one of them count as one. Empty: it shares none.
     """
 
     data: str

@@ -70,7 +70,7 @@ def info(
     from zslplat.checks.data_facts import data_findings
     from zslplat.cli.reporting import print_json, print_warnings, stdout_console
     from zslplat.data.catalogue import describe, parse_dataset
-    from zslplat.data.right_form import with_right_form
+    from zslplat.data.formats.templates import with_right_form
     from zslplat.evaluation.components import open_dataset, source_of
     from zslplat.registry import known_as
 
@@ -127,8 +127,8 @@ def import_(
     from zslplat.checks.base import unsilenced
     from zslplat.checks.data_facts import data_findings
     from zslplat.cli.reporting import print_warnings, stdout_console
+    from zslplat.data.catalogue import lines_of_reading, notes_of, unread_of
     from zslplat.data.importing import import_arrays
-    from zslplat.data.reading import lines_of_reading, notes_of, unread_of
     from zslplat.registry import names
     from zslplat.spec import format_value
 
@@ -197,7 +197,7 @@ def template(
     """
     import shlex
 
-    from zslplat.data.templates import write_template
+    from zslplat.data.formats.templates import write_template
 
     path, spec, files = write_template(kind, to)
     echo("\n".join(map(str, files)))
@@ -266,9 +266,8 @@ def prepare(
     quiet: o.Quiet = False,
 ) -> None:
     """Make a data set ready: download the public xlsa17 archive if needed, load once, keep a memory-mapped copy."""
-    from zslplat.data.addresses import checked_address
     from zslplat.data.catalogue import parse_dataset
-    from zslplat.data.download import ARCHIVE_SETS, check_digest
+    from zslplat.data.download import ARCHIVE_SETS, check_digest, checked_address
     from zslplat.data.fetching import fetch_set
     from zslplat.evaluation.components import open_dataset
 
@@ -287,7 +286,7 @@ def prepare(
 
 def _of_root(root: Path | None, filled: bool) -> str:
     """Return what has to be said of a data root: it holds no data set, or others lie in folders below it."""
-    from zslplat.data.layouts import roots_below, under
+    from zslplat.data.catalogue import roots_below, under
 
     if root is None:
         return ""
@@ -314,7 +313,7 @@ def _places(settings: Any) -> Any:
 
 
 def _root(data_root: Path | None) -> Path:
-    from zslplat.data.roots import HOW_TO_SET
+    from zslplat.data.source import HOW_TO_SET
     from zslplat.errors import DataError
 
     root = o.settings_from(data_root).data_root

@@ -42,7 +42,7 @@ class ListedFacts:
         """Write what was added, in one step; does nothing where there is no place for it."""
         if self._path is None or not self._changed:
             return
-        from zslplat.data.drafts import remove_unused, replacing
+        from zslplat.data.store.atomic_files import remove_unused, replacing
 
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -31,7 +31,7 @@ def query(
     from rich.table import Table
 
     from zslplat.cli.reporting import print_json, stdout_console
-    from zslplat.data.npy_header import load_npy
+    from zslplat.data.formats.npz import load_npy
     from zslplat.errors import DataError
     from zslplat.methods.exemplars.index import ExemplarIndex
     from zslplat.records.opening import existing_records

@@ -21,7 +21,7 @@ import numpy as np
 from zslplat.comparison.across import over_splits
 from zslplat.comparison.classes import holm
 from zslplat.comparison.paired import LEVEL, Interval, known_value
-from zslplat.data.redrawn import draw_number, draw_of
+from zslplat.data.class_draws import draw_number, draw_of
 from zslplat.metrics.few_classes import TOO_FEW_DRAWS
 from zslplat.metrics.shares import within
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from zslplat.comparison.across import Across, Standing, across_sets
 from zslplat.comparison.paired import known_value
-from zslplat.data.families import families
-from zslplat.data.redrawn import draw_number, draw_of
+from zslplat.data.class_draws import draw_number, draw_of, families
 
 Row = Mapping[str, Any]
 _DRAWS = "draws of "
@@ -28,8 +27,8 @@ def over_datasets(
 
     An experiment has the same short name (``short``) on all data sets. Draws of the classes of one data set
     (``redrawn``) are no several data sets: a method's mean over them is its one score there, and is ranked. ``images``:
-    what tells the images of a data set from those of others (:func:`zslplat.data.families.images_of`). ``against`` is
-    the short name of what differences are taken from, by default what has the best mean rank.
+    what tells the images of a data set from those of others (:func:`zslplat.data.class_draws.images_of`). ``against``
+    is the short name of what differences are taken from, by default what has the best mean rank.
 
     ``group``; ``methods``, best mean rank first and those without a rank last, each with ``method``, ``scores`` by data
     set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``difference`` from

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from zslplat.data.families import families
+from zslplat.data.class_draws import families
 from zslplat.metrics.replicate_intervals import LEVEL as LEVEL
 from zslplat.metrics.replicate_intervals import ROUNDING as ROUNDING
 from zslplat.metrics.replicate_intervals import but_rounding as but_rounding
@@ -33,10 +33,10 @@ class Scored:
     ``values`` maps a metric to its value in each repeat, ``replicates`` to an array (repeats, b), where there are any;
     ``validation`` maps metrics to the mean over validation folds. ``rows`` is the hash of the scored rows (see
     :func:`zslplat.metrics.resampling.rows_digest`), ``data`` the fingerprint of their data set, ``images`` tells which
-    data sets show the same (:func:`zslplat.data.families.images_of`), ``knows`` what the method knows of the batch that
-    it scores (``Method.knows_of_batch`` in words), None or empty in older records; ``names`` are further names of the
-    entry beside label, study and method, its run ids among them, ``suite_rows`` what the rows of suites are called that
-    it was carried out for; ``from_memory`` says that its method was written down without its source at hand;
+    data sets show the same (:func:`zslplat.data.class_draws.images_of`), ``knows`` what the method knows of the batch
+    that it scores (``Method.knows_of_batch`` in words), None or empty in older records; ``names`` are further names of
+    the entry beside label, study and method, its run ids among them, ``suite_rows`` what the rows of suites are called
+    that it was carried out for; ``from_memory`` says that its method was written down without its source at hand;
     ``primary`` is the metric that tuning optimised, None in older records. ``classes`` maps a metric to the values, or
     pseudo-values, of the scored classes (repeats, C), where there are any, and ``kinds`` (C,) says which sample each
     class belongs to (:class:`zslplat.metrics.jackknife.ClassValues`).

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from zslplat.data.families import images_of
-from zslplat.data.redrawn import draw_of
+from zslplat.data.class_draws import draw_of, images_of
 from zslplat.errors import StoreError
 from zslplat.evaluation.experiment import TEST
 from zslplat.keys import key_of, run_identifier
@@ -75,7 +74,7 @@ class Recorded:
 
     @property
     def images(self) -> frozenset[str]:
-        """What tells the images that were scored from those of other data sets (:mod:`zslplat.data.families`)."""
+        """What tells the images that were scored from those of other data sets (:mod:`zslplat.data.class_draws`)."""
         return images_of(self.dataset, self.rows, self.about.get("data", {}).get("features_digest"))
 
     @property

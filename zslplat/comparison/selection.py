@@ -24,7 +24,7 @@ from zslplat.comparison.recorded import Reader, Recorded
 from zslplat.comparison.short_names import short_names
 from zslplat.comparison.suite_rows import row_names, suite_row_names
 from zslplat.comparison.test_evaluations import entries_of, newest_data, nothing_recorded, with_outcomes
-from zslplat.data.redrawn import draw_of
+from zslplat.data.class_draws import draw_of
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import build_component
 from zslplat.records.opening import existing_records

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from zslplat.comparison.short_names import parameter_text
-from zslplat.data.redrawn import draw_number, draw_of
+from zslplat.data.class_draws import draw_number, draw_of
 from zslplat.spec import Spec
 
 

@@ -8,22 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.about import About
-from zslplat.data.class_folds import check_classes_of_splits, folds_from_matrix, matrix_from_rows, splits_from_folds
+from zslplat.data.class_lists import check_classes_of_splits, folds_from_matrix, matrix_from_rows, splits_from_folds
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
-from zslplat.data.feature_forms import squeezed, without_identifiers, without_row_numbers
-from zslplat.data.given_arrays import names_of, require_names
-from zslplat.data.indices import class_ids, whole_numbers
-from zslplat.data.precision import DOUBLE, in_type, narrowed, row_type
-from zslplat.data.rows import Rows, RowStream
+from zslplat.data.formats.array_likes import names_of, require_names
+from zslplat.data.formats.feature_files import squeezed, without_identifiers, without_row_numbers
+from zslplat.data.source import About
 from zslplat.data.splits import (
     VALIDATION,
+    class_ids,
     complete_splits,
     folds_by_row,
     place_of_split,
     rows_of_splits,
     validation_fold,
+    whole_numbers,
 )
+from zslplat.data.store.precision import DOUBLE, in_type, narrowed, row_type
+from zslplat.data.store.rows import Rows, RowStream
 from zslplat.errors import DataError, UnknownNameError
 
 
@@ -161,7 +162,7 @@ def _feature_set(
 
 
 def checked_features(source: np.ndarray | RowStream, where: str) -> np.ndarray | RowStream:
-    """Return features as float32 or float64 (:mod:`zslplat.data.precision`).
+    """Return features as float32 or float64 (:mod:`zslplat.data.store.precision`).
 
     Raises :class:`DataError` for other types and shapes.
     """

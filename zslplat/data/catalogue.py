@@ -1,27 +1,37 @@
 """Which data sets there are, and which one a spec means: registered names first, then the data root.
 
-Under the data root a name is a folder in one of the layouts of :mod:`zslplat.data.layouts` (the xlsa17 package, CSV,
-``.npy``, Parquet, HDF5), or a file (``.npz``, Parquet, HDF5), named without its suffix.
+Under the data root a name is a folder in one of the layouts of :data:`LAYOUTS` (the xlsa17 package, CSV, ``.npy``,
+Parquet, HDF5), or a file (``.npz``, Parquet, HDF5), named without its suffix.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.layouts import EXPECTED, FILE_SUFFIXES, LAYOUTS, OPTIONS, layout_of, named, roots_below, under
-from zslplat.data.reading import notes_of, unread_of
-from zslplat.data.roots import HOW_TO_SET
-from zslplat.data.rows import Rows, blocks_of
-from zslplat.data.source import DataPlaces, DataSource
+from zslplat.data.formats.csv_tables import CsvSource, is_csv_folder
+from zslplat.data.formats.fields import FieldsSource
+from zslplat.data.formats.hdf5 import SUFFIXES as HDF5_SUFFIXES
+from zslplat.data.formats.hdf5 import Hdf5Source, is_hdf5_folder
+from zslplat.data.formats.npy_folder import NpySource, is_npy_folder
+from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.parquet import SUFFIXES as TABLE_SUFFIXES
+from zslplat.data.formats.parquet import ArrowSource, ParquetSource, is_folder_of, signature_files
+from zslplat.data.formats.torch_files import SUFFIXES as TORCH_SUFFIXES
+from zslplat.data.formats.torch_files import TorchSource, is_torch_folder
+from zslplat.data.formats.xlsa17 import Xlsa17, feature_files, is_xlsa17, source_files, splits_files
+from zslplat.data.source import HOW_TO_SET, DataPlaces, DataSource
+from zslplat.data.store.rows import Rows, blocks_of
 from zslplat.errors import (
     DataError,
     MissingDataError,
@@ -32,6 +42,183 @@ from zslplat.errors import (
     near_names,
 )
 from zslplat.spec import Spec, format_value
+from zslplat.wording import counted
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A layout: ``kind`` is the name of its loader, ``option`` the loader's option that says where the data set lies.
+
+    ``expected`` says, for errors, by what a data set of this layout is known; ``is_folder`` recognises a folder,
+    ``suffixes`` are those of single files; ``summary`` is what lists show beside the name.
+    """
+
+    kind: str
+    loader: type[DataSource]
+    option: str
+    expected: str
+    summary: Callable[[Path], str]
+    is_folder: Callable[[Path], bool] = lambda folder: False
+    suffixes: tuple[str, ...] = ()
+
+    def fits(self, path: Path) -> bool:
+        """Tell whether the file or folder at a path has this layout."""
+        if path.is_dir():
+            return self.is_folder(path)
+        return path.suffix in self.suffixes and path.is_file()
+
+
+def layout_of(path: Path) -> Layout | None:
+    """Return the layout of the file or folder at a path, None where it has none that is known."""
+    return next((layout for layout in LAYOUTS if layout.fits(path)), None)
+
+
+def named(root: Path, name: str) -> tuple[Path, Layout | None] | None:
+    """Return what a name means under the data root, with its layout: a folder, or a file without its suffix.
+
+    None where there is nothing of that name; a folder without a layout is passed over where there is a file.
+    """
+    folder = root / name
+    if folder.is_dir() and (layout := layout_of(folder)):
+        return folder, layout
+    for suffix in FILE_SUFFIXES:
+        file = root / f"{name}{suffix}"
+        if file.is_file():
+            return file, layout_of(file)
+    return (folder, None) if folder.exists() else None
+
+
+def under(root: Path) -> Iterator[tuple[str, Path, Layout]]:
+    """Yield (name, path, layout) of all data sets of the data root, by name."""
+    tables = (path for path in root.iterdir() if path.suffix in TABLE_SUFFIXES)
+    beside = {file for path in tables for file in signature_files(path)}
+    for path in sorted(root.iterdir()):
+        layout = None if path.name.startswith(".") or path in beside else layout_of(path)
+        if layout is not None:
+            yield path.name if path.is_dir() else path.stem, path, layout
+
+
+def roots_below(root: Path) -> list[Path]:
+    """Return the folders one or two levels below a data root that hold data sets, as ``xlsa17/data`` does."""
+    places = [place for folder in _folders(root) for place in (folder, *_folders(folder))]
+    return [place for place in places if layout_of(place) is None and next(under(place), None) is not None]
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Return the first folders inside one that is no data set itself."""
+    with suppress(OSError):  # one that may not be read
+        inside = (path for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith("."))
+        return [path for path in islice(inside, _MOST_FOLDERS) if layout_of(path) is None and os.access(path, os.R_OK)]
+    return []
+
+
+def files_of(loader: DataSource, path: Path) -> list[Path]:
+    """Return the files that a loader reads at a path: what has to be copied."""
+    if isinstance(loader, FieldsSource):
+        return loader.files(path)
+    return source_files(loader, DataPlaces()) if isinstance(loader, Xlsa17) else sorted(path.glob("*.csv"))
+
+
+def _xlsa17_summary(path: Path) -> str:
+    return f"features: {', '.join(feature_files(path)) or 'none'}; signatures: {', '.join(splits_files(path))}"
+
+
+def _size(loader: type[FieldsSource]) -> Callable[[Path], str]:
+    def summary(path: Path) -> str:
+        files = loader.files(path)
+        size = f"{sum(file.stat().st_size for file in files) / 1e6:.1f} MB"
+        return size if len(files) == 1 else f"{len(files)} files, {size}"
+
+    return summary
+
+
+LAYOUTS = (
+    Layout("xlsa17", Xlsa17, "folder", "att_splits.mat with res101.mat", _xlsa17_summary, is_xlsa17),
+    Layout(
+        "csv", CsvSource, "folder", "features.csv with labels.csv", lambda path: "folder of CSV files", is_csv_folder
+    ),
+    Layout("npy", NpySource, "folder", "features.npy with labels.npy", _size(NpySource), is_npy_folder),
+    Layout(
+        "parquet",
+        ParquetSource,
+        "path",
+        "Parquet files",
+        _size(ParquetSource),
+        partial(is_folder_of, ParquetSource.suffixes),
+        ParquetSource.suffixes,
+    ),
+    Layout(
+        "arrow",
+        ArrowSource,
+        "path",
+        "Arrow files",
+        _size(ArrowSource),
+        partial(is_folder_of, ArrowSource.suffixes),
+        ArrowSource.suffixes,
+    ),
+    Layout("hdf5", Hdf5Source, "path", "HDF5 files", _size(Hdf5Source), is_hdf5_folder, HDF5_SUFFIXES),
+    Layout("torch", TorchSource, "path", "files of PyTorch", _size(TorchSource), is_torch_folder, TORCH_SUFFIXES),
+    Layout("npz", NpzSource, "file", "an .npz file", _size(NpzSource), suffixes=(".npz",)),
+)
+
+FILE_SUFFIXES = tuple(suffix for layout in LAYOUTS for suffix in layout.suffixes)
+
+EXPECTED = ", ".join(layout.expected for layout in LAYOUTS[:-1]) + f", or {LAYOUTS[-1].expected}"
+
+_MOST_FOLDERS = 200  # that are looked into for others, of each
+
+OPTIONS = tuple(dict.fromkeys(layout.option for layout in LAYOUTS))
+
+
+def notes_of(dataset: Dataset) -> list[str]:
+    """Return the sentences that say what was taken for what in the files of a data set."""
+    return [str(note) for note in dataset.source.get("notes", ())]
+
+
+def unread_of(dataset: Dataset) -> list[str]:
+    """Return the fields of the files that play no part."""
+    return [str(name) for name in dataset.source.get("unread", ())]
+
+
+def lines_of_reading(dataset: Dataset) -> list[str]:
+    """Return the whole reading of a data set: every part with its shape and the field that it was read from."""
+    keys = dataset.source.get("keys", {})
+
+    def line(part: str, text: str, *roles: str) -> str:
+        field = next((f" (from {keys[role]})" for role in roles if role in keys), "")
+        return f"{part:<13} {text}{field}"
+
+    y, names = dataset.y, dataset.class_names
+    lines = [line("read as", str(dataset.source.get("loader", "")))] if "loader" in dataset.source else []
+    for view, source in dataset.features().items():
+        text = f"{view + ': ' if view else ''}{_sizes(source.shape)} {np.dtype(source.dtype).name}"
+        lines.append(line("features", text, f"X {view}" if view else "X"))
+    shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
+    lines.append(line("labels", f"{counted(len(names), 'class', 'classes')}: {shown}", "y"))
+    for name, signatures in dataset.signatures.items():
+        what = "one row per row of features" if signatures.per_row else "rows of classes"
+        lines.append(line("signatures", f"{name}: {_sizes(signatures.values.shape)}, {what}", *_roles_of(name)))
+    for name, rows in dataset.splits.items():
+        classes = int((y[rows] > 0).any(axis=0).sum()) if y.ndim == 2 else len(np.unique(y[rows]))
+        text = f"{name}: {counted(len(rows), 'row')} of {counted(classes, 'class', 'classes')}"
+        lines.append(line("split", text, name, "split"))
+    for fold in dataset.folds:
+        text = f"{fold.name}: trains on {len(fold.train)} classes, validates on {len(fold.validation)}"
+        lines.append(line("fold", text, "folds", "val"))
+    if dataset.groups is not None:
+        lines.append(line("groups", str(len(np.unique(dataset.groups))), "groups"))
+    if unread := unread_of(dataset):
+        lines.append(line("not read", ", ".join(unread)))
+    return [*lines, *(line("note", note) for note in notes_of(dataset))]
+
+
+def _roles_of(name: str) -> tuple[str, ...]:
+    return ("S",) if name == "S" else ("row_signatures",) if name == "rows" else ()
+
+
+def _sizes(shape: Any) -> str:
+    return " x ".join(map(str, shape))
+
 
 Registered = Mapping[str, type[DataSource] | Callable[[], type[DataSource]]]
 

@@ -1,8 +1,12 @@
-"""Fetching the public archive of the standard zero-shot data sets, for users who are online.
+"""Downloads: the public archive of the standard zero-shot data sets, and other files by address.
 
 A download goes to ``<file>.part`` and is resumed there, by this call or by a later one, as long as the server's copy is
 the same (``ETag`` or ``Last-Modified``, sent back as ``If-Range``). A complete file is renamed into place, and
 ``<file>.json`` beside it records address, size, SHA-256 and time.
+
+No checksums of the public archives are published; the digest of the first download stands in for one, so that a file
+that changes later, on the server or on its way, is noticed. ``.downloads/digests.json`` under the data root holds one
+entry per address.
 """
 
 from __future__ import annotations
@@ -17,27 +21,146 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import IO, Any, cast
-from urllib.parse import urlsplit
+from typing import IO, Any, Self, cast
+from urllib.parse import quote, urlsplit, urlunsplit
 
-from zslplat.data.addresses import checked_address, judged, masked_url
-from zslplat.data.array_store import sha256_of
-from zslplat.data.known_digests import DOWNLOADS, FirstDigest, first_digest, remember_digest
-from zslplat.data.unpacking import MAX_BYTES, ArchiveError, unpack_datasets
+from zslplat.data.archives import MAX_BYTES, ArchiveError, unpack_datasets
+from zslplat.data.store.array_store import sha256_of
+from zslplat.data.store.atomic_files import alone_in, replacing
 from zslplat.errors import DataError, UsageError, quoted
-from zslplat.names import unfit
+from zslplat.names import unfit, visible
+from zslplat.settings import masked_url as without_passwords
+
+_SCHEMES = ("http", "https")
+
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+# What stores of objects sign their addresses with, where a redirect leads there.
+_SIGNED = re.compile(r"(?P<key>[?&;][\w.-]*signature=)[^\s&;#'\"()<>]+", re.IGNORECASE)
+
+
+def masked_url(text: str, *addresses: str) -> str:
+    """Return an address, or a text that holds some, without passwords, tokens and signatures; see the settings'."""
+    return _SIGNED.sub(r"\g<key>***", without_passwords(text, *addresses))
+
+
+def checked_address(url: str) -> str:
+    """Return an address as it is asked for: the scheme in small letters, what is not ASCII as the network takes it.
+
+    Names of hosts get their IDNA form; in paths and queries letters beyond ASCII are percent-encoded, and the rest
+    stays as it is. Raises :class:`UsageError` for anything but http and https, where there is no host or no possible
+    port, for blanks, and for a user or password.
+    """
+    wrong, address = judged(url)
+    if wrong:
+        raise UsageError(f"address {quoted(_without_secrets(url))}: {wrong}")
+    return address
+
+
+def judged(url: str) -> tuple[str, str]:
+    """Return what is wrong with an address, and how it is asked for; one of them is empty."""
+    if re.search(r"\s", url):
+        return "it holds a blank; write %20", ""
+    if visible(url) != url:
+        return "it holds characters that cannot be seen or written; write them as %XX", ""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        return f"{_without_secrets(str(error), url)}; expected one such as https://example.org/xlsa17.zip", ""
+    if parts.scheme not in _SCHEMES or not url.lower().startswith(f"{parts.scheme}://"):
+        return "expected one that begins with http:// or https://", ""
+    if "@" in parts.netloc:
+        return (
+            "no user or password is sent anywhere; give an address without, or put the unpacked folders under the data "
+            "root yourself"
+        ), ""
+    if not parts.hostname:
+        return "it names no host; expected one such as https://example.org/xlsa17.zip", ""
+    if port == 0:
+        return "its port is 0; expected one from 1 to 65535", ""
+    try:
+        host = parts.hostname.encode("idna").decode("ascii")
+    except UnicodeError:
+        return f"{quoted(parts.hostname, 80)} is no name of a host", ""
+    netloc = parts.netloc if parts.netloc.isascii() else host + (f":{port}" if port else "")
+    path, query, fragment = (_BEYOND_ASCII.sub(lambda found: quote(found[0]), text) for text in parts[2:])
+    return "", urlunsplit((parts.scheme, netloc, path, query, fragment))
+
+
+def _without_secrets(text: str, *addresses: str) -> str:
+    """Return a text without passwords; of what has an @ and no // nothing before that, which may be one, is left."""
+    text = masked_url(text, *(addresses or (text,)))
+    head, at, tail = text.rpartition("@")
+    return f"***@{tail}" if at and "://" not in head else text
+
+
+DOWNLOADS = ".downloads"
+
+_FILE = "digests.json"
+
+
+@dataclass(frozen=True)
+class FirstDigest:
+    """Address, size in bytes, SHA-256 and time of a first download."""
+
+    url: str
+    size: int
+    sha256: str
+    fetched: str
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Self:
+        """Return that of a download, by the record that lies beside it."""
+        return cls(*(record[name] for name in ("url", "size", "sha256", "fetched")))
+
+
+def first_digest(root: Path, url: str) -> FirstDigest | None:
+    """Return what an address delivered first, None where nothing came from it yet.
+
+    Raises :class:`DataError` where the file of digests cannot be read.
+    """
+    return _read_digests(root).get(url)
+
+
+def remember_digest(root: Path, digest: FirstDigest) -> None:
+    """Remember what an address delivered, in place of what it delivered before."""
+    path = root / DOWNLOADS / _FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with alone_in(path.parent):
+        known = _read_digests(root) | {digest.url: digest}
+        with replacing(path) as new:
+            new.write_text(json.dumps([asdict(one) for one in known.values()], indent=1) + "\n")
+
+
+def _read_digests(root: Path) -> dict[str, FirstDigest]:
+    path = root / DOWNLOADS / _FILE
+    try:
+        return {entry["url"]: FirstDigest.of(entry) for entry in json.loads(path.read_text())}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path}: the digests of earlier downloads cannot be read ({error}); restore the file, or remove it to "
+            "trust the next download"
+        ) from error
+
 
 ARCHIVE_URL = "https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip"
+
 ARCHIVE_SETS = ("APY", "AWA1", "AWA2", "CUB", "SUN")
 
 Progress = Callable[[int, int | None], None]
+
 _CHUNK = 1 << 20
+
 _ATTEMPTS = 5  # in a row without a new byte
+
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -63,9 +186,9 @@ def prepare_archive(
     there already is left alone, but for empty folders. Returns the new folders. ``progress`` is told bytes so far and
     bytes in all.
 
-    What an address delivered first is remembered (:mod:`zslplat.data.known_digests`), and later downloads must be the
+    What an address delivered first is remembered (:mod:`zslplat.data.download`), and later downloads must be the
     same file, unless ``sha256`` names another. Raises :class:`UsageError` for a ``sha256`` or address that is none, and
-    :class:`DataError` like :func:`fetch` and :func:`~zslplat.data.unpacking.unpack_datasets`; what is no archive, or
+    :class:`DataError` like :func:`fetch` and :func:`~zslplat.data.archives.unpack_datasets`; what is no archive, or
     one that is damaged or refused, is removed again.
     """
     check_digest(sha256)
@@ -121,7 +244,7 @@ def fetch(
 
     ``sha256`` (64 hex digits) is checked when given; ``since`` says when an earlier download had it. ``timeout``
     in seconds bounds the silence of the server, ``pause`` the wait before each new attempt (it doubles). Raises
-    :class:`UsageError` for an address that is none (:mod:`zslplat.data.addresses`), and :class:`DataError` when the
+    :class:`UsageError` for an address that is none (:mod:`zslplat.data.download`), and :class:`DataError` when the
     server cannot be reached, refuses, keeps breaking off, or delivers another file than expected, where the disk has no
     room, where more comes without a declared length than an archive may hold or than half of the free room, and when
     another process is downloading the same file.

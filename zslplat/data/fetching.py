@@ -7,10 +7,17 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from zslplat.data.addresses import checked_address, masked_url
-from zslplat.data.download import ARCHIVE_SETS, ARCHIVE_URL, Progress, check_digest, prepare_archive
-from zslplat.data.layouts import EXPECTED, named
-from zslplat.data.unpacking import vacant
+from zslplat.data.archives import vacant
+from zslplat.data.catalogue import EXPECTED, named
+from zslplat.data.download import (
+    ARCHIVE_SETS,
+    ARCHIVE_URL,
+    Progress,
+    check_digest,
+    checked_address,
+    masked_url,
+    prepare_archive,
+)
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.names import unfit
 

@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.about import About, about_path, read_about
+from zslplat.data.catalogue import EXPECTED, FILE_SUFFIXES, OPTIONS, Layout, files_of, layout_of
 from zslplat.data.dataset import Dataset
-from zslplat.data.drafts import draft
-from zslplat.data.layouts import EXPECTED, FILE_SUFFIXES, OPTIONS, Layout, files_of, layout_of
-from zslplat.data.right_form import with_right_form
-from zslplat.data.rows import blocks_of
-from zslplat.data.source import DataPlaces, DataSource
-from zslplat.data.xlsa17 import Xlsa17, feature_paths
+from zslplat.data.formats.templates import with_right_form
+from zslplat.data.formats.xlsa17 import Xlsa17, feature_paths
+from zslplat.data.source import About, DataPlaces, DataSource, about_path, read_about
+from zslplat.data.store.atomic_files import draft
+from zslplat.data.store.rows import blocks_of
 from zslplat.errors import DataError, UsageError, quoted
 from zslplat.names import unfit
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*")
+
 _BLOCK_ROWS = 4096
 
 
@@ -58,7 +58,7 @@ def import_arrays(
 ) -> Imported:
     """Check the data set at ``source`` and copy it into the data root as ``name``.
 
-    ``source`` is a file or folder in one of the layouts of :mod:`zslplat.data.layouts`; ``name`` is its own name by
+    ``source`` is a file or folder in one of the layouts of :mod:`zslplat.data.catalogue`; ``name`` is its own name by
     default. ``options`` are those of the loader (``X=rf504``, ``features=mnv2``); they are remembered beside the copy,
     with the texts, and apply whenever the data set is loaded by name. ``reserved`` are names that are taken (registered
     data sets). Neither checking nor copying holds large features in memory. With ``link`` the files of the copy are

@@ -1,15 +1,21 @@
-"""Where data sets come from: the base class of data set plugins."""
+"""The base class of data set plugins, where their files are looked for, and ``about.json`` beside them.
+
+``about.json`` says what a data set is, its licence, how to cite it, and which options to load it with:
+``{"description": "...", "licence": "...", "citation": "...", "options": {"features": "mnv2"}}``. Every key may be left
+out. Options of a spec win over those of the file.
+"""
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from zslplat.data.dataset import Dataset
-from zslplat.errors import UsageError
+from zslplat.errors import DataError, MissingDataError, UnknownDataError, UsageError
 from zslplat.registry import known_as
 from zslplat.space import Parameter, check_value
 
@@ -50,3 +56,96 @@ class DataSource(ABC):
     @abstractmethod
     def load(self, places: DataPlaces) -> Dataset:
         """Return the data set; raises :class:`~zslplat.errors.DataError` with the file or field that is at fault."""
+
+
+HOW_TO_SET = "--data-root, ZSLPLAT_DATA_ROOT or data_root in zslplat.toml"
+
+
+def require_root(places: DataPlaces, wanted: str) -> Path:
+    """Return the data root; raises :class:`MissingDataError` when none is set or the folder is missing."""
+    if places.root is None:
+        raise MissingDataError(f"{wanted}: no data root is set; name the folder of your data sets with {HOW_TO_SET}")
+    if not places.root.is_dir():
+        raise MissingDataError(f"{wanted}: data root {places.root} is no folder; set it with {HOW_TO_SET}")
+    return places.root
+
+
+def find_folder(places: DataPlaces, name: str) -> Path:
+    """Return the folder ``name``: a path, or the name of a folder under the data root."""
+    return _find(places, name, "folder", Path.is_dir)
+
+
+def find_file(places: DataPlaces, name: str) -> Path:
+    """Return the file ``name``: a path, or the name of a file under the data root."""
+    return _find(places, name, "file", Path.is_file)
+
+
+def find_path(places: DataPlaces, name: str, suffixes: Sequence[str]) -> Path:
+    """Return the folder ``name``, or the file of that name, with one of the suffixes where it has none."""
+    for suffix in ("", *suffixes):
+        given = Path(name + suffix).expanduser()
+        for path in ([] if places.root is None else [places.root / given]) + [given]:
+            if path.is_dir() or (path.is_file() and path.suffix in suffixes):
+                return path
+    return _find(places, name, f"folder or {' or '.join(suffixes)} file", lambda path: path.suffix in suffixes)
+
+
+def _find(places: DataPlaces, name: str, what: str, fits: Callable[[Path], bool]) -> Path:
+    given = Path(name).expanduser()
+    if places.root is not None and fits(places.root / given) and (places.root / given).exists():
+        return places.root / given
+    if fits(given) and given.exists():
+        return given
+    if given.is_file() and what == "folder":
+        raise MissingDataError(f"{given}: is a file; the data set is a folder of files")
+    if given.is_absolute():
+        raise MissingDataError(f"{given}: no such {what}")
+    root = require_root(places, name)
+    known = [p.name for p in root.iterdir() if fits(p) and not p.name.startswith(".")]
+    raise UnknownDataError(f"{what} in data root {root}", name, known)
+
+
+ABOUT_FILE = "about.json"
+
+KEYS = ("description", "licence", "citation")
+
+
+@dataclass(frozen=True)
+class About:
+    """Texts and options of one data set; empty where there is no file."""
+
+    description: str = ""
+    licence: str = ""
+    citation: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """Return the content of the file."""
+        content = {key: getattr(self, key) for key in (*KEYS, "options") if getattr(self, key)}
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def about_path(data: Path) -> Path:
+    """Return where the file of a data set is: inside its folder, or beside its single file."""
+    return data / ABOUT_FILE if data.is_dir() else data.with_suffix("." + ABOUT_FILE)
+
+
+def read_about(data: Path, parameters: Mapping[str, Parameter]) -> About:
+    """Return what is known of the data set at ``data``; raises DataError for a broken file or an illegal option."""
+    path = about_path(data)
+    if not path.is_file():
+        return About()
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        options = dict(content.get("options") or {})
+        texts = {key: str(content[key]) for key in KEYS if content.get(key)}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise DataError(f"{path}: cannot be read as a JSON object ({error}); correct it or remove it") from error
+    for name, value in options.items():
+        if name not in parameters or name in ("folder", "file", "path"):
+            raise DataError(f"{path}: unknown option {name!r}; options: {', '.join(parameters)}")
+        try:
+            check_value(str(path), name, value, parameters)
+        except UsageError as error:
+            raise DataError(str(error)) from error
+    return About(**texts, options=options)

@@ -1,5 +1,9 @@
 """Which rows belong to which split, in the forms that files have: names, masks, indices, validation by class.
 
+Labels and row indices become 0-based int64. Files count from 1 or from 0, in any integer, unsigned or floating type.
+The cast to int64 comes first: subtracting in an unsigned type would turn an illegal 0 into the largest number instead
+of an error.
+
 Every sentence that is added to ``notes`` says what was taken for what.
 """
 
@@ -10,15 +14,84 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from zslplat.data.dataset import ClassFold
-from zslplat.data.indices import mask_of, row_indices
+from zslplat.data.dataset import ClassFold, Dataset
 from zslplat.errors import DataError, near_names
 
+
+def class_ids(values: np.ndarray, where: str, *, base: int) -> np.ndarray:
+    """Return numeric labels that count from ``base`` as 0-based class ids (n,)."""
+    ids = whole_numbers(values, where)
+    if len(ids) and ids.min() < base:
+        raise DataError(f"{where}: smallest label is {ids.min()}, but labels count from {base}")
+    return ids - base
+
+
+def mask_of(values: np.ndarray, rows: int) -> np.ndarray | None:
+    """Return values as a mask (rows,) of truth values where they are one, None where they are not.
+
+    Numbers 1 and 0 and texts true and false are truth values. More than two rows have no indices of only 1 and 0.
+    """
+    flat = values.reshape(-1) if values.ndim == 2 and 1 in values.shape else values
+    if flat.shape != (rows,) or flat.dtype.kind not in "biufU" or (rows <= 2 and flat.dtype != bool):
+        return None
+    if flat.dtype.kind == "U":
+        flat = np.char.lower(np.char.strip(flat))
+        return flat == "true" if np.isin(flat, ("true", "false")).all() else None
+    return flat == 1 if np.isin(flat, (0, 1)).all() else None
+
+
+def row_indices(values: np.ndarray, rows: int, where: str, *, base: int) -> np.ndarray:
+    """Return indices that count from ``base``, or a mask (rows,), as 0-based row indices in the same order.
+
+    Raises :class:`DataError` when they are no whole numbers, empty, leave the rows, or name a row twice.
+    """
+    mask = mask_of(values, rows)
+    if mask is not None:
+        values, base = np.flatnonzero(mask), 0
+    elif values.dtype == bool:
+        raise DataError(f"{where}: a mask of shape {values.shape} for {rows} rows; expected ({rows},)")
+    index = whole_numbers(values.reshape(-1) if values.ndim == 2 and 1 in values.shape else values, where)
+    if len(index) == 0:
+        raise DataError(f"{where}: holds no row; give the rows, or leave it out")
+    if len(index) > 2 and np.isin(index, (-1, 0, 1)).all():
+        raise DataError(
+            f"{where}: {len(index)} entries of {', '.join(map(str, np.unique(index)))}; a mask has one for each of the "
+            f"{rows} rows, 1 or 0, and indices name no row twice"
+        )
+    if index.min() < base or index.max() >= rows + base:
+        raise DataError(
+            f"{where}: indices run from {index.min()} to {index.max()} but the {rows} rows count from {base} to "
+            f"{rows + base - 1}"
+        )
+    index = index - base
+    taken = np.bincount(index, minlength=rows)
+    if taken.max() > 1:
+        raise DataError(f"{where}: row {int(np.argmax(taken > 1)) + base} is listed more than once")
+    return index
+
+
+def whole_numbers(values: np.ndarray, where: str) -> np.ndarray:
+    """Return a vector of whole numbers of any numeric type as int64; raises :class:`DataError` for anything else."""
+    values = np.asarray(values)
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
+        raise DataError(f"{where}: expected a vector of whole numbers, got {values.dtype} {values.shape}")
+    if values.dtype.kind == "f":
+        if not np.isfinite(values).all():
+            raise DataError(f"{where}: holds NaN or infinity; expected whole numbers")
+        if (values != np.rint(values)).any():
+            raise DataError(f"{where}: {values[values != np.rint(values)][0]} is no whole number")
+    return np.ascontiguousarray(values.astype(np.int64))
+
+
 SPLITS = ("train", "test_seen", "test_unseen", "test")
+
 # Validation rows: of data for classification; of zero-shot data, rows of classes that nothing else trains on.
 VALIDATION = "val"
+
 OF_ROWS = (*SPLITS, VALIDATION)
+
 _OWN_FOLD = re.compile(r"fold-([1-9]\d*)")
+
 _SPELLINGS = {
     **{name: "train" for name in ("training", "trainval")},
     **{name: VALIDATION for name in ("validation", "valid", "dev")},
@@ -175,3 +248,41 @@ def validation_fold(
         f"a fold; for the test, its {len(held_out)} rows train"
     )
     return ClassFold("fold-1", tuple(trained.tolist()), tuple(classes.tolist()))
+
+
+def hold_out_rows(dataset: Dataset, rows: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Divide ``rows`` into those that stay and those held out, about ``share`` of every class, drawn with ``seed``.
+
+    With ``dataset.groups`` whole groups are held out, so no group has rows on both sides: a group is taken when
+    that brings the classes closer to ``share`` (in the sum of squares) and leaves every class a row to train on.
+
+    Raises :class:`DataError` where nothing can be held out.
+    """
+    generator = np.random.default_rng([seed, 2])
+    y = dataset.y[rows]
+    groups = np.arange(len(rows)) if dataset.groups is None else dataset.groups[rows]
+    held = _hold_out(y, groups, share, generator)
+    if not held.any():
+        raise DataError(
+            f"{dataset.name}: no rows of training classes can be held out (share {share:g} of {len(rows)} rows"
+            f"{'' if dataset.groups is None else ' in whole groups'}); give more rows or groups per class"
+        )
+    return rows[~held], rows[held]
+
+
+def _hold_out(y: np.ndarray, groups: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:
+    total = np.bincount(y)
+    target, taken = share * total, np.zeros(len(total), dtype=np.int64)
+    by_group = np.argsort(groups, kind="stable")
+    members = np.split(by_group, np.flatnonzero(np.diff(groups[by_group])) + 1)
+    held = np.zeros(len(y), dtype=bool)
+    for number in generator.permutation(len(members)):
+        rows = members[number]
+        own = y[rows]
+        classes, counts = (own, np.ones(1, dtype=np.int64)) if len(own) == 1 else np.unique(own, return_counts=True)
+        before = taken[classes] - target[classes]
+        closer = float(np.sum(counts * (2 * before + counts))) < 0
+        if closer and bool(np.all(taken[classes] + counts < total[classes])):
+            taken[classes] += counts
+            held[rows] = True
+    return held

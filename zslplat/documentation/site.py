@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
-from zslplat.data.drafts import alone_in, draft, remove_unused, used
+from zslplat.data.store.atomic_files import alone_in, draft, remove_unused, used
 from zslplat.errors import StoreError, UsageError
 
 NEEDED = ("sphinx", "myst_parser", "sphinx_gallery", "pydata_sphinx_theme")

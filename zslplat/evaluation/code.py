@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zslplat import registry
-from zslplat.data.drafts import replacing
+from zslplat.data.store.atomic_files import replacing
 from zslplat.errors import StoreError
 
 if TYPE_CHECKING:

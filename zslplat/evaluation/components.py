@@ -13,8 +13,8 @@ import numpy as np
 from zslplat import registry
 from zslplat.data.catalogue import open_source
 from zslplat.data.dataset import Dataset
-from zslplat.data.preprocessing import parse_steps
 from zslplat.data.source import DataPlaces, DataSource
+from zslplat.data.store.preprocessing import parse_steps
 from zslplat.errors import DataError, UnknownNameError, UsageError, ZslplatError
 from zslplat.evaluation.code import module_file
 from zslplat.methods.knowledge import FROM_MEMORY, KNOWN, UNSEEN_SIGNATURES

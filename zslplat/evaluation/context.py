@@ -16,9 +16,9 @@ import numpy as np
 
 from zslplat import registry
 from zslplat.data.dataset import Dataset
-from zslplat.data.kept import in_files
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.right_form import with_right_form
+from zslplat.data.formats.templates import with_right_form
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.stored_sets import in_files
 from zslplat.evaluation.cache.arrays import ArrayCache, read_arrays, write_arrays
 from zslplat.evaluation.cache.problems import data_of, folds_of, load_problem, save_problem
 from zslplat.evaluation.cache.problems import preprocess as preprocess

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from zslplat.data.in_memory import NAME as GIVEN
-from zslplat.data.redrawn import NAME as REDRAWN
+from zslplat.data.class_draws import NAME as REDRAWN
+from zslplat.data.formats.in_memory import NAME as GIVEN
 from zslplat.keys import key_of
 from zslplat.space import Space
 from zslplat.spec import Spec, format_value

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.about import About
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.dataset import Dataset
-from zslplat.data.fields import ALIASES, VIEWS, Fields
-from zslplat.data.given_arrays import array_of, named_columns, names_of, numbers_of, plain_labels, table_of
-from zslplat.data.in_memory import dataset_of, kept_in
+from zslplat.data.formats.array_likes import array_of, named_columns, names_of, numbers_of, plain_labels, table_of
+from zslplat.data.formats.fields import ALIASES, VIEWS, Fields
+from zslplat.data.formats.in_memory import dataset_of, kept_in
+from zslplat.data.source import About
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.evaluation.components import open_dataset
 from zslplat.settings import Settings, resolve_settings

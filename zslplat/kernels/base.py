@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zslplat.data.rows import View, blocks_of
+from zslplat.data.store.rows import View, blocks_of
 from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.kernels.scales import mean_square, median_distance
 from zslplat.multiples import absolute, read_multiple, scale_of

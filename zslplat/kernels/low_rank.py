@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from zslplat.data.rows import Rows, rowwise, taken
+from zslplat.data.store.rows import Rows, rowwise, taken
 from zslplat.errors import DataError, MethodError, UsageError
 from zslplat.kernels.base import Kernel, require_psd, rounding_of_eigenvalues
 

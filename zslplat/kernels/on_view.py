@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.rows import Rows, View
+from zslplat.data.store.rows import Rows, View
 from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.kernels.base import Kernel, ParameterGroup
 from zslplat.space import Parameter
@@ -52,7 +52,7 @@ class Columns:
     def of(self, X: np.ndarray) -> np.ndarray:
         """Return these columns of rows X (n, D) as an array of their own (n, d) or (n, p, p).
 
-        Of :class:`~zslplat.data.rows.Rows` a view that was left as it is stays where it lies.
+        Of :class:`~zslplat.data.store.rows.Rows` a view that was left as it is stays where it lies.
         """
         if X.ndim != 2 or X.shape[1] < self.ranges[-1][1]:
             raise DataError(f"expected rows (n, {self.ranges[-1][1]}) or wider, views side by side; got {X.shape}")

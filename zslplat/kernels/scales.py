@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from zslplat.data.rows import Rows, rowwise, taken
+from zslplat.data.store.rows import Rows, rowwise, taken
 from zslplat.errors import DataError
 
 ROWS, FEW_ROWS = 1000, 300

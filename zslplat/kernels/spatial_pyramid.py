@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.rows import Rows
+from zslplat.data.store.rows import Rows
 from zslplat.errors import DataError, UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel

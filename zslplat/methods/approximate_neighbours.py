@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.rows import float_type
+from zslplat.data.store.rows import float_type
 from zslplat.errors import MethodError
 from zslplat.methods.unit_rows import unit_rows
 

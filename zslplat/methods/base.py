@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import Rows, View
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import Rows, View
 from zslplat.errors import MethodError, UnknownNameError, UsageError
 from zslplat.figures import Figure
 from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
@@ -64,8 +64,8 @@ class Method(Parameterised, BaseEstimator):
     prepared once per problem and value, with the value in ``self`` and out of ``space``, and shared by the trials of
     that value (docs/preparation.md).
     ``measures`` names those numbers of ``diagnostics_`` that suites may report beside the metrics of a task.
-    ``takes_blocks``: it works through features with :func:`~zslplat.data.rows.blocks_of` and
-    :func:`~zslplat.data.rows.rowwise`, and takes arrays as well; no fold is copied for such a method, unless
+    ``takes_blocks``: it works through features with :func:`~zslplat.data.store.rows.blocks_of` and
+    :func:`~zslplat.data.store.rows.rowwise`, and takes arrays as well; no fold is copied for such a method, unless
     the features of the data set take at most ``arrays_up_to`` bytes: for what reads rows in an order of its own, arrays
     that all workers share are quicker while they fit.
     Learned state ends in ``_``.

@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from zslplat.data.rows import View
+from zslplat.data.store.rows import View
 from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel

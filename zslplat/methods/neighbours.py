@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from zslplat.data.rows import float_type
+from zslplat.data.store.rows import float_type
 from zslplat.methods.compiled import compiled
 from zslplat.space import Choice, Space
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zslplat.data.rows import Rows
+from zslplat.data.store.rows import Rows
 from zslplat.space import Space
 
 Arrays = dict[str, np.ndarray]

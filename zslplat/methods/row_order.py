@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.data.rows import rowwise
+from zslplat.data.store.rows import rowwise
 from zslplat.errors import DataError
 from zslplat.methods.base import Features
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.data.rows import blocks_of
+from zslplat.data.store.rows import blocks_of
 from zslplat.errors import DataError
 from zslplat.methods.base import Features
 

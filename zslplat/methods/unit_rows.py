@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.data.row_lengths import lengths_of
+from zslplat.data.store.precision import lengths_of
 
 
 def lengths(M: np.ndarray) -> np.ndarray:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.csv_tables import read_signatures
-from zslplat.data.given_arrays import array_of, named_columns, names_of, numbers_of, table_of
-from zslplat.data.precision import float_type, in_type
+from zslplat.data.formats.array_likes import array_of, named_columns, names_of, numbers_of, table_of
+from zslplat.data.formats.csv_tables import read_signatures
+from zslplat.data.store.precision import float_type, in_type
 from zslplat.errors import DataError, UsageError, quoted
 
 _INDEX = "__index_level_0__"  # what pandas calls the index of a frame that has no name
@@ -125,7 +125,7 @@ def _named(attributes: Sequence[str]) -> str:
 
 
 def _read_parquet(path: Path) -> tuple[list[str], np.ndarray, tuple[str, ...]]:
-    from zslplat.data.parquet_file import ParquetPart
+    from zslplat.data.formats.arrow_files import ParquetPart
 
     part = ParquetPart(path)
     columns = part.schema.names

@@ -23,8 +23,8 @@ from typing import IO, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from zslplat.data.drafts import draft
-from zslplat.data.npy_header import require_whole
+from zslplat.data.formats.npz import require_whole
+from zslplat.data.store.atomic_files import draft
 from zslplat.errors import DataError, StoreError, ZslplatError
 
 FORMAT = 1

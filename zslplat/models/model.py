@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat import registry
-from zslplat.data.frozen import FrozenFeatures
-from zslplat.data.given_arrays import numbers_of
-from zslplat.data.rows import View
+from zslplat.data.formats.array_likes import numbers_of
+from zslplat.data.store.preprocessing import FrozenFeatures
+from zslplat.data.store.rows import View
 from zslplat.errors import DataError, StoreError, UnknownNameError, UsageError, ZslplatError
 from zslplat.methods.exemplars.base import require_finite
 from zslplat.models.folder import Model

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.drafts import replacing
+from zslplat.data.store.atomic_files import replacing
 from zslplat.errors import DataError, StoreError, UsageError
 from zslplat.models.model import SavedModel
 from zslplat.models.row_files import RowFile

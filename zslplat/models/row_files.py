@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.npy_header import require_whole
-from zslplat.data.precision import beyond_whole, in_type, require_exact
-from zslplat.data.rows import View
+from zslplat.data.formats.npz import require_whole
+from zslplat.data.store.precision import beyond_whole, in_type, require_exact
+from zslplat.data.store.rows import View
 from zslplat.errors import DataError, UsageError
 
 SUFFIXES = (".npy", ".csv", ".parquet")
@@ -122,7 +122,7 @@ class RowFile:
 
     def _parquet(self) -> Any:
         # The library is large, and few processes read Parquet.
-        from zslplat.data.parquet_file import ParquetPart
+        from zslplat.data.formats.arrow_files import ParquetPart
 
         return ParquetPart(self.path)
 

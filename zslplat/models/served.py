@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.given_arrays import names_of, numbers_of
-from zslplat.data.precision import DOUBLE, in_type
+from zslplat.data.formats.array_likes import names_of, numbers_of
+from zslplat.data.store.precision import DOUBLE, in_type
 from zslplat.errors import UsageError
 from zslplat.models.predictors import load_saved
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from zslplat.data.drafts import replacing
+from zslplat.data.store.atomic_files import replacing
 from zslplat.errors import StoreError
 from zslplat.models.folder import MODEL, SHARED, arrays_of
 

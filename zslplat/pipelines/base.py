@@ -11,9 +11,9 @@ from sklearn.exceptions import NotFittedError
 
 from zslplat.data.assembly import checked_features
 from zslplat.data.dataset import check_finite
-from zslplat.data.given_arrays import numbers_of
-from zslplat.data.preprocessing import Preprocessing, preprocessed
-from zslplat.data.rows import Rows, check_rows_differ
+from zslplat.data.formats.array_likes import numbers_of
+from zslplat.data.store.preprocessing import Preprocessing, preprocessed
+from zslplat.data.store.rows import Rows, check_rows_differ
 from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.methods.base import BaseEstimator, Method
 from zslplat.registry import known_as

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.assembly import looks_transposed
-from zslplat.data.given_arrays import array_of, named_columns, numbers_of, plain_labels, table_of
-from zslplat.data.precision import DOUBLE, in_type
+from zslplat.data.formats.array_likes import array_of, named_columns, numbers_of, plain_labels, table_of
+from zslplat.data.store.precision import DOUBLE, in_type
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 
 _INTEGERS = "iu"

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from zslplat.data.preprocessing import fit_steps
+from zslplat.data.store.preprocessing import fit_steps
 from zslplat.errors import DataError, UsageError
 from zslplat.methods.base import Method
 from zslplat.methods.protocols import SelectionProtocol

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from zslplat.data.preprocessing import FrozenSteps, fit_steps, looks_at_all_classes
+from zslplat.data.store.preprocessing import FrozenSteps, fit_steps, looks_at_all_classes
 from zslplat.errors import DataError, OutcomeWarning, UsageError, quoted
 from zslplat.methods.protocols import ZeroShotProtocol
 from zslplat.metrics.accuracy import per_class_accuracy

@@ -12,8 +12,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from zslplat.data.drafts import left_in, replacing
-from zslplat.data.kept import take_over_kept
+from zslplat.data.store.atomic_files import left_in, replacing
+from zslplat.data.store.stored_sets import take_over_kept
 from zslplat.errors import StoreError
 from zslplat.models.sharing import take_over, unnamed
 from zslplat.records.database import SEALED, Records, damaged

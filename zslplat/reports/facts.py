@@ -9,7 +9,7 @@ from typing import Any
 
 from zslplat.checks.base import Finding
 from zslplat.comparison.selection import Comparison
-from zslplat.data.families import images_of
+from zslplat.data.class_draws import images_of
 from zslplat.evaluation.experiment import TEST
 from zslplat.records.membership import suites_of
 from zslplat.tasks.base import Metric
@@ -73,7 +73,7 @@ class Recorded:
 
     @property
     def images(self) -> frozenset[str]:
-        """What tells the images that were scored from those of other data sets (:mod:`zslplat.data.families`)."""
+        """What tells the images that were scored from those of other data sets (:mod:`zslplat.data.class_draws`)."""
         rows = [str(fold["rows"]) for one in self.tested for fold in one.record["folds"] if "rows" in fold]
         features = self.about.get("data", {}).get("features_digest")
         return images_of(self.place[0], rows[0] if rows else None, features)

@@ -13,7 +13,7 @@ from zslplat.comparison.recorded import Reader
 from zslplat.comparison.selection import Comparison, compared
 from zslplat.comparison.set_titles import set_titles
 from zslplat.data.catalogue import parse_dataset
-from zslplat.data.redrawn import draw_of
+from zslplat.data.class_draws import draw_of
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.records.membership import parts_of, suites_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from zslplat.checks.base import Finding, run_checks
 from zslplat.checks.facts import CellFacts, SuiteFacts
-from zslplat.data.redrawn import drawn_from
+from zslplat.data.class_draws import drawn_from
 from zslplat.errors import ZslplatError
 from zslplat.records.membership import parts_of
 from zslplat.reports.facts import Recorded

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zslplat import __version__
-from zslplat.data.whole_files import WholeFile
+from zslplat.data.store.atomic_files import WholeFile
 from zslplat.errors import UsageError
 from zslplat.records.folders import folder_name
 from zslplat.reports.page.rendering import GENERATOR, render_page

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from zslplat.data.layouts import named
-from zslplat.data.roots import HOW_TO_SET
+from zslplat.data.catalogue import named
+from zslplat.data.source import HOW_TO_SET
 from zslplat.errors import MissingDataError, UnknownNameError, UsageError
 from zslplat.evaluation.components import searched_space
 from zslplat.evaluation.experiment import Experiment

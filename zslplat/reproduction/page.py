@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from zslplat.data.whole_files import WholeFile
+from zslplat.data.store.atomic_files import WholeFile
 from zslplat.published import PublishedTable, load_table
 from zslplat.reproduction.again import SCORE_KEY
 from zslplat.reproduction.cells import every_cell

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zslplat.data.drafts import alone_in, replacing
+from zslplat.data.store.atomic_files import alone_in, replacing
 from zslplat.errors import StoreError, UsageError
 from zslplat.records.environment import environment_record, git_state
 from zslplat.reproduction.columns import check_columns, check_line

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from zslplat.data.drafts import draft
+from zslplat.data.store.atomic_files import draft
 from zslplat.errors import StoreError, UsageError
 from zslplat.models.folder import MODEL, SHARED, copy_model
 from zslplat.models.predictors import INDEX, ExemplarModel, index_of, load_saved

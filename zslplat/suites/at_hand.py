@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from zslplat.data.catalogue import parse_dataset
-from zslplat.data.redrawn import drawn_from
+from zslplat.data.class_draws import drawn_from
 from zslplat.errors import NotAtHand, ZslplatError
 from zslplat.evaluation.components import source_of
 from zslplat.settings import Settings

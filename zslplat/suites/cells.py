@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from zslplat.data.catalogue import parse_dataset
-from zslplat.data.redrawn import NAME as REDRAWN
+from zslplat.data.class_draws import NAME as REDRAWN
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.components import searched_space
 from zslplat.evaluation.experiment import Experiment

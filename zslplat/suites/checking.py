@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from zslplat.comparison.leaderboard import COSTS
-from zslplat.data.preprocessing import Preprocessing, parse_steps
+from zslplat.data.store.preprocessing import Preprocessing, parse_steps
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component, searched_space
 from zslplat.methods.kinds import require_kind

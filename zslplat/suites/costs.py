@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.redrawn import drawn_from
+from zslplat.data.class_draws import drawn_from
 from zslplat.errors import StoreError
 from zslplat.evaluation.experiment import TEST
 from zslplat.records.database import Records

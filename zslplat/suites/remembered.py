@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.checks.facts import CellFacts, SuiteFacts
-from zslplat.data.drafts import replacing
+from zslplat.data.store.atomic_files import replacing
 from zslplat.settings import Settings
 
 

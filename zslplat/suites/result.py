@@ -12,7 +12,7 @@ from zslplat.checks.base import Finding, run_checks, unsilenced
 from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.comparison.paired import Scored
 from zslplat.data.catalogue import parse_dataset
-from zslplat.data.redrawn import drawn_from
+from zslplat.data.class_draws import drawn_from
 from zslplat.suites.cells import FAILED, NOT_CARRIED_OUT, SKIPPED, WAITING, Cell, Key
 from zslplat.suites.recorded import Entry
 from zslplat.suites.suite import Suite

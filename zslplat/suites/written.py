@@ -42,7 +42,7 @@ from zslplat.comparison.classes import (
 )
 from zslplat.comparison.draws import draw_p_value, draw_verdict
 from zslplat.comparison.paired import Interval, Scored, difference, interval, mean_difference
-from zslplat.data.drafts import replacing
+from zslplat.data.store.atomic_files import replacing
 from zslplat.metrics.shares import within
 from zslplat.records.environment import environment_record
 from zslplat.suites.budgets import BUDGETS, GIVEN, budget_lines, known, trials_of

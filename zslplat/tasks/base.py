@@ -31,7 +31,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.frozen import FrozenFeatures
+from zslplat.data.store.preprocessing import FrozenFeatures
 from zslplat.figures import Figure
 from zslplat.metrics.jackknife import ClassValues
 from zslplat.space import Parameterised, Space, check_value
@@ -46,8 +46,8 @@ class Problem:
     """One fitting and scoring job: a validation fold, or the test split.
 
     ``inputs`` are the arrays that a task may hand to a method; rows of the data set are
-    :class:`~zslplat.data.rows.Rows`, which a method that wants arrays is given as such. ``truth`` are the arrays that
-    never leave the scorer, ``meta``
+    :class:`~zslplat.data.store.rows.Rows`, which a method that wants arrays is given as such. ``truth`` are the arrays
+    that never leave the scorer, ``meta``
     small JSON values (names of classes, of requests), which stay there, too. ``name`` is ``fold-1`` ... or ``test``.
     ``frozen`` is the preprocessing that was applied, by role, for rows and signatures that come later.
     """

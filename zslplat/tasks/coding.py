@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.dataset import Dataset, own_folds
-from zslplat.data.rows import taken
+from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
 from zslplat.methods.kinds import require_kind
 from zslplat.methods.protocols import CodingProtocol

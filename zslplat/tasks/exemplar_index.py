@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.frozen import FrozenFeatures
-from zslplat.data.rows import taken
+from zslplat.data.store.preprocessing import FrozenFeatures
+from zslplat.data.store.rows import taken
 from zslplat.tasks.array_names import selected
 from zslplat.tasks.base import Problem
 

@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.frozen import FrozenFeatures
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import FrozenFeatures, Preprocessing
 from zslplat.errors import DataError, MethodError, OutcomeWarning
 from zslplat.methods.kinds import require_kind
 from zslplat.methods.protocols import ExemplarProtocol, is_large_gallery
@@ -73,7 +72,7 @@ class ExemplarRetrieval(Task):
     negatives of the first draw: then classes of its validation may be in the gallery of a later one, as in the usual
     protocol of repeated splits. Studies with one draw each (``split_seed=0``, ``1`` ...) are free of that.
 
-    **Designated queries** (:class:`~zslplat.data.queries.Queries`: Holidays, Oxford). The data set names who asks, what
+    **Designated queries** (:class:`~zslplat.data.dataset.Queries`: Holidays, Oxford). The data set names who asks, what
     is searched, and for each query what is right and what is junk; junk is taken out of the ranking before that is
     measured. Average precision is then the area under the precision-recall curve by trapezoids, as the official
     programs of both sets compute it (:meth:`~zslplat.metrics.ranking.Ranking.trapezoid_average_precision`). The
@@ -354,7 +353,7 @@ class ExemplarRetrieval(Task):
         large gallery (:func:`~zslplat.methods.protocols.is_large_gallery`) nothing is written, with a warning.
 
         The method is fitted. Input arrays named ``frozen/features/...``, where there are any, are the preprocessing of
-        new rows: the arrays of :class:`~zslplat.data.frozen.FrozenFeatures`, and its facts as JSON.
+        new rows: the arrays of :class:`~zslplat.data.store.preprocessing.FrozenFeatures`, and its facts as JSON.
         """
         if is_large_gallery(problem.inputs["gallery"], method):
             gibibytes = problem.inputs["gallery"].size * 8 / 2**30

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.dataset import Dataset
-from zslplat.data.queries import Queries
-from zslplat.data.rows import taken
+from zslplat.data.dataset import Dataset, Queries
+from zslplat.data.store.rows import taken
 from zslplat.errors import DataError
 from zslplat.metrics.judgements import Designated, Judgements, OwnClass
 from zslplat.tasks.array_names import suffixes_of

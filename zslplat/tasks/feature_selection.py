@@ -31,8 +31,8 @@ import numpy as np
 
 from zslplat import registry
 from zslplat.data.dataset import Dataset
-from zslplat.data.preprocessing import Preprocessing, after_steps, fit_steps, parse_steps
-from zslplat.data.rows import taken
+from zslplat.data.store.preprocessing import Preprocessing, after_steps, fit_steps, parse_steps
+from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.methods.protocols import SelectionProtocol
 from zslplat.methods.selection.seen_classes import number_of_pairs, with_drawn_classes, with_seen_pair

@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 
 from zslplat.data.dataset import ClassFold, Dataset
-from zslplat.data.hold_out import hold_out_rows as hold_out_rows
+from zslplat.data.splits import hold_out_rows as hold_out_rows
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 
 # Chosen by simulation, see benchmarks/class_folds.py. A share of the seen classes that a drawn fold holds out at most;

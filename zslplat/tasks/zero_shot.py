@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.rows import taken
+from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.kinds import require_kind
 from zslplat.methods.protocols import ZeroShotProtocol

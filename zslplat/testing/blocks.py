@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from zslplat.data.rows import Part, Rows, View, Where
+from zslplat.data.store.rows import Part, Rows, View, Where
 from zslplat.errors import MethodError
 from zslplat.methods.base import Arrays, Method
 from zslplat.testing.exercise import exercise_of

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.rows import Rows, RowStream, blocks_of
 from zslplat.data.source import DataPlaces, DataSource
+from zslplat.data.store.rows import Rows, RowStream, blocks_of
 from zslplat.errors import DataError, UsageError
 from zslplat.testing.kernels import assert_importable
 from zslplat.testing.running import Check, Skipped

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing, apply_steps
+from zslplat.data.store.preprocessing import Preprocessing, apply_steps
 
 
 @dataclass(frozen=True)

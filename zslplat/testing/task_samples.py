@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from zslplat.data.dataset import Dataset, SignatureSet
-from zslplat.data.queries import Queries
+from zslplat.data.dataset import Dataset, Queries, SignatureSet
 from zslplat.errors import DataError, UsageError
 from zslplat.methods.base import Arrays, Method
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod

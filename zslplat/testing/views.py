@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from zslplat.data.rows import View
+from zslplat.data.store.rows import View
 from zslplat.errors import UsageError
 from zslplat.methods.base import Arrays, Method
 from zslplat.methods.kernel_parameter import KernelMethod

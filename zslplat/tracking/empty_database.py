@@ -13,7 +13,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from zslplat.data.drafts import remove_unused, replacing, used
+from zslplat.data.store.atomic_files import remove_unused, replacing, used
 from zslplat.settings import sqlite_url
 
 _PREFIX = "empty-mlflow-"

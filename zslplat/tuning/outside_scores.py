@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.score_files import ScoreFile, read_classes, read_rows, read_scores
+from zslplat.data.formats.score_files import ScoreFile, read_classes, read_rows, read_scores
 from zslplat.errors import UsageError, near_names, quoted
 from zslplat.evaluation.components import NOTHING
 from zslplat.evaluation.outside.aligned_scores import Batch, aligned, digest_of

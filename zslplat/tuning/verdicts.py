@@ -11,7 +11,7 @@ from zslplat.checks.base import Finding, run_checks, unsilenced
 from zslplat.checks.data_facts import data_findings
 from zslplat.checks.facts import Reached, Steps, StudyFacts, Warned
 from zslplat.checks.records import said
-from zslplat.data.reading import notes_of
+from zslplat.data.catalogue import notes_of
 from zslplat.evaluation.context import Workbench
 from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.scoring.messages import entries_of

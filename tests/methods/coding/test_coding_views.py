@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zslplat.data.rows import View
+from zslplat.data.store.rows import View
 from zslplat.errors import UsageError
 from zslplat.kernels import Kernel, parse_kernel
 from zslplat.methods.coding import kernel_rows

@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from zslplat.data.frozen import FrozenFeatures
-from zslplat.data.preprocessing import STEPS, Preprocessing, apply_steps
-from zslplat.data.rows import Rows
+from zslplat.data.store.preprocessing import STEPS, FrozenFeatures, Preprocessing, apply_steps
+from zslplat.data.store.rows import Rows
 from zslplat.errors import StoreError, UsageError
 from zslplat.methods.exemplars import base, index
 from zslplat.methods.exemplars.cosine import Cosine

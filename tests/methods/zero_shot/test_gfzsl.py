@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.mixture import GaussianMixture
 
-from zslplat.data.rows import View
+from zslplat.data.store.rows import View
 from zslplat.errors import UsageError
 from zslplat.methods.zero_shot.gfzsl import GFZSL, class_moments, log_densities
 from zslplat.methods.zero_shot.gfzsl_em import TransductiveGFZSL, refined

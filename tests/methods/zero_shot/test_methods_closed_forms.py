@@ -7,7 +7,7 @@ import pytest
 from scipy import linalg
 from sklearn.base import clone
 
-from zslplat.data.preprocessing import fit_steps
+from zslplat.data.store.preprocessing import fit_steps
 from zslplat.errors import DataError, UsageError
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.eszsl import ESZSL

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zslplat.data.digit_pairs import DigitPairs
+from zslplat.data.sets.digit_pairs import DigitPairs
 from zslplat.data.source import DataPlaces
 from zslplat.errors import MethodError
 from zslplat.evaluation.context import preprocess

@@ -12,7 +12,7 @@ from sklearn.cross_decomposition import CCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 
-from zslplat.data.rows import View
+from zslplat.data.store.rows import View
 from zslplat.errors import MethodError
 from zslplat.evaluation.components import knowledge
 from zslplat.methods.neighbours import nearest

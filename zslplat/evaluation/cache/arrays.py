@@ -1,6 +1,7 @@
 """A content-addressed, bounded cache of named arrays on disk: problems and prepared statistics.
 
-Entries are those of :mod:`zslplat.data.array_store`. Readers map the arrays into memory, so all workers share one copy.
+Entries are those of :mod:`zslplat.data.store.array_store`. Readers map the arrays into memory, so all workers share one
+copy.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.array_store import DAMAGED, EntryWriter, open_entry, place_entry, remove_entry
+from zslplat.data.store.array_store import DAMAGED, EntryWriter, open_entry, place_entry, remove_entry
 from zslplat.errors import StoreError
 
 FOLD = "fold-"  # begins the names of entries that can be made again from others at any time

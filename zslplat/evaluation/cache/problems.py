@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.array_store import DAMAGED, EntryWriter, open_entry, remove_entry
-from zslplat.data.frozen import FrozenFeatures
-from zslplat.data.preprocessing import FrozenSteps, Preprocessing, fit_steps, preprocessed
-from zslplat.data.rows import Part, Rows, Stored, View, check_rows_differ
+from zslplat.data.store.array_store import DAMAGED, EntryWriter, open_entry, remove_entry
+from zslplat.data.store.preprocessing import FrozenFeatures, FrozenSteps, Preprocessing, fit_steps, preprocessed
+from zslplat.data.store.rows import Part, Rows, Stored, View, check_rows_differ
 from zslplat.errors import StoreError
 from zslplat.evaluation.cache.arrays import FOLD, place, read_arrays, write_arrays
 from zslplat.keys import key_of
@@ -59,7 +58,7 @@ def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> 
     """Write a problem as a cache entry, with what building it warned of; ``inputs`` and ``truth`` are folders apart.
 
     A method is given the paths of those files in ``inputs`` and ``rows`` that its task hands to it. Rows must lie in
-    files (:func:`zslplat.data.kept.in_files`); those of a problem in memory are written as arrays.
+    files (:func:`zslplat.data.store.stored_sets.in_files`); those of a problem in memory are written as arrays.
     """
     arrays = {f"{TRUTH}/{name}": array for name, array in problem.truth.items()}
     told: dict[str, Any] = {}
@@ -81,8 +80,8 @@ def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> 
 def load_problem(folder: Path, *, blocks: bool = False) -> Problem:
     """Open a problem that :func:`save_problem` wrote; its arrays are memory-mapped and read-only.
 
-    ``blocks``: rows of the data set are left as :class:`~zslplat.data.rows.Rows`. Else they are the array of the fold,
-    which is made where it is not there. Raises :class:`StoreError` where what belongs to it is gone.
+    ``blocks``: rows of the data set are left as :class:`~zslplat.data.store.rows.Rows`. Else they are the array of the
+    fold, which is made where it is not there. Raises :class:`StoreError` where what belongs to it is gone.
     """
     arrays, entry = read_arrays(folder)
     parts: dict[str, dict[str, Any]] = {INPUTS: {}, TRUTH: {}, ROWS: {}, FROZEN: {}}

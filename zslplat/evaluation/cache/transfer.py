@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from zslplat.data.array_store import DAMAGED, open_entry, remove_entry
-from zslplat.data.drafts import temporary_folder
+from zslplat.data.store.array_store import DAMAGED, open_entry, remove_entry
+from zslplat.data.store.atomic_files import temporary_folder
 from zslplat.errors import StoreError
 from zslplat.evaluation.cache.problems import entries_of_problem
 from zslplat.evaluation.jobs import EvaluateJob, PrepareJob

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zslplat.data.csv_faults import is_number
-from zslplat.data.precision import in_type
-from zslplat.data.score_files import ScoreFile
+from zslplat.data.formats.csv_tables import is_number
+from zslplat.data.formats.score_files import ScoreFile
+from zslplat.data.store.precision import in_type
 from zslplat.errors import UsageError, near_names
 from zslplat.metrics.ranking import centred
 from zslplat.tasks.base import Problem, Task

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 import zslplat
-from zslplat.data.array_store import sha256_of
 from zslplat.data.dataset import Dataset
-from zslplat.data.rows import Rows
-from zslplat.data.score_files import CLASS, ROW, read_classes, read_rows
+from zslplat.data.formats.score_files import CLASS, ROW, read_classes, read_rows
+from zslplat.data.store.array_store import sha256_of
+from zslplat.data.store.rows import Rows
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.experiment import TEST, VALIDATION
 from zslplat.evaluation.outside.aligned_scores import Batch

@@ -25,7 +25,7 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
-from zslplat.data.drafts import replacing
+from zslplat.data.store.atomic_files import replacing
 from zslplat.errors import StoreError
 from zslplat.metrics.jackknife import CLASS_SCHEME, ClassValues
 from zslplat.metrics.resampling import SCHEME, THINGS_SCHEME, draws, draws_of_things

@@ -108,7 +108,7 @@ def machine_bytes() -> int:
     """Return the memory that there is for this process: the machine's, or what its container or batch job may take."""
     import psutil
 
-    from zslplat.data.bounds import control_groups  # which brings NumPy with it
+    from zslplat.data.formats.bounds import control_groups
 
     amounts = [int(psutil.virtual_memory().total)]
     for most, _ in control_groups():

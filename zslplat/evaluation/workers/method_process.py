@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from zslplat.data.row_sources import Stored
+from zslplat.data.store.row_sources import Stored
 from zslplat.errors import MethodError, StoreError, ZslplatError
 from zslplat.evaluation.scoring.messages import collected, message_of, printable
 from zslplat.evaluation.workers.channel import Channel, pack
@@ -37,7 +37,7 @@ from zslplat.registry import component, known_as
 
 METHOD, ENCODING, TRAINING = "method", "encoding", "training"
 # What an answer may consist of, beside what Python has built in: arrays, and the plain data of these modules.
-ANSWERED = ("zslplat.figures", "zslplat.tables", "zslplat.methods.base", "zslplat.data.preprocessing")
+ANSWERED = ("zslplat.figures", "zslplat.tables", "zslplat.methods.base", "zslplat.data.store.preprocessing")
 
 
 _MOST_SHOWN = 20_000  # characters of a traceback in the log

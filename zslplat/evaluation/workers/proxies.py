@@ -15,8 +15,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from zslplat.data.array_store import file_of
-from zslplat.data.row_sources import Stored
+from zslplat.data.store.array_store import file_of
+from zslplat.data.store.row_sources import Stored
 from zslplat.errors import MethodError, OutcomeWarning, ZslplatError
 from zslplat.evaluation.workers import method_process as there
 from zslplat.evaluation.workers.channel import Channel, open_files, pack

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from zslplat.data.rows import Rows, Where, blocks_of
+from zslplat.data.store.rows import Rows, Where, blocks_of
 from zslplat.errors import DataError, UsageError
 from zslplat.methods.base import Arrays, Features, Method
 from zslplat.space import Space
@@ -82,7 +82,7 @@ class ExemplarMethod(Method):
     def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> Self:
         """Fit on negatives (n, d): an array, a memory-mapped one, or blocks of rows that can be iterated twice.
 
-        Methods that take blocks are given :class:`~zslplat.data.rows.Rows`, too.
+        Methods that take blocks are given :class:`~zslplat.data.store.rows.Rows`, too.
 
         Without ``statistics`` the method prepares for itself, with the same result.
         """
@@ -143,7 +143,7 @@ def check_matrix(X: Any, columns: int | None = None) -> np.ndarray:
 
 
 def checked_blocks(X: Features, columns: int) -> Iterator[tuple[Where, np.ndarray]]:
-    """Yield (where, rows) of X (n, columns) in float64, see :func:`~zslplat.data.rows.blocks_of`.
+    """Yield (where, rows) of X (n, columns) in float64, see :func:`~zslplat.data.store.rows.blocks_of`.
 
     Raises :class:`DataError` as :func:`check_matrix` does.
     """
@@ -158,7 +158,7 @@ def checked_blocks(X: Features, columns: int) -> Iterator[tuple[Where, np.ndarra
 def require_finite(X: np.ndarray, where: int | Where = 0) -> None:
     """Raise :class:`DataError` that names the row where X (n, ...) is not finite.
 
-    ``where``: what the rows are called, the number of the first or :data:`~zslplat.data.rows.Where` they lie.
+    ``where``: what the rows are called, the number of the first or :data:`~zslplat.data.store.rows.Where` they lie.
     """
     # A finite sum takes one pass and no temporary; only where it is not does every entry have to be looked at.
     with np.errstate(invalid="ignore", over="ignore"):

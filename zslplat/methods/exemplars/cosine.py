@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Features
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Negatives, check_matrix, checked_blocks, row_blocks
 from zslplat.methods.unit_rows import unit_rows

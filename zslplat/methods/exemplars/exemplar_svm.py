@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Negatives, check_matrix, checked_blocks, count_rows
 from zslplat.methods.exemplars.landmarks import gather

@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 
 from zslplat import registry
-from zslplat.data.drafts import draft
-from zslplat.data.frozen import FrozenFeatures
-from zslplat.data.given_arrays import numbers_of
-from zslplat.data.npy_header import load_npy
-from zslplat.data.preprocessing import FrozenSteps, fit_steps
-from zslplat.data.rows import View
+from zslplat.data.formats.array_likes import numbers_of
+from zslplat.data.formats.npz import load_npy
+from zslplat.data.store.atomic_files import draft
+from zslplat.data.store.preprocessing import FrozenFeatures, FrozenSteps, fit_steps
+from zslplat.data.store.rows import View
 from zslplat.errors import DataError, StoreError, UsageError, ZslplatError
 from zslplat.methods.base import Arrays
 from zslplat.methods.exemplars.base import BLOCK_ROWS, Encoding, ExemplarMethod

@@ -28,7 +28,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from zslplat.data.rows import Rows, rowwise
+from zslplat.data.store.rows import Rows, rowwise
 from zslplat.errors import MethodError
 from zslplat.kernels import Kernel, parse_kernel
 from zslplat.kernels.base import require_psd

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zslplat.data.rows import Rows
+from zslplat.data.store.rows import Rows
 from zslplat.errors import UsageError
 from zslplat.kernels import Kernel, incomplete_cholesky
 from zslplat.kernels.on_view import columns_read

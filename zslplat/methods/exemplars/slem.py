@@ -22,7 +22,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from zslplat.data.rows import rowwise
+from zslplat.data.store.rows import rowwise
 from zslplat.errors import DataError
 from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.exemplars import machine, moments

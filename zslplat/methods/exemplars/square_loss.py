@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.errors import UsageError
 from zslplat.methods.base import Arrays, Features
 from zslplat.methods.exemplars import machine

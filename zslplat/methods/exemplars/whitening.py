@@ -19,7 +19,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.errors import MethodError
 from zslplat.methods.base import Arrays, Features
 from zslplat.methods.exemplars import moments

@@ -8,8 +8,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import taken
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import Arrays, Features, Method
 from zslplat.methods.zero_shot.base import check_fit_inputs

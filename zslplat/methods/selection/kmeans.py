@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from zslplat.data.rows import Rows, float_type
+from zslplat.data.store.rows import Rows, float_type
 
 
 def cluster_by_features(

@@ -29,7 +29,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.selection.alternating import Alternation, alternate, projected_gradient
 from zslplat.methods.selection.base import (

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas
 
-from zslplat.data.rows import blocks_of, rowwise
+from zslplat.data.store.rows import blocks_of, rowwise
 from zslplat.errors import DataError
 from zslplat.methods.base import Arrays, Features
 from zslplat.methods.row_sums import require_finite_sums

@@ -7,8 +7,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import blocks_of
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import blocks_of
 from zslplat.methods.base import Features
 from zslplat.methods.row_sums import plus_rows, require_finite_sums
 from zslplat.methods.selection.base import FeatureSelector, check_selection_inputs

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from zslplat.data.preprocessing import looks_at_all_classes
+from zslplat.data.store.preprocessing import looks_at_all_classes
 from zslplat.errors import DataError
 from zslplat.methods.base import Arrays, Features, Method
 from zslplat.methods.row_sums import all_finite

@@ -27,8 +27,8 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import linalg
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import float_type, rowwise
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import float_type, rowwise
 from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import check_fit_inputs

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Features
 from zslplat.methods.near_rows import NEIGHBOURS, near_rows, note_recall
 from zslplat.methods.neighbours import affinity, largest_k

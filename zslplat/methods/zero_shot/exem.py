@@ -39,8 +39,8 @@ from scipy import linalg
 from scipy.spatial.distance import cdist
 from sklearn.svm import NuSVR
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import Where, blocks_of, float_type, rowwise
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import Where, blocks_of, float_type, rowwise
 from zslplat.methods.base import Arrays, Features
 from zslplat.methods.neighbours import largest_k
 from zslplat.methods.row_sums import add_by_class

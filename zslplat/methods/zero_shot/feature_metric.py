@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
-from zslplat.data.rows import float_type, rowwise
+from zslplat.data.store.rows import float_type, rowwise
 from zslplat.methods.base import Features
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import linalg
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import float_type
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import float_type
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.near_rows import NEIGHBOURS, near_rows, note_recall
 from zslplat.methods.neighbours import affinity, largest_k

@@ -35,8 +35,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import blocks_of, rowwise
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import blocks_of, rowwise
 from zslplat.errors import MethodError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel

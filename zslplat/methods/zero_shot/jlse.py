@@ -43,7 +43,7 @@ from itertools import islice
 import numpy as np
 from scipy import linalg
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.neighbours import largest_k
 from zslplat.methods.quasi_newton import minimise

@@ -28,8 +28,8 @@ from typing import Any, cast
 import numpy as np
 from scipy import linalg
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import Rows, rowwise
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import Rows, rowwise
 from zslplat.errors import MethodError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel

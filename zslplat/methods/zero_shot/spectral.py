@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
-from zslplat.data.rows import BLOCK, Where, blocks_of, float_type, rowwise
+from zslplat.data.store.rows import BLOCK, Where, blocks_of, float_type, rowwise
 from zslplat.methods.base import Features
 from zslplat.methods.row_sums import add_by_class, require_finite_sums
 

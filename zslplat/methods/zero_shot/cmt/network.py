@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zslplat.data.rows import BLOCK
+from zslplat.data.store.rows import BLOCK
 
 
 class Layers(NamedTuple):

@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from zslplat.data.rows import float_type
+from zslplat.data.store.rows import float_type
 from zslplat.errors import DataError
 from zslplat.methods.row_order import row_keys
 from zslplat.methods.zero_shot.cmt.network import units

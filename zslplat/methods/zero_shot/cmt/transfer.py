@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.quasi_newton import Iterate, minimise
 from zslplat.methods.row_order import row_keys

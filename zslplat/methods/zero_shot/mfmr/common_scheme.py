@@ -39,8 +39,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import Where, float_type, rowwise
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import Where, float_type, rowwise
 from zslplat.errors import MethodError
 from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.near_rows import NEIGHBOURS, RECALL, near_rows, say_recall

@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from scipy import sparse
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.neighbours import affinity, degrees
 from zslplat.methods.zero_shot.mfmr.multiplicative_updates import Factorisation, factorise
 from zslplat.space import Real, Space

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from zslplat.data.rows import blocks_of, float_type, rowwise
+from zslplat.data.store.rows import blocks_of, float_type, rowwise
 from zslplat.methods.base import Features
 from zslplat.methods.neighbours import degrees
 from zslplat.methods.zero_shot.mfmr.multiplicative_updates import Factorisation, factorise

@@ -34,7 +34,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import sparse
 
-from zslplat.data.rows import float_type
+from zslplat.data.store.rows import float_type
 from zslplat.methods.base import Arrays, Features
 from zslplat.methods.near_rows import near_rows, note_recall
 from zslplat.methods.neighbours import affinity, degrees

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot.probabilistic.seen_classifier import PENALTY, SeenClassMethod
 from zslplat.space import Integer, Parameter

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.special import expit
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.probabilistic.attribute_classifiers import solve

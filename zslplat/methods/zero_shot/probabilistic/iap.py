@@ -24,7 +24,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.zero_shot.probabilistic.attributes import (
     ATTRIBUTE_PARAMETERS,
     attribute_scores,

@@ -8,9 +8,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import rowwise
-from zslplat.data.rows_ahead import in_any_order
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import in_any_order, rowwise
 from zslplat.errors import MethodError
 from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features
 from zslplat.methods.zero_shot.base import ZeroShotMethod

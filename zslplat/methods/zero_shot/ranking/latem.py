@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.zero_shot.ranking import losses
 from zslplat.methods.zero_shot.ranking.estimator import COMMON, RankingMethod
 from zslplat.methods.zero_shot.ranking.latent import Latent

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas
 
-from zslplat.data.rows_ahead import RowsAhead
+from zslplat.data.store.rows import RowsAhead
 from zslplat.methods.zero_shot.ranking.losses import RowLoss
 
 

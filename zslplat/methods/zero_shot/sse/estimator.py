@@ -50,8 +50,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import blocks_of, float_type, rowwise, taken
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import blocks_of, float_type, rowwise, taken
 from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.row_order import row_keys
 from zslplat.methods.row_sums import add_by_class

@@ -31,8 +31,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import float_type, rowwise
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import float_type, rowwise
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.sync.similarity import median_signature_distance, nearest_weights, synthesis_weights

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.approximate_neighbours import RowIndex
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.near_rows import NEIGHBOURS, is_exact, near_rows, note_recall

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import rowwise
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.data.store.rows import rowwise
 from zslplat.errors import MethodError
 from zslplat.figures import Figure
 from zslplat.kernels.inner_product import InnerProductKernel, require_inner_product, squared_norms

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from zslplat.data.rows_ahead import RowsAhead
+from zslplat.data.store.rows import RowsAhead
 from zslplat.kernels.composition import InnerProductSum
 from zslplat.kernels.inner_product import InnerProductKernel, Partial, RadialKernel, squared_norms
 from zslplat.methods.zero_shot.zskl.objective import Objective

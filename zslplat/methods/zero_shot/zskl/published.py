@@ -9,7 +9,7 @@ Symbols in :mod:`zslplat.methods.zero_shot.zskl.objective`.
 
 from __future__ import annotations
 
-from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.kernel_parameter import PREFIX
 from zslplat.methods.zero_shot.zskl.ort import ZSKLOrt
 from zslplat.space import Space, with_defaults

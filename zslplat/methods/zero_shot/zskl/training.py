@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zslplat.data.rows_ahead import RowsAhead
+from zslplat.data.store.rows import RowsAhead
 from zslplat.errors import UsageError
 from zslplat.kernels.composition import InnerProductSum
 from zslplat.kernels.inner_product import InnerProductKernel

@@ -28,7 +28,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from zslplat.data.rows_ahead import in_any_order
+from zslplat.data.store.rows import in_any_order
 from zslplat.kernels.composition import Sum
 from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features
 from zslplat.methods.zero_shot.zskl.draws import ordered_data

@@ -1,0 +1,143 @@
+"""What people hand over as arrays: tables of pandas, lists, arrays of objects, dictionaries; what is none is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.store.precision import beyond_whole, require_exact
+from zslplat.errors import DataError, UsageError, quoted
+
+
+def array_of(given: Any, what: str) -> np.ndarray:
+    """Return an array or table as an array; raises :class:`DataError` for what makes none.
+
+    Lists of several lengths, sparse matrices, and values that a mask hides.
+    """
+    if hasattr(given, "toarray"):
+        raise DataError(f"{what} is a sparse matrix; give an array, {what}.toarray()")
+    if np.ma.is_masked(given):
+        raise DataError(f"{what} hides values behind a mask; give numbers for them, or leave these rows out")
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} holds lists of several lengths; expected an array") from None
+
+
+def numbers_of(given: Any, what: str) -> np.ndarray:
+    """Return numbers as an array, those in an array of objects, too; raises :class:`DataError` for others.
+
+    Of whole numbers beside others, in a table or list, there are none that float64 does not hold.
+    """
+    found = array_of(given, what)
+    if found.dtype == object and not any(isinstance(value, str) for value in found.reshape(-1)):
+        with suppress(TypeError, ValueError):
+            found = found.astype(np.float64)
+    if found.dtype.kind not in "biuf":
+        first = quoted(found.reshape(-1)[:1].tolist(), 60)[1:-1] or "nothing"
+        raise DataError(f"{what} is of type {found.dtype} and holds {first}; expected numbers")
+    if found is not given and found.dtype.kind == "f" and beyond_whole(found):
+        # A table as an array of objects has what float64 made of its whole numbers.
+        columns = [column for _, column in given.items()] if hasattr(given, "dtypes") else [given]
+        require_exact((one for column in columns for one in np.asarray(column, dtype=object).reshape(-1)), what)
+    return found
+
+
+def plain_labels(labels: np.ndarray, what: str) -> np.ndarray:
+    """Return labels in an array of objects as texts, or as whole numbers where all of them are; others as they are.
+
+    Numbers with a point are whole numbers where all of them are. Raises :class:`DataError` for a label that is missing
+    (None, NaN).
+    """
+    if labels.dtype == object:
+        flat = labels.reshape(-1).tolist()
+        lost = next((place for place, label in enumerate(flat) if _is_missing(label)), None)
+        if lost is not None:
+            raise DataError(f"{what}: entry {lost} is missing ({flat[lost]}); leave it out, or give its label")
+        if not flat or not all(isinstance(label, int | float | np.number) for label in flat):
+            return np.array(names_of(flat, what)).reshape(labels.shape)
+        labels = np.array(flat).reshape(labels.shape)
+    if labels.dtype.kind == "f":
+        finite = np.isfinite(labels)
+        if not finite.all():
+            raise DataError(f"{what}: entry {int(np.argmin(finite.reshape(-1)))} is NaN or infinity; expected a label")
+        if (labels == np.round(labels)).all():
+            return labels.astype(np.int64)
+    return labels
+
+
+def names_of(given: Any, what: str) -> list[str]:
+    """Return names as stripped texts: texts, bytes in UTF-8, and whole numbers in digits.
+
+    Raises :class:`DataError`, with the place, for anything else: what Python writes for it is no name.
+    """
+    names = []
+    for place, one in enumerate(given.reshape(-1).tolist() if isinstance(given, np.ndarray) else given):
+        text = one
+        if isinstance(one, bytes):
+            with suppress(UnicodeDecodeError):
+                text = one.decode()
+        if isinstance(text, bool) or not isinstance(text, str | int | np.integer):
+            raise DataError(
+                f"{what}: entry {place} is {quoted(one)}, of type {type(one).__name__}; expected a name, a text or a "
+                "whole number"
+            )
+        names.append(str(text).strip())
+    return names
+
+
+def require_names(names: Sequence[str], what: str) -> None:
+    """Raise :class:`DataError` for a name without a letter, and for two that are the same."""
+    if "" in names:
+        raise DataError(f"{what}: entry {names.index('')} is empty; give every class a name")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{what}: class {twice!r} is listed twice")
+
+
+def named_columns(table: Any) -> tuple[str, ...] | None:
+    """Return what the columns of a DataFrame are called, None where they are only counted, and for other things."""
+    columns = getattr(table, "columns", None)
+    if columns is None or callable(columns):
+        return None
+    values = np.asarray(columns)
+    if values.dtype.kind in "iu" and np.array_equal(values, np.arange(len(values))):
+        return None
+    return tuple(str(name) for name in columns)
+
+
+def table_of(given: Mapping[Any, Any], what: str) -> tuple[Any, list[Any]]:
+    """Return signatures {class: signature (a,), or several of them (k, a)} as rows (m, a), and the class of each row.
+
+    Where the numbers of every class are named (a Series, a dictionary), the rows are a DataFrame with these columns:
+    they need not come in one order. Raises :class:`DataError` and :class:`UsageError` for what makes no such rows.
+    """
+    import pandas as pd
+
+    if not given:
+        raise DataError(f"{what} holds no class; expected {{class: signature}}")
+    if all(isinstance(one, Mapping | pd.Series) for one in given.values()):
+        lines = [dict(one) for one in given.values()]
+        for name, line in zip(given, lines, strict=True):
+            strange = sorted(map(str, line.keys() ^ lines[0].keys()))
+            if strange:
+                raise DataError(f"{what}: attribute {quoted(strange[0])} is not in all classes, see {quoted(name)}")
+        frame = pd.DataFrame([[line[key] for key in lines[0]] for line in lines], columns=list(lines[0]))
+        return frame, list(given)
+    parts = [np.atleast_2d(numbers_of(one, f"{what}, {quoted(name)}")) for name, one in given.items()]
+    widths = sorted({part.shape[1] for part in parts})
+    if len(widths) > 1 or any(part.ndim != 2 for part in parts):
+        raise UsageError(f"{what}: classes with {widths} attributes; give all of them as many")
+    return np.vstack(parts), [name for name, part in zip(given, parts, strict=True) for _ in range(len(part))]
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas' NA says neither
+        return True
+    except ValueError:  # an array, which is no label either, and is told elsewhere
+        return False

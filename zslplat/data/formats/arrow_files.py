@@ -1,0 +1,347 @@
+"""One Parquet or Arrow file, opened anew for every pass over it, in the reading process; its columns as arrays.
+
+Arrow files are those of its own format, as a file (Feather, too) or as a stream, as the library ``datasets`` saves
+them; which one a file is its first bytes say. Arrow decodes the pages, names and statistics of damaged files without
+looking at them first, and ends the process for some of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from zslplat.data.formats import reader_process
+from zslplat.data.formats.array_likes import names_of
+from zslplat.data.formats.bounds import require_memory
+from zslplat.data.store.precision import in_type
+from zslplat.errors import DataError
+
+
+def storage_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of what is stored: of an extension type (a tensor) its lists, of a dictionary its values."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return storage_type(kind.storage_type)
+    return storage_type(kind.value_type) if pa.types.is_dictionary(kind) else kind
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Tell whether a column holds plain numbers; truth values are none."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether a column holds texts."""
+    kind = storage_type(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Tell whether a column holds lists, of fixed length or not."""
+    kind = storage_type(kind)
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def number_type(kind: pa.DataType) -> np.dtype[Any] | None:
+    """Return the NumPy type of a column of numbers or of lists of numbers (or lists), None for others."""
+    kind = storage_type(kind)
+    for _ in range(2):
+        if is_list(kind):
+            kind = storage_type(kind.value_type)
+    if not (is_number(kind) or pa.types.is_boolean(kind)):
+        return None
+    found: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
+    return found
+
+
+def tensor_shape(kind: pa.DataType, where: str) -> tuple[int, ...] | None:
+    """Return the shape of the rows of a tensor column, None for other columns."""
+    if not isinstance(kind, pa.FixedShapeTensorType):
+        return None
+    if kind.permutation is not None and list(kind.permutation) != sorted(kind.permutation):
+        raise DataError(f"{where}: tensors with permuted axes ({kind.permutation}) are not read; write them unpermuted")
+    return tuple(kind.shape)
+
+
+def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece, as it is stored."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+        if isinstance(array, pa.ChunkedArray):
+            array = pa.concat_arrays(array.chunks)
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def values(array: pa.Array | pa.ChunkedArray, where: str, *, first: int = 0, empty: Any = None) -> np.ndarray:
+    """Return a column (n,) of numbers, truth values or texts, or (n, d), (n, p, q) of lists.
+
+    ``first`` is the number of the first row, for errors; ``empty`` stands for what is null (default: an error). Raises
+    :class:`DataError`, with the row, for null and for lists of different lengths.
+    """
+    array = plain(array)
+    if is_list(array.type):
+        return _lists(array, where, first)
+    if array.null_count and empty is None:
+        raise DataError(f"{where}: row {first + _first_null(array)} is null; every row needs a value")
+    if is_text(array.type):
+        return np.array(["" if text is None else text for text in array.to_pylist()], dtype=np.str_)
+    if array.null_count:
+        if not pa.types.is_integer(array.type):
+            array = array.cast(pa.int64()) if pa.types.is_floating(array.type) else array
+        return np.array(names_of([empty if value is None else value for value in array.to_pylist()], where))
+    if not (is_number(array.type) or pa.types.is_boolean(array.type)):
+        raise DataError(f"{where}: is of type {array.type}; expected numbers, texts, or lists of numbers")
+    return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def _lists(array: pa.Array, where: str, first: int) -> np.ndarray:
+    if array.null_count:
+        raise DataError(f"{where}: row {first + _first_null(array)} is null; every row needs a list")
+    if pa.types.is_fixed_size_list(array.type):
+        width = array.type.list_size
+    else:
+        lengths = np.diff(np.asarray(array.offsets))
+        width = int(lengths[0]) if len(lengths) else 0
+        if (lengths != width).any():
+            other = int(np.argmax(lengths != width))
+            raise DataError(
+                f"{where}: row {first + other} has {lengths[other]} values but row {first} has {width}; every row "
+                "needs as many"
+            )
+    inner = array.flatten()
+    if isinstance(inner, pa.ExtensionArray):
+        inner = inner.storage
+    if is_list(inner.type):
+        try:
+            found = _lists(inner, where, 0)
+        except DataError as error:
+            told = f"from row {first} on, lists inside the lists are null or differ in length; expected (p, p) values"
+            raise DataError(f"{where}: {told}") from error
+        return found.reshape(len(array), width, *found.shape[1:])
+    if inner.null_count:
+        raise DataError(f"{where}: row {first + _first_null(inner) // max(width, 1)} holds a null; give it a number")
+    if not (is_number(inner.type) or pa.types.is_boolean(inner.type)):
+        raise DataError(f"{where}: holds lists of {inner.type}; expected lists of numbers")
+    return np.asarray(inner.to_numpy(zero_copy_only=False)).reshape(len(array), width)
+
+
+def _first_null(array: pa.Array) -> int:
+    return int(np.argmax(np.asarray(array.is_null().to_numpy(zero_copy_only=False))))
+
+
+_TOGETHER = 64
+
+
+class _Parquet:
+    """A Parquet file that is open."""
+
+    def __init__(self, file: Path) -> None:
+        self._opened = pq.ParquetFile(file)
+        self.schema, self.rows = self._opened.schema_arrow, int(self._opened.metadata.num_rows)
+        self.schema.to_string()  # decodes all names
+        self.close = self._opened.close
+
+    def declared(self, name: str) -> int:
+        """Return how many bytes a column takes by what the file says of its pages and rows."""
+        metadata, unpacked = self._opened.metadata, 0
+        for group in range(metadata.num_row_groups):
+            columns = (metadata.row_group(group).column(place) for place in range(metadata.num_columns))
+            own = (c for c in columns if c.path_in_schema.split(".")[0] == name)
+            unpacked += sum(max(0, column.total_uncompressed_size) for column in own)
+        # Equal values are stored once, and unpacked for every row.
+        return int(max(unpacked, 8 * max(0, metadata.num_rows)))
+
+    def read(self, names: Sequence[str]) -> pa.Table:
+        """Return some columns."""
+        return self._opened.read(columns=list(names), use_threads=False)
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield one row group after the other, so many rows at most."""
+        for group in range(self._opened.metadata.num_row_groups):
+            yield from self._opened.iter_batches(rows, row_groups=[group], columns=list(names), use_threads=False)
+
+
+class _Arrow:
+    """A file of Arrow's own format that is open."""
+
+    def __init__(self, file: Path, *, stream: bool) -> None:
+        self._source = pa.memory_map(str(file))
+        self._stream, self._bytes = stream, file.stat().st_size
+        self.schema = self._reader().schema
+        self.rows = sum(batch.num_rows for batch in self._every())
+        self.close = self._source.close
+
+    def declared(self, name: str) -> int:
+        """Return how many bytes a column takes at most, as it lies in the file."""
+        return self._bytes
+
+    def read(self, names: Sequence[str]) -> pa.Table:
+        """Return some columns."""
+        return pa.Table.from_batches(
+            self.batches(names, max(self.rows, 1)), pa.schema([self.schema.field(n) for n in names])
+        )
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield some columns of one batch after the other, so many rows at most."""
+        for batch in self._every():
+            chosen = batch.select(list(names))
+            chosen.validate(full=True)
+            for start in range(0, chosen.num_rows, rows):
+                yield chosen.slice(start, rows)
+
+    def _reader(self) -> Any:
+        self._source.seek(0)
+        return pa.ipc.open_stream(self._source) if self._stream else pa.ipc.open_file(self._source)
+
+    def _every(self) -> Iterator[pa.RecordBatch]:
+        reader = self._reader()
+        if self._stream:
+            yield from reader
+        else:
+            yield from map(reader.get_batch, range(reader.num_record_batches))
+
+
+def _opened(file: Path) -> contextlib.closing[_Parquet | _Arrow]:
+    """Open a file as what its first bytes say that it is."""
+    with file.open("rb") as start:
+        begins = start.read(6)
+    if begins.startswith(b"FEA1"):
+        raise DataError(
+            f"{file}: is of the first version of Feather; write it again with pyarrow.feather.write_feather"
+        )
+    if begins.startswith(b"PAR1") or file.suffix == ".parquet":
+        return contextlib.closing(_Parquet(file))
+    return contextlib.closing(_Arrow(file, stream=begins != b"ARROW1"))
+
+
+def contents(file: Path) -> list[Any]:
+    """Return the number of rows, and the schema as Arrow serialises it, in Base64."""
+    with _opened(file) as opened:
+        return [opened.rows, base64.b64encode(opened.schema.serialize().to_pybytes()).decode()]
+
+
+def column(file: Path, name: str, where: str, empty: str | None) -> np.ndarray:
+    """Return one column; ``empty`` stands for what is null, None for an error."""
+    with _opened(file) as opened:
+        require_memory(opened.declared(name), where)
+        return values(opened.read([name]).column(name), where, empty=empty)
+
+
+def row_shape(file: Path, name: str, where: str) -> list[int] | None:
+    """Return the shape of the first row of a column, None where there is no row."""
+    for start, batch in _batches(file, [name], 1):
+        return list(values(batch.column(name), where, first=start).shape[1:])
+    return None
+
+
+def lists(file: Path, name: str, rows: int, row: Sequence[int], where: str) -> Iterator[np.ndarray]:
+    """Yield a column in blocks of so many rows at most, of shape ``row`` each."""
+    for start, batch in _batches(file, [name], rows):
+        block = values(batch.column(name), where, first=start)
+        if math.prod(block.shape[1:]) != math.prod(row):
+            raise DataError(
+                f"{where}: row {start} has values of shape {block.shape[1:]}, expected {tuple(row)} as in the first "
+                "row of all"
+            )
+        yield block.reshape(len(block), *row)
+
+
+def side_by_side(file: Path, names: Sequence[str], rows: int, dtype: str, shown: str) -> Iterator[np.ndarray]:
+    """Yield columns of numbers as blocks of so many rows at most; ``shown`` is the file as errors name it."""
+    for start, batch in _batches(file, names, rows):
+        found = np.empty((batch.num_rows, len(names)), dtype=dtype)
+        # Some columns at a time: one by one, they would be written with a stride of a whole row.
+        for begin in range(0, len(names), _TOGETHER):
+            some = names[begin : begin + _TOGETHER]
+            columns = [_column_of(batch, name, start, found.dtype, f"{shown}, column {name!r}") for name in some]
+            found[:, begin : begin + len(some)] = np.array(columns).T
+        yield found
+
+
+def _column_of(batch: pa.RecordBatch, name: str, first: int, dtype: np.dtype[Any], where: str) -> np.ndarray:
+    numbers = values(batch.column(name), where, first=first)
+    return in_type(numbers, dtype, where)
+
+
+def whole_table(file: Path) -> np.ndarray:
+    """Return all of a file as a stream of Arrow, in bytes, once its values have been looked at."""
+    with _opened(file) as opened:
+        names = opened.schema.names
+        require_memory(2 * sum(map(opened.declared, names)), str(file))
+        table = opened.read(names)
+        table.validate(full=True)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
+
+
+def _batches(file: Path, names: Sequence[str], rows: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield (number of the first row, rows), so many at most, from the first to the last."""
+    start = 0
+    with _opened(file) as opened:
+        for batch in opened.batches(names, rows):
+            if batch.num_rows:
+                yield start, batch
+            start += batch.num_rows
+
+
+class ParquetPart:
+    """The columns of one file: ``schema``, ``rows``; nothing is kept open.
+
+    Raises :class:`DataError` for what is no such file.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        rows, schema = self._read(contents)
+        self.rows = int(rows)
+        self.schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema)))
+
+    def column(self, name: str, empty: str | None = None) -> np.ndarray:
+        """Return one column; ``empty`` stands for what is null, by default an error."""
+        found: np.ndarray = self._read(column, name, self._where(name), empty)
+        return found
+
+    def row_shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the shape of the first row of a column, None where there is no row."""
+        found: list[int] | None = self._read(row_shape, name, self._where(name))
+        return None if found is None else tuple(found)
+
+    def blocks(
+        self, names: Sequence[str], rows: int, row: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> Iterator[np.ndarray]:
+        """Yield rows of shape ``row``: of one column of lists, or of columns of numbers side by side."""
+        if len(names) == 1:
+            return self._stream(lists, names[0], rows, row, self._where(names[0]))
+        return self._stream(side_by_side, list(names), rows, dtype.str, str(self.file))
+
+    def _read(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return reader_process.read(function, self.file, *arguments, unreadable=partial(_unreadable, self.file))
+
+    def _stream(self, function: Callable[..., Iterator[np.ndarray]], *arguments: Any) -> Iterator[np.ndarray]:
+        return reader_process.stream(function, self.file, *arguments, unreadable=partial(_unreadable, self.file))
+
+    def _where(self, name: str) -> str:
+        return f"{self.file}, column {name!r}"
+
+
+def read_table(file: Path) -> pa.Table:
+    """Return all of a Parquet file. Raises :class:`DataError` for what is none."""
+    found = reader_process.read(whole_table, file, unreadable=partial(_unreadable, file))
+    return pa.ipc.open_stream(pa.py_buffer(found)).read_all()
+
+
+def _unreadable(file: Path, reason: str) -> DataError:
+    kind = "a Parquet" if file.suffix == ".parquet" else "an Arrow"
+    return DataError(f"{file}: cannot be read as {kind} file ({reason}); copy or write it again")

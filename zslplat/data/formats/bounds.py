@@ -1,0 +1,82 @@
+"""What a file may ask for: the memory of this machine bounds what is read of it, whatever it says of itself."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import DataError
+
+# Beyond what compression can do for numbers of any use, and without a question for what is small.
+MOST_RATIO, SMALL = 2000, 1 << 26
+
+_GROUPS, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
+
+def free_bytes() -> int:
+    """Return the memory that this process may still take: what is free here, in its container or its batch job."""
+    import psutil
+
+    amounts = [int(psutil.virtual_memory().available)]
+    for most, held in control_groups():
+        with contextlib.suppress(OSError, ValueError):
+            limit = int(most.read_text())
+            # What the page cache holds is counted there, and let go when memory is asked for.
+            cached = sum(_statistic(name, most) for name in ("inactive_file", "active_file"))
+            amounts.append(limit - int(held.read_text()) + cached)
+    return max(0, min(amounts))
+
+
+def control_groups() -> Iterator[tuple[Path, Path]]:
+    """Yield the files that say how much memory a control group may take and takes, of all that hold this process.
+
+    A container looks from inside like the group of all; a batch system bounds the group of a job, in which those of its
+    steps lie. Not all files that are named need be there.
+    """
+    own = {"": "/", "memory": "/"}
+    with contextlib.suppress(OSError):
+        lines = [line.split(":", 2) for line in _OWN.read_text().splitlines()]
+        own |= {kinds: name for _, kinds, name in lines if kinds in own}
+    for root, kinds, most, held in (
+        (_GROUPS, "", "memory.max", "memory.current"),
+        (_GROUPS / "memory", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
+        inside = PurePosixPath(own[kinds].strip("/"))
+        # Where the name is that of another view of the groups, a container's say, there is no such folder.
+        for group in (inside, *inside.parents) if ".." not in inside.parts else (PurePosixPath(),):
+            yield root / group / most, root / group / held
+
+
+def _statistic(name: str, beside: Path) -> int:
+    lines = beside.with_name("memory.stat").read_text().splitlines()
+    return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
+
+
+def array_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    """Return how many bytes an array takes."""
+    return math.prod(int(length) for length in shape) * max(1, dtype.itemsize)
+
+
+def require_memory(needed: int, where: str) -> None:
+    """Raise :class:`DataError` where something says that it takes more bytes than are free."""
+    free = free_bytes() if needed > 1 << 24 else needed
+    if needed > free:
+        raise DataError(
+            f"{where}: says that it holds {needed / 1e9:.4g} GB, and {free / 1e9:.3g} GB of memory are free; nothing "
+            "of it was read; if the file is what it should be, give it in parts, or use a larger machine"
+        )
+
+
+def require_plausible(declared: int, path: Path, what: str) -> None:
+    """Raise :class:`DataError` where a part of a file says that it holds far more than the file can."""
+    size = path.stat().st_size
+    if declared > SMALL and declared > MOST_RATIO * size:
+        raise DataError(
+            f"{path}: {what!r} says that it holds {declared / 1e9:.4g} GB, in a file of {size / 1e6:.3g} MB; nothing "
+            "of it was read; write the file again"
+        )

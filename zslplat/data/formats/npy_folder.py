@@ -1,0 +1,479 @@
+"""A folder of ``.npy`` files: features that are read through memory maps, block by block, and small parts beside them.
+
+A file plays the part that its name says, by the names of :mod:`zslplat.data.formats.fields`:
+
+``features.npy``           or ``X.npy``: (n, d) numbers or (n, p, p) matrices; ``features-<view>.npy`` and
+                           ``X_<view>.npy`` hold named feature sets of the same rows
+``labels.npy``             or ``y``, ``label``; also ``labels.csv`` or ``labels.txt``, one line per row
+``signatures.npy``         or ``S``, one row per class; ``signatures-<name>.npy`` adds a further set; as ``.csv`` with
+                           the class, then its attributes, in each line
+``row_signatures.npy``     one row per row of the features
+``class_names.npy``        or ``.txt``, ``.csv`` (one per line), ``.json`` (a list)
+``train.npy``, ...         row indices or masks, also ``test_seen``, ``test_unseen``, ``test``; or all of them in
+                           ``splits.npz`` or ``splits.json``; or one name per row in ``splits.npy``, ``.csv``, ``.txt``
+``folds.npy``              by class or by row; ``folds.json`` likewise
+``groups.npy``             or ``.csv``, ``.txt``, one entry per row
+
+A file of one entry per row may be a folder of parts instead, whose rows follow each other by the names of the files,
+numbers by value: ``features/part-1.npy``, ``features/part-2.npy``, ``labels/part-1.npy``, ...
+
+Features may lie in one file per image, too, beside a list of names that gives their order: ``names.txt``,
+``images.txt`` or ``ids.txt`` (or ``.csv``), with a name a line, such as ``birds/7.jpg``, and, behind a comma, the
+class, where there are no labels elsewhere. The file of ``birds/7.jpg`` is ``birds/7.npy``, in the folder of the list,
+or in ``features`` there. Labels and splits may stand beside names, too: ``birds/7.jpg,wren``.
+
+Other files are left alone. Pickled objects are never read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.lib.format import MAGIC_PREFIX
+
+from zslplat.data.assembly import RawSignatures
+from zslplat.data.formats import csv_tables
+from zslplat.data.formats.bounds import require_memory
+from zslplat.data.formats.feature_files import Piece, in_natural_order, rows_of_a_block, stream_of
+from zslplat.data.formats.fields import ALIASES, Fields, FieldsSource, field_parameters
+from zslplat.data.formats.npz import NpzFile, load_npy
+from zslplat.data.source import DataPlaces, find_folder
+from zslplat.data.store.rows import RowStream, Stored
+from zslplat.errors import DataError
+from zslplat.space import Parameter, Text
+
+LISTS = tuple(f"{name}.{ending}" for name in ("names", "images", "ids") for ending in ("txt", "csv"))
+
+_FOLDERS = ("", "features", "X")
+
+
+@dataclass(frozen=True)
+class Images:
+    """The list, the file of each image by its name, in the order of the list, and the classes where it has them."""
+
+    listed: Path
+    files: Mapping[str, Path]
+    classes: tuple[str, ...]
+
+    def stream(self) -> RowStream:
+        """Return the images as rows; raises :class:`DataError`, while they are read, for one of another shape."""
+        paths = list(self.files.values())
+        first = _row(paths[0])
+        count = rows_of_a_block(first.shape, first.itemsize)
+
+        def read() -> Iterator[np.ndarray]:
+            for start in range(0, len(paths), count):
+                yield np.stack([_like(path, first, paths[0]) for path in paths[start : start + count]])
+
+        piece = Piece(len(paths), read, str(self.listed))
+        return stream_of([piece], first.shape, first.dtype, str(self.listed))
+
+    def column(self, path: Path) -> list[str] | None:
+        """Return what a list of names says of each image, None where its lines hold no names of images."""
+        lines = csv_tables.read_cells(path)
+        if not all(len(line) == 2 for line in lines):
+            return None
+        values = {_plain(name): value for name, value in lines}
+        lost = next((name for name in self.files if name not in values), None)
+        if lost is not None:
+            raise DataError(
+                f"{path}: says nothing of {lost!r}, which {self.listed.name} lists; give every image a line"
+            )
+        return [values[name] for name in self.files]
+
+
+def has_images(folder: Path) -> bool:
+    """Tell whether a folder holds a list of names, and a file for the first of them."""
+    return _place(folder) is not None
+
+
+def images_in(folder: Path) -> Images | None:
+    """Return the images of a folder, None where it has none; raises :class:`DataError` for names without a file."""
+    place = _place(folder)
+    if place is None:
+        return None
+    listed, base = place
+    lines = csv_tables.read_cells(listed)
+    outside = next((line[0] for line in lines if ".." in Path(line[0]).parts or Path(line[0]).is_absolute()), None)
+    if outside is not None:
+        raise DataError(f"{listed}: {outside!r} leads out of the folder; names are those of files in {base}")
+    files = {_plain(line[0]): _file(base, line[0]) for line in lines}
+    if len(files) < len(lines):
+        twice = next(name for name in files if sum(_plain(line[0]) == name for line in lines) > 1)
+        raise DataError(f"{listed}: {twice!r} is there twice; list every image once")
+    lost = [name for name, file in files.items() if not file.is_file()]
+    if lost:
+        raise DataError(f"{listed}: {len(lost)} of {len(lines)} names have no file, first {files[lost[0]]}")
+    classes = tuple(line[1] for line in lines) if all(len(line) == 2 for line in lines) else ()
+    return Images(listed, files, classes)
+
+
+def _place(folder: Path) -> tuple[Path, Path] | None:
+    """Return the list of names of a folder and the folder that the files lie in."""
+    for listed in (folder / name for name in LISTS):
+        if listed.is_file():
+            with listed.open(encoding="utf-8-sig", errors="replace") as file:
+                first = file.readline().partition(",")[0]
+            base = next(
+                (folder / name for name in _FOLDERS if first.strip() and _file(folder / name, first).is_file()), None
+            )
+            return None if base is None else (listed, base)
+    return None
+
+
+def _plain(name: str) -> str:
+    """Return a name without a suffix, as it stands for an image."""
+    path = PurePosixPath(name.strip())
+    return str(path.with_suffix("")) if path.suffix[1:].isalpha() else str(path)
+
+
+def _file(base: Path, name: str) -> Path:
+    return base / f"{_plain(name)}.npy"
+
+
+def _row(path: Path) -> np.ndarray:
+    try:
+        array = load_npy(path)
+    except DataError:
+        raise
+    except Exception as error:
+        raise DataError(f"{path}: cannot be read as an .npy file ({error}); save it again with numpy.save") from error
+    return array[0] if array.ndim > 1 and len(array) == 1 else array
+
+
+def _like(path: Path, first: np.ndarray, of: Path) -> Any:
+    row = _row(path)
+    if (row.shape, row.dtype) != (first.shape, first.dtype):
+        raise DataError(
+            f"{path}: holds {row.shape} of type {row.dtype}, but {of.name} {first.shape} of {first.dtype}; the files "
+            "of all images are alike"
+        )
+    return row
+
+
+_SUFFIXES = (".npy", ".npz", ".csv", ".txt", ".json")
+
+_FEATURES = ("X", "features")
+
+_BY_ROW = tuple(alias for role in ("X", "y", "row_signatures", "groups") for alias in ALIASES[role])
+
+_BY_ROW_SETS = tuple(f"{stem}{mark}" for stem in (*_FEATURES, "row_signatures") for mark in "-_")
+
+_SETS = ("S_", "S-", "signatures_", "signatures-", "row_signatures_", "row_signatures-", "signature_classes_")
+
+
+class NpyFolder(Fields):
+    """The files of a folder, each a field; those of ``splits.npz`` and ``splits.json`` are ``splits/<name>``."""
+
+    thing = "file"
+    holder = "the folder"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._files: dict[str, Path] = {}
+        self._splits: dict[str, np.ndarray] = {}
+        self._rows: tuple[int, str] | None = None
+        self._images = None if _feature_files(path) else images_in(path)
+        pieces = set(self._images.files.values()) if self._images else set()
+        for file in in_natural_order(path.iterdir()):
+            if not _is_field(file) or file in pieces or (file.is_dir() and pieces & set(_parts(file))):
+                continue
+            if file.is_dir():
+                self._add(file.name, file)
+                continue
+            if file.stem in ALIASES["split"] and file.suffix in (".npz", ".json"):
+                self._splits |= {f"splits/{name}": rows for name, rows in _read_splits(file).items()}
+                continue
+            self._add(file.stem, file)
+        self.names = (*self._files, *self._splits)
+        if self._images:
+            labelled = any(name in self.names for name in ALIASES["y"])
+            self.names = ("features", *(("labels",) if self._images.classes and not labelled else ()), *self.names)
+            self.notes = [
+                f"{len(self._images.files)} .npy files are taken for the rows that {self._images.listed.name} lists"
+            ]
+
+    def _add(self, name: str, file: Path) -> None:
+        if name in self._files:
+            raise DataError(f"{self.path}: {self._files[name].name} and {file.name} say the same; leave one out")
+        self._files[name] = file
+
+    def read(self, name: str) -> np.ndarray:
+        """Return the content of a file as an array of numbers or texts."""
+        if name in self._splits:
+            return self._splits[name]
+        path = self._files[name]
+        if path.is_dir():
+            return _joined([_mapped(part) for part in _parts(path)], path)
+        if path.suffix == ".npy":
+            array = _mapped(path)
+            require_memory(array.nbytes, str(path))
+            return np.array(array)
+        if path.suffix == ".json":
+            return _array_of(_read_json(path), path)
+        if self._is_table(name):
+            return csv_tables.read_matrix(path)
+        lines = csv_tables.read_lines(path)
+        return np.array(lines, dtype=np.str_) if name in ALIASES["class_names"] else _numbers_where_they_are(lines)
+
+    def _is_table(self, name: str) -> bool:
+        return name.startswith("row_signatures") or name in ALIASES["folds"]
+
+    def parts(self) -> Sequence[tuple[str, int]]:
+        """Return the files of features in parts, and the rows of each."""
+        folder = next((self._files[name] for name in ALIASES["X"] if name in self._files), None)
+        if folder is None or not folder.is_dir():
+            return ()
+        return [(part.name, len(_mapped(part))) for part in _parts(folder)]
+
+    def features(self, name: str) -> np.ndarray | RowStream:
+        """Return the rows of an ``.npy`` file, of a folder of them or of one per image, as a stream."""
+        if self._images and name == "features":
+            stream = self._images.stream()
+            self._rows = (stream.shape[0], self._images.listed.name)
+            return stream
+        path = self._files[name]
+        if not path.is_dir() and path.suffix != ".npy":
+            raise DataError(f"{path}: features of a folder of .npy files must be an .npy file; save it with numpy.save")
+        stream = parts_stream(path) if path.is_dir() else npy_stream(path)
+        self._rows = (stream.shape[0], path.name)
+        return stream
+
+    def column(self, name: str) -> np.ndarray:
+        """Return one entry per row; lines of a text file are numbers where all of them are whole numbers."""
+        path = self._files.get(name)
+        if self._images and path is None and name == "labels":
+            return np.array(self._images.classes, dtype=np.str_)
+        if self._images and path is not None and path.suffix in (".csv", ".txt"):
+            by_name = self._images.column(path)
+            if by_name is not None:
+                return _numbers_where_they_are(by_name)
+        if path is None or path.suffix not in (".csv", ".txt") or self._rows is None or self._is_table(name):
+            return self.read(name)
+        return _numbers_where_they_are(csv_tables.read_column(path, *self._rows))
+
+    def indices(self, name: str, base: int) -> np.ndarray:
+        """Return row indices, as many as there are, or a mask."""
+        return self.read(name)
+
+    def signatures(self, name: str) -> RawSignatures:
+        """Return signatures; those of a ``.csv`` file name their classes."""
+        path = self._files[name]
+        if path.suffix == ".csv":
+            return csv_tables.read_signatures(path)
+        return RawSignatures(self.read(name))
+
+
+class NpySource(FieldsSource):
+    """A folder with ``features.npy``, ``labels.npy`` and, for zero-shot tasks, signatures and splits.
+
+    Equations
+    ---------
+    Reads a folder of arrays, the features block by block, so that they may exceed the memory.
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (n, d)          | features, rows are samples                                |
+    | y          | (n,)            | class of each row                                         |
+    | S          | (c, a)          | signatures, one row per class                             |
+    | splits     |                 | rows of ``train``, ``test_seen`` and ``test_unseen``      |
+
+    Example
+    -------
+    >>> import numpy as np, zslplat
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, S = rng.random((12, 3)), np.arange(12) % 4, rng.random((4, 2))
+
+    >>> import pathlib
+    >>> folder = pathlib.Path("mine")
+    >>> folder.mkdir()
+    >>> parts = {"features": X, "labels": y, "signatures": S, "train": np.flatnonzero(y < 3), "test_unseen": y == 3}
+    >>> for name, array in parts.items():
+    ...     np.save(folder / f"{name}.npy", array)
+    >>> data = zslplat.load_dataset("npy(folder=mine)")
+    >>> data.X.shape, {name: len(rows) for name, rows in data.splits.items()}
+    ((12, 3), {'train': 9, 'test_unseen': 3})
+
+    Related
+    -------
+    ``npz`` is one file; ``parquet`` and ``hdf5`` are read in blocks, too.
+    """
+
+    kind, located = "npy", "folder"
+    summary = "a folder of .npy files of your own: features (one or several sets), labels, signatures, splits, folds"
+    licence = "that of the data in the folder"
+    parameters: ClassVar = {
+        "folder": Parameter("the folder: a name under the data root, or a path", Text()),
+        **field_parameters("file (without its suffix)"),
+    }
+
+    def find(self, places: DataPlaces, name: str) -> Path:
+        """Return the folder."""
+        return find_folder(places, name)
+
+    @classmethod
+    def files(cls, path: Path) -> list[Path]:
+        """Return all files that may be fields: an option can give each of them a part."""
+        fields = in_natural_order(filter(_is_field, path.iterdir()))
+        files = [file for field in fields for file in (_parts(field) if field.is_dir() else [field])]
+        images = None if _feature_files(path) else images_in(path)
+        return list(dict.fromkeys([*files, *((images.listed, *images.files.values()) if images else ())]))
+
+    def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
+        """Return the files of the folder."""
+        return NpyFolder(path)
+
+
+def is_npy_folder(folder: Path) -> bool:
+    """Tell whether a folder has this layout: it holds features as ``.npy``, or as a folder of such files."""
+    if _feature_files(folder) or has_images(folder):
+        return True
+    # What a field in parts may be called; most folders have neither.
+    named = (inside for part in _FEATURES for inside in folder.glob(f"{part}*"))
+    return any(inside.is_dir() and _is_field(inside) for inside in named)
+
+
+def _feature_files(folder: Path) -> bool:
+    """Tell whether a folder holds an ``.npy`` file that is called features."""
+    starts = tuple(f"{part}{mark}" for part in _FEATURES for mark in "-_.")
+    return any(file.name.startswith(starts) for file in folder.glob("*.npy"))
+
+
+def _is_field(file: Path) -> bool:
+    """Tell whether a file is a field: any ``.npy`` file, and others whose names say what they are.
+
+    So is a folder that has the name of a field with an entry for each row, and holds ``.npy`` files.
+    """
+    if file.is_dir():
+        named = file.name in _BY_ROW or file.name.startswith(_BY_ROW_SETS)
+        return named and bool(_parts(file))
+    if not file.is_file() or file.name.startswith(".") or file.suffix not in _SUFFIXES:
+        return False
+    small = {alias for names in ALIASES.values() for alias in names} - set(ALIASES["X"])
+    if file.suffix == ".npz":
+        return file.stem in ALIASES["split"]
+    return file.suffix == ".npy" or file.stem in small or file.stem.startswith(_SETS)
+
+
+def _numbers_where_they_are(lines: list[str]) -> np.ndarray:
+    cells = np.array(lines, dtype=np.str_)
+    return cells.astype(np.int64) if np.char.isdigit(cells).all() else cells
+
+
+def npy_stream(path: Path) -> RowStream:
+    """Return the rows of an ``.npy`` file as a stream; raises :class:`DataError` for what is no such file."""
+    piece, row, dtype = _piece(path)
+    return stream_of([piece], row, dtype, str(path))
+
+
+def _piece(path: Path) -> tuple[Piece, tuple[int, ...], np.dtype[Any]]:
+    """Return the rows of an ``.npy`` file, the shape of a row, and the type."""
+    array = _mapped(path)
+    shape, dtype, where = array.shape, array.dtype, str(path)
+    if not shape:
+        raise DataError(f"{path}: holds a single value; expected rows of features")
+    rows, count = rows_of_a_block(shape[1:], dtype.itemsize), shape[0]
+    stored = None
+    if isinstance(array, np.memmap) and array.flags.c_contiguous:
+        stored = Stored(where, dtype.str, shape, int(array.offset))
+    del array
+
+    def read() -> Iterator[np.ndarray]:
+        whole = _mapped(path) if stored is None else None
+        for start in range(0, count, rows):
+            stop = min(start + rows, count)
+            if stored is not None:
+                # Only the pages of the block are mapped, so that a pass holds no more than that.
+                yield stored.take(np.arange(start, stop))
+            elif whole is not None:
+                yield np.asarray(whole[start:stop])
+
+    return Piece(count, read, where), shape[1:], dtype
+
+
+def parts_stream(folder: Path) -> RowStream:
+    """Return the rows of the ``.npy`` files of a folder, one file after the other in natural order, as a stream.
+
+    Raises :class:`DataError` for what is no such file, and for rows of different shapes or types.
+    """
+    (first, row, dtype), *others = map(_piece, _parts(folder))
+    if not row and others:
+        raise DataError(
+            f"{folder}: {first.where} and {len(others)} more files hold one row each; write their names in names.txt "
+            f"in {folder.parent}, one a line, in the order of the labels"
+        )
+    for piece, shape, kind in others:
+        if (shape, kind) != (row, dtype):
+            raise DataError(
+                f"{piece.where}: rows of shape {shape} and type {kind}, but those of {first.where} have {row} and "
+                f"{dtype}; parts of one field are alike"
+            )
+    return stream_of([first, *(piece for piece, _, _ in others)], row, dtype, str(folder))
+
+
+def _parts(folder: Path) -> list[Path]:
+    """Return the ``.npy`` files of a folder, numbers in their names by value."""
+    return in_natural_order(file for file in folder.glob("*.npy") if file.is_file() and not file.name.startswith("."))
+
+
+def _joined(parts: list[np.ndarray], folder: Path) -> np.ndarray:
+    try:
+        return np.concatenate(parts)
+    except ValueError as error:
+        raise DataError(f"{folder}: its parts do not fit together: {error}; parts of one field are alike") from error
+
+
+def _mapped(path: Path) -> np.ndarray:
+    """Return an ``.npy`` file mapped read-only, or read where it is empty."""
+    try:
+        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        if not _begins_as_npy(path):
+            raise DataError(f"{path}: is no .npy file, whatever its name says; save it with numpy.save") from error
+        if "object" in str(error).lower() or "pickle" in str(error).lower():
+            raise DataError(
+                f"{path}: holds pickled Python objects, which are never read; save it as an array of numbers or strings"
+            ) from error
+        raise DataError(f"{path}: cannot be read as an .npy file ({error}); save it again with numpy.save") from error
+    except Exception as error:
+        raise DataError(f"{path}: cannot be read as an .npy file ({error}); save it again with numpy.save") from error
+    return array
+
+
+def _begins_as_npy(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX
+
+
+def _read_splits(path: Path) -> dict[str, np.ndarray]:
+    if path.suffix == ".json":
+        content = _read_json(path)
+        if not isinstance(content, dict):
+            raise DataError(f'{path}: expected an object of lists of rows, {{"train": [0, 1, ...], ...}}')
+        return {str(name): _array_of(rows, path) for name, rows in content.items()}
+    file = NpzFile(path)
+    return {name: file.read(name) for name in file.names}
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path}: cannot be read as JSON ({error}); correct it or remove it") from error
+
+
+def _array_of(content: Any, path: Path) -> np.ndarray:
+    try:
+        array = np.array(content)
+    except ValueError:
+        array = np.array(None)
+    if array.dtype.kind not in "biufU" or array.ndim == 0:
+        raise DataError(f"{path}: expected a list of numbers or of texts, or of such lists of equal length")
+    return array

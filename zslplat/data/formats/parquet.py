@@ -1,0 +1,183 @@
+"""Parquet: one file, or a folder of files whose rows follow each other; read row group by row group.
+
+A column plays the part that its name says, by the names of :mod:`zslplat.data.formats.fields`:
+
+``features``, ``X``    lists of numbers of one length, (n, d), or lists of lists, (n, p, p); ``features_<view>`` or
+                       ``X_<view>`` hold named feature sets. Where no column is called so, all columns of lists that
+                       play no other part are feature sets; and where there is none, all columns of numbers are the
+                       features, in the order of the file, except those that play another part, that
+                       ``leave_out=id+weight`` names, or that pandas calls an index
+``label``              or ``labels``, ``y``: the class, by name or number; or lists of 0 and 1
+``split``              ``train``, ``test_seen``, ``test_unseen``, ``test``, or null for unused rows; or columns of
+                       truth values of these names
+``group``, ``fold``    per row, as in :mod:`zslplat.data.formats.fields`
+``row_signatures``     or ``signatures``: lists of numbers, a signature for each row
+
+``signatures.parquet`` in the folder, or ``<stem>.signatures.parquet`` beside a single file, describes the classes: a
+column ``class`` (or ``label``, ``name``, or the only column of texts), and the attributes as columns of numbers or one
+column of lists; the order of its rows is the order of the classes, and a class may have several rows.
+``signatures-<name>.parquet`` adds a further set.
+
+Kept of a file's metadata: ``class_names`` (a JSON list), those of a Hugging Face ``ClassLabel``, ``description``,
+``licence`` and ``citation``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from zslplat.data.formats.feature_files import LEAVE_OUT, in_natural_order
+from zslplat.data.formats.fields import Fields, FieldsSource, field_parameters
+from zslplat.data.source import DataPlaces, find_path
+from zslplat.data.splits import OF_ROWS, place_of_split, split_of
+from zslplat.space import Parameter, Text
+
+SUFFIX = ".parquet"
+
+ARROW_SUFFIXES = (".arrow", ".feather")
+
+SUFFIXES = (SUFFIX, *ARROW_SUFFIXES)
+
+
+class ParquetSource(FieldsSource):
+    """One Parquet file or a folder of them, with features, labels and, for zero-shot tasks, signatures and splits.
+
+    Equations
+    ---------
+    Reads a table, or a folder of tables whose rows follow each other, block by block.
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (n, d)          | features, rows are samples                                |
+    | y          | (n,)            | class of each row                                         |
+    | S          | (c, a)          | signatures, one row per class                             |
+    | splits     |                 | rows of ``train``, ``test_seen`` and ``test_unseen``      |
+
+    Example
+    -------
+    >>> import numpy as np, zslplat
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, S = rng.random((12, 3)), np.arange(12) % 4, rng.random((4, 2))
+
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> columns = {"width": X[:, 0], "height": X[:, 1], "label": y}
+    >>> pq.write_table(pa.table(columns), "mine.parquet")
+    >>> data = zslplat.load_dataset("parquet(path=mine.parquet)")
+    >>> data.X.shape, data.class_names
+    ((12, 2), ('0', '1', '2', '3'))
+
+    Related
+    -------
+    ``hdf5`` and ``npy`` are read in blocks, too; ``csv`` is for small data.
+    """
+
+    kind, located = "parquet", "path"
+    suffixes: ClassVar[tuple[str, ...]] = (SUFFIX,)
+    summary = "Parquet of your own, one file or a folder of many: features as lists or columns, labels, splits, groups"
+    licence = "that of the data in the files"
+    parameters: ClassVar = {
+        "path": Parameter("the file or folder: a name under the data root, or a path", Text()),
+        **{
+            name: parameter
+            for name, parameter in field_parameters("column").items()
+            if name not in ("S", "signature_classes", "attribute_names", "class_names")
+        },
+        "leave_out": LEAVE_OUT,
+    }
+
+    def find(self, places: DataPlaces, name: str) -> Path:
+        """Return the file or folder."""
+        return find_path(places, name, self.suffixes)
+
+    @classmethod
+    def files(cls, path: Path) -> list[Path]:
+        """Return the files with features, then those of the signatures."""
+        return [*data_files(path, cls.suffixes), *signature_files(path)]
+
+    def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
+        """Return the columns."""
+        # The library is large, and few processes read Parquet.
+        from zslplat.data.formats.parquet_columns import ParquetFields
+
+        return ParquetFields(path, data_files(path, self.suffixes), signature_files(path), options)
+
+
+class ArrowSource(ParquetSource):
+    """Files of Arrow's own format: Feather, streams of Arrow, and folders that the library ``datasets`` saved.
+
+    Equations
+    ---------
+    Reads a table, or the tables of a folder whose rows follow each other, block by block. Files or folders that are
+    called after splits, as ``DatasetDict.save_to_disk`` writes them, hold the rows of these.
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (n, d)          | features, rows are samples                                |
+    | y          | (n,)            | class of each row                                         |
+    | S          | (c, a)          | signatures, one row per class                             |
+    | splits     |                 | rows of ``train``, ``test_seen`` and ``test_unseen``      |
+
+    Example
+    -------
+    >>> import numpy as np, zslplat
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, S = rng.random((12, 3)), np.arange(12) % 4, rng.random((4, 2))
+
+    >>> import pyarrow as pa, pyarrow.feather as feather
+    >>> columns = {"width": X[:, 0], "height": X[:, 1], "label": y}
+    >>> feather.write_feather(pa.table(columns), "mine.feather")
+    >>> data = zslplat.load_dataset("arrow(path=mine.feather)")
+    >>> data.X.shape, data.class_names
+    ((12, 2), ('0', '1', '2', '3'))
+
+    Related
+    -------
+    ``parquet`` has the same columns, in less space.
+    """
+
+    kind = "arrow"
+    suffixes = ARROW_SUFFIXES
+    summary = "Arrow or Feather of your own, or a folder that the library datasets saved: columns as in Parquet"
+
+
+def is_folder_of(suffixes: Sequence[str], folder: Path) -> bool:
+    """Tell whether a folder holds files with features that end so."""
+    return bool(data_files(folder, suffixes))
+
+
+def data_files(path: Path, suffixes: Sequence[str]) -> list[Path]:
+    """Return the files with features, by their names, numbers by value.
+
+    Where a folder holds none itself, they may lie in ``data``, or in folders called after splits.
+    """
+    if not path.is_dir():
+        return [path]
+    of_splits = (folder for folder in path.iterdir() if folder.is_dir() and split_of(folder.name) in OF_ROWS)
+    folders = sorted(of_splits, key=lambda folder: place_of_split(split_of(folder.name)))
+    return next(filter(None, (_own_files(group, suffixes) for group in ([path], [path / "data"], folders))), [])
+
+
+def _own_files(folders: Sequence[Path], suffixes: Sequence[str]) -> list[Path]:
+    found: list[Path] = []
+    for folder in folders:
+        own = (file for file in folder.glob("*") if file.suffix in suffixes and file.is_file())
+        beside = signature_files(folder)
+        # The library datasets keeps what it has computed of others in files cache-*.
+        own = (file for file in own if not file.name.startswith((".", "_", "cache-")) and file not in beside)
+        found += in_natural_order(own)
+    return found
+
+
+def signature_files(path: Path) -> list[Path]:
+    """Return the files of signatures: inside a folder, or beside a single file with its stem in front."""
+    folder, start = (path, "") if path.is_dir() else (path.parent, f"{path.stem}.")
+    starts = tuple(f"{start}signatures{mark}" for mark in ".-_")
+    return in_natural_order(
+        file for file in folder.glob("*") if file.suffix in SUFFIXES and file.name.startswith(starts)
+    )

@@ -1,0 +1,295 @@
+"""Matrices of scores that other software wrote: .npy, CSV and Parquet, told apart by the end of the name.
+
+A ``.npy`` file is the matrix (m, c) alone; who made it says elsewhere which row and which class is which. CSV and
+Parquet files name a class in the head of each column; a column ``row`` holds the rows of the data set, a column
+``fold`` the validation folds, and both may stand anywhere. Folds may have classes of their own: cells of classes that a
+fold does not score are empty. The index of a data frame, which has no name, is left out where there is a column
+``row``. No file may hold Python objects.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.formats.array_likes import names_of
+from zslplat.data.formats.csv_tables import is_number, not_utf8, other_separator
+from zslplat.data.formats.npz import load_npy
+from zslplat.data.store.precision import in_type
+from zslplat.errors import DataError
+
+ROW, FOLD, CLASS = "row", "fold", "class"
+
+# What pandas calls an index without a name, in Parquet and in CSV.
+_INDEX = re.compile(r"(__index_level_\d+__)?")
+
+SUFFIXES = (".npy", ".csv", ".parquet")
+
+_SEPARATORS = ";\t|"  # that others write in place of commas
+
+_EXPECTED_ROWS = "expected rows of the data set, whole numbers counted from 0"
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    """What a file holds: ``scores`` (m, c), or another array where it is no matrix, and what it says of both sides.
+
+    ``rows`` (m,) rows of the data set, ``classes`` (c,) names of columns, ``folds`` (m,) names of folds; None where the
+    file does not say. ``empty`` (m, c) tells which cells are empty, where a file of folds has any. ``where`` names
+    the file in messages, ``sha256`` is that of its bytes.
+    """
+
+    where: str
+    scores: np.ndarray
+    rows: np.ndarray | None = None
+    classes: tuple[str, ...] | None = None
+    folds: np.ndarray | None = None
+    sha256: str = ""
+    empty: np.ndarray | None = None
+
+    def of_fold(self, name: str) -> ScoreFile:
+        """Return the part that is of one fold, with the classes that it has scores of.
+
+        Raises :class:`DataError` where only some of the cells of a class are empty.
+        """
+        assert self.folds is not None
+        assert self.classes is not None
+        own = np.flatnonzero(self.folds == name)
+        rows = None if self.rows is None else self.rows[own]
+        kept = np.arange(len(self.classes))
+        if self.empty is not None:
+            empty = self.empty[own]
+            kept = np.flatnonzero(~empty.all(axis=0))
+            if empty[:, kept].any():
+                place, column = (int(part[0]) for part in np.nonzero(empty[:, kept]))
+                raise DataError(
+                    f"{self.where}: row {own[place]}, column {self.classes[kept[column]]!r} is empty, and others of "
+                    f"{name} are not; give a score for every row and class of a fold"
+                )
+        classes = tuple(self.classes[place] for place in kept)
+        return ScoreFile(f"{self.where}, {name}", self.scores[np.ix_(own, kept)], rows, classes, None, self.sha256)
+
+
+def read_scores(path: Path) -> ScoreFile:
+    """Read a file of scores; raises :class:`DataError` for what is no table of numbers."""
+    check_readable(path, SUFFIXES, "a matrix of scores")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    if _suffix(path) == ".npy":
+        return ScoreFile(str(path), _array(path), sha256=digest)
+    table = _table(path)
+    names = [str(name) for name in table.column_names]
+    for special in (ROW, FOLD):
+        if names.count(special) > 1:
+            raise DataError(
+                f"{path}: {names.count(special)} columns are called {special!r}; leave one; where a class is called "
+                "so, give the scores as .npy, with --manifest or --rows and --classes"
+            )
+    index = {name for name in names if _INDEX.fullmatch(name)}
+    if index and ROW not in names:
+        raise DataError(
+            f"{path}: holds the index of a data frame, which has no name, and no column {ROW!r}; name the index "
+            f"{ROW!r} where it tells the rows of the data set, else leave it out: frame.reset_index(drop=True)"
+        )
+    kept = [place for place, name in enumerate(names) if name not in {ROW, FOLD, *index}]
+    if not kept or not table.num_rows:
+        raise DataError(
+            f"{path}: {table.num_rows} rows and {len(kept)} columns of scores; expected a column for each class, with "
+            "its name in the first line, separated by commas"
+        )
+    classes = tuple(names[place] for place in kept)
+    by_fold = FOLD in names
+    empty = np.stack([_empty(table.column(place)) for place in kept], axis=1) if by_fold else None
+    columns = [_numbers(table.column(place), path, names[place], filled=by_fold) for place in kept]
+    dtype = np.result_type(*columns)
+    named = zip(classes, columns, strict=True)
+    columns = [in_type(column, dtype, f"{path}, column {name!r}") for name, column in named]
+    rows = _whole_numbers(table.column(names.index(ROW)), path) if ROW in names else None
+    folds = np.array(_texts(table.column(names.index(FOLD)), path, FOLD)) if by_fold else None
+    return ScoreFile(str(path), np.stack(columns, axis=1), rows, classes, folds, digest, empty)
+
+
+def read_rows(path: Path) -> np.ndarray:
+    """Return the rows of the data set that a file lists: column ``row`` of CSV or Parquet, or a .npy vector."""
+    check_readable(path, SUFFIXES, "rows")
+    if _suffix(path) != ".npy":
+        return _whole_numbers(_column(path, ROW, "the rows of the data set that were scored"), path)
+    rows = _array(path)
+    if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
+        raise DataError(f"{path}: holds {rows.dtype} of shape {rows.shape}; expected a vector of whole numbers")
+    return rows.astype(np.int64)
+
+
+def read_classes(path: Path) -> tuple[str, ...]:
+    """Return the names of classes that a file lists, in its order: column ``class`` of CSV or Parquet."""
+    check_readable(path, SUFFIXES[1:], "names of classes")
+    return tuple(_texts(_column(path, CLASS, "the names of the classes in the order of the scores"), path, CLASS))
+
+
+def check_readable(path: Path, suffixes: Sequence[str], what: str) -> None:
+    """Raise :class:`DataError` where a file is not there or is of a kind that is not read."""
+    kinds = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
+    if _suffix(path) not in suffixes:
+        more = "; of an .npz file save the array alone: numpy.save" if _suffix(path) == ".npz" else ""
+        raise DataError(f"{path}: expected a {kinds} file with {what}{more}")
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; give the {kinds} file with {what}")
+
+
+def _suffix(path: Path) -> str:
+    return path.suffix.lower()
+
+
+def _array(path: Path) -> np.ndarray:
+    try:
+        return load_npy(path)
+    except (OSError, ValueError, EOFError) as error:
+        told = " ".join(str(error).split())
+        raise DataError(
+            f"{path}: cannot be read as a .npy file of numbers ({told}); write it with numpy.save, as an array of "
+            "float32 or float64"
+        ) from error
+
+
+def _table(path: Path, texts: Sequence[str] = (FOLD,)) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv
+
+    from zslplat.data.formats.arrow_files import read_table
+
+    if _suffix(path) == ".parquet":
+        return read_table(path)
+    try:
+        _check_text(path)
+        options = pyarrow.csv.ReadOptions(use_threads=False)
+        # Only an empty cell is empty: that NaN was written is told apart.
+        types = {name: pa.string() for name in texts}  # a class may be called 01
+        convert = pyarrow.csv.ConvertOptions(null_values=[""], column_types=types)
+        return pyarrow.csv.read_csv(path, options, convert_options=convert)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        told = " ".join(str(error).split())
+        raise DataError(f"{path}: cannot be read as a CSV file ({told}); write it again") from error
+
+
+def _check_text(path: Path) -> None:
+    """Raise :class:`DataError` for text that is not UTF-8, or not separated by commas; files may be large."""
+    before, first = 0, list[str]()
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                error.start += before
+                raise DataError(f"{path}: {not_utf8(path, error)}") from error
+            if b"\0" in line:
+                raise DataError(f"{path}: holds NUL bytes, as text in UTF-16 does; save it as UTF-8")
+            if not before and b"," not in line and (separator := other_separator([text])):
+                raise DataError(f"{path}: {separator}")
+            if len(first) < 2 and text.strip():
+                first.append(text)
+                if len(first) == 2:
+                    _check_separator(path, *first)
+            before += len(line)
+
+
+def _check_separator(path: Path, head: str, line: str) -> None:
+    """Raise :class:`DataError` where the first two lines agree in another separator, though names hold commas."""
+    for sign in _SEPARATORS:
+        cells = _cells(line, sign)
+        if not len(cells) == len(_cells(head, sign)) > 1:
+            continue
+        if len(_cells(line, ",")) != len(_cells(head, ",")) or all(is_number(cell.replace(",", ".")) for cell in cells):
+            raise DataError(f"{path}: {other_separator([line])}; put a name that holds a comma in quotes")
+
+
+def _cells(line: str, sign: str) -> list[str]:
+    if sign not in line:
+        return [line]
+    try:
+        return next(csv.reader([line], delimiter=sign))
+    except csv.Error:  # a cell is longer than one may be
+        return [line]
+
+
+def _column(path: Path, name: str, what: str) -> Any:
+    table = _table(path, (CLASS, FOLD))
+    if table.column_names.count(name) != 1:
+        found = ", ".join(map(repr, table.column_names[:5])) + (", ..." if len(table.column_names) > 5 else "")
+        raise DataError(f"{path}: no column {name!r} but {found}; give a file whose column {name!r} holds {what}")
+    if not table.num_rows:
+        raise DataError(f"{path}: nothing stands under {name!r}; give a file whose column {name!r} holds {what}")
+    return table.column(name)
+
+
+def _empty(column: Any) -> np.ndarray:
+    return np.asarray(column.is_null().to_numpy())
+
+
+def _is_numeric(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind))
+
+
+def _numbers(column: Any, path: Path, name: str, *, filled: bool = False) -> np.ndarray:
+    """Return a column as numbers, float32 and float64 as they are; nothing in a cell is an error, or 0 (``filled``)."""
+    import pyarrow as pa
+
+    kind = column.type
+    if not _is_numeric(kind):
+        place, cell = _first(column.to_pylist(), lambda value: not _is_number(value))
+        raise DataError(
+            f"{path}: row {place}, column {name!r} holds {cell!r}; expected a score, a number, for every row and class"
+            f"{'' if kind == pa.null() else ' (columns beside the classes: only row and fold)'}"
+        )
+    if filled:
+        column = column.fill_null(0)
+    if column.null_count:
+        place, _ = _first(column.to_pylist(), lambda value: value is None)
+        raise DataError(f"{path}: row {place}, column {name!r} is empty; give a score for every row and class")
+    if pa.types.is_decimal(kind):
+        column = column.cast(pa.float64())
+    return np.asarray(column.to_numpy())
+
+
+def _whole_numbers(column: Any, path: Path) -> np.ndarray:
+    if not _is_numeric(column.type):  # numbers as text, as tables without types have them
+        texts = _texts(column, path, ROW)
+        place, cell = _first(texts, lambda text: not text.strip().isdecimal())
+        if not cell.strip().isdecimal():
+            raise DataError(f"{path}: row {place} of column {ROW!r} holds {cell!r}; {_EXPECTED_ROWS}")
+        values = np.array(texts, dtype=np.float64)
+    else:
+        values = _numbers(column, path, ROW)
+    # Tables that once had a missing value hold whole numbers as floating ones.
+    bad = ~(np.abs(values) < 2.0**53) | (values != np.round(values))
+    if bad.any():
+        place = int(np.argmax(bad))
+        raise DataError(f"{path}: row {place} of column {ROW!r} holds {values[place]}; {_EXPECTED_ROWS}")
+    return values.astype(np.int64)
+
+
+def _texts(column: Any, path: Path, name: str) -> list[str]:
+    values = column.to_pylist()
+    if any(value is None or value == "" for value in values):
+        place, _ = _first(values, lambda value: value is None or value == "")
+        raise DataError(f"{path}: row {place} of column {name!r} is empty; fill it in")
+    return [str(value) for value in values] if name == ROW else names_of(values, f"{path}, column {name!r}")
+
+
+def _first(values: Sequence[Any], fits: Callable[[Any], bool]) -> tuple[int, Any]:
+    return next(((place, value) for place, value in enumerate(values) if fits(value)), (0, values[0]))
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, bool)

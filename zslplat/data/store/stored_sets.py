@@ -1,0 +1,242 @@
+"""Data sets kept on disk after the first load: each row once, in an order that tells nothing of the classes.
+
+Every view of a data set is one file of rows, which folds are index views of (:mod:`zslplat.data.store.rows`). The rows
+lie in an order that is drawn: whoever is given some of them, and where they lie, learns nothing of the order
+of the file that they came from, which often runs through the classes. What reads them in the order of the disk sees
+them shuffled. Loading goes through a file once: rows are checked, fingerprinted and written as they come.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.dataset import ClassFold, Dataset, Queries, SignatureSet, begin_digest, check_finite
+from zslplat.data.store.array_store import EntryWriter, place_of, read_entry, write_entry
+from zslplat.data.store.atomic_files import draft
+from zslplat.data.store.rows import Part, Rows, RowStream, Source, Stored, View, float_type
+from zslplat.keys import key_of
+
+_VERSION = 3  # of how data sets are kept; a new number leaves older entries unused
+
+_TEXTS = ("name", "default_signatures", "description", "licence", "citation")
+
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+def kept_dataset(cache: Path | None, key: str, build: Callable[[], Dataset]) -> Dataset:
+    """Return the data set of an earlier load, or build it and keep it, with its fingerprint, under ``key``.
+
+    Features that lie in an entry already (:func:`kept_features`) stay where they are. Without ``cache`` the data set is
+    built each time. Raises :class:`~zslplat.errors.DataError` for NaN or infinity, with the row.
+    """
+    if cache is None:
+        return build()
+    key = key_of("kept", _VERSION, key)
+    kept = _opened(cache, key)
+    if kept is not None:
+        return kept
+    dataset = build()
+    write_entry(cache, key, lambda writer: _write(writer, dataset))
+    # None where the entry was evicted or damaged in between: what was built is still good.
+    return _opened(cache, key) or dataset
+
+
+def take_over_kept(theirs: Path, ours: Path) -> None:
+    """Copy the kept data sets of another folder that this one does not hold; raises OSError where it cannot."""
+    for entry in sorted(theirs.iterdir()) if theirs.is_dir() else ():
+        if entry.is_dir() and not entry.name.startswith(".") and not (ours / entry.name).exists():
+            ours.mkdir(parents=True, exist_ok=True)
+            with draft(ours) as copy:
+                shutil.copytree(entry, copy, dirs_exist_ok=True)
+                os.rename(copy, ours / entry.name)
+
+
+def kept_features(cache: Path, key: str, read: Callable[[], tuple[RowStream, np.ndarray]]) -> tuple[Rows, np.ndarray]:
+    """Return the features and labels (n,) of one file, kept under ``key`` for all data sets that share them.
+
+    ``read`` returns them where they are not there yet.
+    """
+    key = key_of("kept features", _VERSION, key)
+    for _ in range(2):
+        kept = read_entry(cache, key)
+        if kept is not None:
+            y = kept[0]["y"]
+            return Rows([stored_part(cache / key, "X", View("", tuple(kept[1]["row"])))], storage_order(y)), y
+        stream, y = read()
+
+        def fill(writer: EntryWriter, stream: RowStream = stream, y: np.ndarray = y) -> dict[str, Any]:
+            writer.add("y", y)
+            _write_rows(writer, "X", "", stream, storage_order(y), hashlib.sha256())
+            return {"row": list(stream.shape[1:])}
+
+        write_entry(cache, key, fill)
+    return Rows.of({"": stream}), y
+
+
+def stored_part(folder: Path, array: str, view: View) -> Part:
+    """Return a view whose rows an entry holds under a name."""
+    return Part(view, Stored(*place_of(folder, array)))
+
+
+def storage_order(y: np.ndarray) -> np.ndarray:
+    """Return where each row lies (n,), by labels y (n,) or (n, l): equal data are stored alike, on any machine.
+
+    The seed is made of how many rows each class has, which nobody is given who is not to know the order of the file,
+    and not of which rows these are: who has which label plays no part in the order of sums over other rows. The draw is
+    SplitMix64 (Steele, Lea and Flood, 2014), whose numbers are all different.
+    """
+    counts = np.bincount(y) if y.ndim == 1 else (y > 0).sum(axis=0)
+    told = f"{y.shape}".encode() + np.ascontiguousarray(counts, dtype=np.int64).tobytes()
+    seed = np.frombuffer(hashlib.sha256(told).digest()[:8], np.uint64)
+    drawn = seed + np.arange(1, len(y) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in zip((30, 27), _MIX, strict=True):
+        drawn = (drawn ^ (drawn >> np.uint64(shift))) * factor
+    drawn ^= drawn >> np.uint64(31)
+    places = np.empty(len(y), dtype=np.int64)
+    places[np.argsort(drawn)] = np.arange(len(y))
+    return places
+
+
+def _write(writer: EntryWriter, dataset: Dataset) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    places = storage_order(dataset.y)
+    views = []
+    shared = all(isinstance(source, Stored) for source in dataset.features().values())
+    for name, source in dataset.features().items():
+        told: dict[str, Any] = {"name": name, "row": list(source.shape[1:])}
+        if isinstance(source, Stored):
+            # Beside this entry, under a name that holds wherever the cache is moved.
+            path = Path(str(source.file))
+            told |= {"file": [path.parent.name, path.name], "type": source.dtype, "offset": source.offset}
+        else:
+            digest = _write_rows(writer, f"X:{name}", name, source, places, digest)
+        views.append(told)
+    told_before = shared or bool(dataset.known_fingerprint)
+    features = dataset.features_digest if told_before else digest.hexdigest()
+    arrays: dict[str, np.ndarray] = {"y": dataset.y}
+    if dataset.groups is not None:
+        arrays["groups"] = dataset.groups
+    if dataset.made_of is not None:
+        arrays["made_of"] = dataset.made_of
+    signatures = []
+    for name, signature in dataset.signatures.items():
+        arrays[f"signatures:{name}"] = signature.values
+        if signature.classes is not None:
+            arrays[f"signature classes:{name}"] = signature.classes
+        signatures.append({"name": name, "per_row": signature.per_row, "names": list(signature.names)})
+    for name, index in dataset.splits.items():
+        arrays[f"split:{name}"] = index
+    for split, asked in dataset.queries.items():
+        arrays |= {f"queries:{split}:{name}": array for name, array in asked.arrays()}
+    for name, array in arrays.items():
+        writer.add(name, np.asarray(array))
+    return {
+        **{text: getattr(dataset, text) for text in _TEXTS},
+        "views": views,
+        "class_names": list(dataset.class_names),
+        "signatures": signatures,
+        "splits": list(dataset.splits),
+        "queries": list(dataset.queries),
+        "folds": [[fold.name, fold.train, fold.validation] for fold in dataset.folds],
+        "source": dict(dataset.source),
+        "fingerprint": dataset.fingerprint if told_before else dataset.fingerprinted(digest),
+        "features_digest": features,
+    }
+
+
+def _write_rows(writer: EntryWriter, array: str, view: str, source: Source, places: np.ndarray, digest: Any) -> Any:
+    """Write one view from beginning to end, each row to its place; check the rows on the way.
+
+    Return the digest with the rows added. Rows that float32 does not hold are written a second time, as float64.
+    """
+    where = getattr(source, "where", "") or (f"view {view!r}" if view else "features")
+    passes = source.passes() if isinstance(source, RowStream) else [(np.dtype(source.dtype), _blocks_of(source))]
+    for dtype, read in passes:
+        own = digest.copy()
+        begin_digest(own, view, tuple(source.shape), dtype)
+
+        def blocks(
+            dtype: np.dtype[Any] = dtype, read: Iterator[np.ndarray] = read, own: Any = own
+        ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            start = 0
+            for block in read:
+                check_finite(where, block, first=start)
+                own.update(np.ascontiguousarray(block, dtype=dtype).data)
+                yield places[start : start + len(block)], block
+                start += len(block)
+
+        writer.add_rows(array, tuple(source.shape), float_type(dtype), blocks())
+    return own
+
+
+def _blocks_of(source: Source) -> Iterator[np.ndarray]:
+    assert isinstance(source, np.ndarray)
+    for start in range(0, len(source), 4096):
+        yield np.asarray(source[start : start + 4096])
+
+
+def _opened(cache: Path, key: str) -> Dataset | None:
+    kept = read_entry(cache, key)
+    if kept is None:
+        return None
+    arrays, meta = kept
+    parts = []
+    for told in meta["views"]:
+        view = View(told["name"], tuple(told["row"]))
+        if "file" not in told:
+            parts.append(stored_part(cache / key, f"X:{view.name}", view))
+            continue
+        entry, file = told["file"]
+        if read_entry(cache, entry) is None:  # the features that this data set shares were evicted
+            return None
+        shape = (len(arrays["y"]), *view.shape)
+        parts.append(Part(view, Stored(str(cache / entry / file), told["type"], shape, told["offset"])))
+    return _rebuild(Rows(parts, storage_order(arrays["y"])), arrays, meta)
+
+
+def _rebuild(X: Rows, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> Dataset:
+    signatures = {
+        kept["name"]: SignatureSet(
+            arrays[f"signatures:{kept['name']}"],
+            arrays.get(f"signature classes:{kept['name']}"),
+            kept["per_row"],
+            tuple(kept["names"]),
+        )
+        for kept in meta["signatures"]
+    }
+    return Dataset(
+        X=X,
+        y=arrays["y"],
+        class_names=tuple(meta["class_names"]),
+        signatures=signatures,
+        splits={name: arrays[f"split:{name}"] for name in meta["splits"]},
+        folds=tuple(ClassFold(name, tuple(train), tuple(held_out)) for name, train, held_out in meta["folds"]),
+        groups=arrays.get("groups"),
+        made_of=arrays.get("made_of"),
+        queries={split: _queries(split, arrays) for split in meta.get("queries", ())},
+        source=meta["source"],
+        known_fingerprint=meta["fingerprint"],
+        known_features=meta.get("features_digest", ""),
+        **{text: meta[text] for text in _TEXTS},
+    )
+
+
+def _queries(split: str, arrays: Mapping[str, np.ndarray]) -> Queries:
+    prefix = f"queries:{split}:"
+    return Queries(**{name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
+
+
+def in_files(dataset: Dataset, cache: Path) -> Dataset:
+    """Return the same data set with its features in files: those of a loader that keeps nothing are kept here."""
+    if all(isinstance(source, Stored) for source in dataset.features().values()):
+        return dataset
+    kept = kept_dataset(cache, key_of("in memory", dataset.fingerprint), lambda: dataset)
+    return replace(dataset, X=kept.X, known_fingerprint=dataset.fingerprint, known_features=dataset.features_digest)
