@@ -140,7 +140,7 @@ def help_seconds(repeats: int) -> list[float]:
 def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[Clock, dict[str, float]]:
     """Run a study of the idle method; returns the leader's times, and seconds per trial after the first ones."""
     from zslplat.evaluation.components import searched_space
-    from zslplat.evaluation.context import Workbench
+    from zslplat.evaluation.context import ExperimentContext
     from zslplat.evaluation.experiment import Experiment
     from zslplat.evaluation.reporter import SilentReporter
     from zslplat.evaluation.session import Session
@@ -167,8 +167,8 @@ def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[C
         "MLflow": (ShownStudy, "trials"),
         "whole": (study.Study, "_search"),
     }
-    bench = Workbench(experiment, settings)
-    with Session(bench, Records(settings, reporter.warn), reporter, workers=workers) as session:
+    context = ExperimentContext(experiment, settings)
+    with Session(context, Records(settings, reporter.warn), reporter, workers=workers) as session:
         leader = study.Study(session, options)
         with clock.watching(places):
             leader.run()

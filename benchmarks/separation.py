@@ -33,7 +33,7 @@ from zslplat.evaluation.jobs import EvaluateJob
 from zslplat.evaluation.scoring.evaluation import evaluate
 from zslplat.evaluation.workers.method_host import MethodHost, host
 from zslplat.evaluation.workers.method_process import serve
-from zslplat.evaluation.workers.proxies import InProcess, MethodProcess
+from zslplat.evaluation.workers.proxies import LocalMethods, MethodClient
 from zslplat.tasks.base import Problem
 
 BOUNDS = (0.003, 0.008)
@@ -122,7 +122,7 @@ def main() -> None:
         ours, theirs = context.Pipe()
         process = context.Process(target=serve, args=(theirs,), daemon=True)
         process.start()
-        persistent = MethodProcess(process, ours)
+        persistent = MethodClient(process, ours)
         ours, theirs = context.Pipe()
         hosting = context.Process(target=host, args=(theirs, ["zslplat_still"]))
         hosting.start()
@@ -138,7 +138,7 @@ def main() -> None:
             for trial in range(options.trials + 2):
                 for way, taken in enumerate(seconds):
                     start = time.perf_counter()
-                    evaluate(job, folder, (InProcess(), persistent, fresh.methods)[way])
+                    evaluate(job, folder, (LocalMethods(), persistent, fresh.methods)[way])
                     if way == 2:
                         fresh.renew()
                     if trial >= 2:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from zslplat.data.catalogue import parse_dataset
 from zslplat.evaluation.cache.problems import load_problem
 from zslplat.evaluation.components import build_component, open_dataset
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.outside.exported_split import export_split
 from zslplat.spec import Spec
@@ -50,7 +50,7 @@ def random_scores(folder, name="test", seed=0):
 
 def our_scores(settings, task, split):
     """Return (rows, classes, scores) of each problem of a split, as a method of ours gives them for all rows."""
-    bench = Workbench(Experiment(ESZSL, parse_dataset(DATA), Spec.parse(task)), settings)
+    bench = ExperimentContext(Experiment(ESZSL, parse_dataset(DATA), Spec.parse(task)), settings)
     found = []
     for folder in bench.problems(split):
         problem, method = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zslplat.checks.base import Check, Finding, WarnedOf
+from zslplat.checks.base import Check, Finding, WarningCheck
 from zslplat.checks.facts import ComparisonFacts, DataFacts, StudyFacts, SuiteFacts
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.source import DataPlaces, DataSource
@@ -94,7 +94,7 @@ __all__ = [
     "Text",
     "UsageError",
     "View",
-    "WarnedOf",
+    "WarningCheck",
     "ZeroShotMethod",
     "ZslplatError",
     "blocks_of",

@@ -7,23 +7,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from zslplat.checks.base import SCOPES, UNNAMED, Finding, run_checks, shown, unsilenced
+from zslplat.checks.base import SCOPES, UNNAMED, Finding, drop_silenced, finding_lines, run_checks
 from zslplat.checks.facts import (
     CellFacts,
-    Column,
+    ColumnScore,
     ComparisonFacts,
-    Control,
+    ControlScore,
     DataFacts,
-    Reached,
+    PrimaryScores,
+    RecordedWarning,
     RowFacts,
-    Searched,
-    StandIn,
-    Steps,
+    SearchedRange,
+    Sentinel,
     StudyFacts,
     SuiteFacts,
+    TrainingSteps,
     TrialFacts,
-    Unshown,
-    Warned,
+    UnshownDimensions,
 )
 from zslplat.registry import component, names
 
@@ -31,7 +31,7 @@ CODES = [code for code in names("checks") if code.startswith("ZSP")]
 
 
 def reached(*values, chance=0.1, **more):
-    return Reached("the result", "accuracy", values, (chance,) * len(values), **more)
+    return PrimaryScores("the result", "accuracy", values, (chance,) * len(values), **more)
 
 
 def trials(*values, folds=(), pruned=0, failed=0):
@@ -45,7 +45,9 @@ def study(**facts):
 
 
 def warned(code):
-    return study(warned=(Warned("should be looked at", code, "test"),)), study(warned=(Warned("text", UNNAMED),))
+    return study(warned=(RecordedWarning("should be looked at", code, "test"),)), study(
+        warned=(RecordedWarning("text", UNNAMED),)
+    )
 
 
 def table(*rows, **facts):
@@ -84,17 +86,22 @@ def counts(*rows):
 
 
 EVEN = counts(*[50] * 10)
-RIDGE = Control("control", "ridge-prototypes", 0.5)
+RIDGE = ControlScore("control", "ridge-prototypes", 0.5)
 FAR = [(0.9, 0.88), *[(0.3, 0.35)] * 11]
 GRID = [(d, r, "zsl", "done", 20) for d in "abcdef" for r in ("x", "y")]
 
 # Code: facts of which the check speaks, and facts of which it does not.
 CASES = {
     "ZSP101": (
-        study(searched=(Searched("lam", "0.001", "0.001..1:log", 0.01),)),
-        study(searched=(Searched("lam", "0.1", "0.001..1:log", 0.03), Searched("share", "0", "0..1", 0.0, False))),
+        study(searched=(SearchedRange("lam", "0.001", "0.001..1:log", 0.01),)),
+        study(
+            searched=(
+                SearchedRange("lam", "0.1", "0.001..1:log", 0.03),
+                SearchedRange("share", "0", "0..1", 0.0, False),
+            )
+        ),
     ),
-    "ZSP102": (study(steps=Steps("epochs", 20, 20)), study(steps=Steps("epochs", 20, 19))),
+    "ZSP102": (study(steps=TrainingSteps("epochs", 20, 20)), study(steps=TrainingSteps("epochs", 20, 19))),
     "ZSP103": (study(validation=reached(0.1, 0.11, 0.1)), study(validation=reached(0.14, 0.15, 0.14))),
     "ZSP104": (study(test=reached(0.1)), study(test=reached(0.11))),
     "ZSP105": (study(validation=reached(0.9, 0.12, 0.13)), study(validation=reached(0.9, 0.4, 0.5))),
@@ -179,25 +186,28 @@ CASES = {
     ),
     "ZSP402": (suite(("d", "a", "zsl"), ("d", "b", "zsl", "failed")), suite(("d", "a", "zsl"), ("d", "b", "zsl"))),
     "ZSP403": (suite(*GRID[:-2]), suite(*GRID)),
-    "ZSP501": (data(telling=(Column("column 3", 0.99),)), data(columns=8)),
+    "ZSP501": (data(telling=(ColumnScore("column 3", 0.99),)), data(columns=8)),
     "ZSP502": (data(test_rows=100, repeated=2), data(test_rows=100, repeated=1)),
     "ZSP503": (data(columns=8, constant=2, beyond=0.02), data(columns=10, constant=2, beyond=0.0)),
     "ZSP504": (data(alike={"att": (("wolf", "dog"),)}), data(across={"att": (("wolf", "dog"),)})),
     "ZSP505": (data(across={"att": (("wolf", "dog"),)}), data(alike={"att": (("wolf", "dog"),)})),
     "ZSP514": (data(narrowed="column 0: 16777217.0 would be 16777216"), data()),
-    "ZSP506": (data(unshown={"att": Unshown(2, 35, 0.02)}), data(unshown={"att": Unshown(2, 35, 0.01)})),
+    "ZSP506": (
+        data(unshown={"att": UnshownDimensions(2, 35, 0.02)}),
+        data(unshown={"att": UnshownDimensions(2, 35, 0.01)}),
+    ),
     "ZSP507": (data(disagreements=("the lists differ",)), data(rows=9)),
     "ZSP508": (data(rows=9, unsplit={"unseen": 2}), data(rows=9)),
     "ZSP509": (data(classes=9, rowless=("wolf",)), data(classes=9)),
     "ZSP510": (data(blank={"att": ("wolf",)}), data(alike={"att": (("wolf", "dog"),)})),
-    "ZSP511": (data(stand_ins={"att": StandIn(-1.0, 4, 4250, "wolf")}), data(blank={"att": ("wolf",)})),
+    "ZSP511": (data(stand_ins={"att": Sentinel(-1.0, 4, 4250, "wolf")}), data(blank={"att": ("wolf",)})),
     "ZSP512": (data(rows=9, flat=1), data(rows=9, constant=1)),
     "ZSP513": (data(columns=10, faint=1), data(columns=10, constant=1)),
 }
 
 
 def found(code, facts):
-    return list(component("checks", code)().found(facts))
+    return list(component("checks", code)().find(facts))
 
 
 def test_every_check_has_its_cases():
@@ -279,7 +289,7 @@ def test_the_test_is_as_far_from_the_folds_as_another_fold_in_one_of_a_hundred_c
 
 
 def test_findings_are_of_one_scope_in_the_order_of_their_codes_and_one_line_each():
-    facts = study(true=counts(3, 3), steps=Steps("epochs", 2, 2))
+    facts = study(true=counts(3, 3), steps=TrainingSteps("epochs", 2, 2))
     findings = run_checks("study", facts)
     assert [finding.code for finding in findings] == ["ZSP102", "ZSP206", "ZSP207"]
     assert all(
@@ -290,10 +300,10 @@ def test_findings_are_of_one_scope_in_the_order_of_their_codes_and_one_line_each
 
 
 def test_silenced_findings_are_counted():
-    findings = run_checks("study", study(true=counts(3, 3), steps=Steps("epochs", 2, 2)))
-    kept, silenced = unsilenced(findings, ("ZSP206", "ZSP207", "ZSP101"))
+    findings = run_checks("study", study(true=counts(3, 3), steps=TrainingSteps("epochs", 2, 2)))
+    kept, silenced = drop_silenced(findings, ("ZSP206", "ZSP207", "ZSP101"))
     assert ([finding.code for finding in kept], silenced) == (["ZSP102"], 2)
-    *lines, last = shown(findings, ("ZSP206", "ZSP207"))
+    *lines, last = finding_lines(findings, ("ZSP206", "ZSP207"))
     assert [line[:6] for line in lines] == ["ZSP102"]
     assert last == "2 silenced (ZSP206, ZSP207)"
     assert run_checks("study", study(true=counts(3, 3)), ("ZSP206", "ZSP207")) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from zslplat import checks
-from zslplat.checks.base import explained
+from zslplat.checks.base import check_page
 from zslplat.errors import UnknownNameError
 from zslplat.registry import component, names
 
@@ -29,7 +29,7 @@ def test_page_has_the_title_of_the_check_all_parts_and_an_example_with_its_code(
     assert all(part.strip() for part in re.split(r"^#+ .*$", text, flags=re.MULTILINE)[1:][1:])
     assert f"warning: {code} " in text.partition("## Example")[2]
     assert f"--silence {code}" in text
-    assert explained(code).page == text
+    assert check_page(code).page == text
 
 
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the documentation is not beside the tests")
@@ -40,9 +40,9 @@ def test_documentation_and_package_share_the_pages():
 
 
 def test_codes_may_be_written_small_and_unknown_ones_are_refused():
-    assert explained("zsp101").code == "ZSP101"
+    assert check_page("zsp101").code == "ZSP101"
     with pytest.raises(UnknownNameError, match="unknown check 'ZSP999'"):
-        explained("ZSP999")
+        check_page("ZSP999")
 
 
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the documentation is not beside the tests")

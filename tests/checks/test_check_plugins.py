@@ -16,7 +16,7 @@ from zslplat.testing.distribution import check_entry
 
 SOURCE = '''
 import warnings
-from zslplat.api import Check, OutcomeWarning, WarnedOf, hookimpl
+from zslplat.api import Check, OutcomeWarning, WarningCheck, hookimpl
 
 ZSLPLAT_API = "1.3"
 
@@ -27,7 +27,7 @@ class RoundScore(Check):
     code, title, scope = "LAB101", "a test score", "study"
     page = "# LAB101: a test score"
 
-    def found(self, facts):
+    def find(self, facts):
         """Yield a line for the test score."""
         if facts.test is not None:
             yield f"the test score is\\n{facts.test.values[0]:.2f}"
@@ -38,12 +38,12 @@ class Raises(Check):
 
     code, title, scope = "LAB102", "fails", "study"
 
-    def found(self, facts):
+    def find(self, facts):
         """Fail."""
         raise RuntimeError("what a pity")
 
 
-class Cold(WarnedOf):
+class Cold(WarningCheck):
     """Hands on that something is cold."""
 
     code, title = "LAB103", "cold"
@@ -54,7 +54,7 @@ class OtherCode(Check):
 
     code, title, scope = "LAB999", "other", "study"
 
-    def found(self, facts):
+    def find(self, facts):
         """Find nothing."""
         return ()
 
@@ -158,15 +158,15 @@ def test_checks_are_listed_and_explained(call, laboratory):
 def test_a_warning_that_names_a_check_belongs_to_it_and_any_other_to_none(laboratory):
     import warnings
 
-    from zslplat.checks.records import in_words
+    from zslplat.checks.records import warning_lines
     from zslplat.errors import OutcomeWarning
-    from zslplat.evaluation.scoring.messages import collected, entries_of
+    from zslplat.evaluation.scoring.messages import collect_warnings, warning_entries
 
-    with collected() as found:
+    with collect_warnings() as found:
         warnings.warn(OutcomeWarning("x" * 400, "LAB103"), stacklevel=1)
         warnings.warn(OutcomeWarning("it is cold", "LAB555"), stacklevel=1)
         warnings.warn("it is warm", OutcomeWarning, stacklevel=1)
-    lines = in_words(entries_of([("fold-1", found)]), "test")
+    lines = warning_lines(warning_entries([("fold-1", found)]), "test")
     assert lines[0] == f"LAB103 test: {'x' * 300} (fold-1)"
     assert lines[1:] == ["ZSP200 test: it is cold [LAB555] (fold-1)", "ZSP200 test: it is warm (fold-1)"]
 
@@ -183,7 +183,7 @@ def test_the_kit_checks_checks(laboratory):
     class Nameless(Check):
         code, title, scope = "lab", "", "everything"
 
-        def found(self, facts):
+        def find(self, facts):
             return ()
 
     assert run_checks(Nameless())[0].is_failure

@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from zslplat.evaluation.reporter import ProgressReporter, SilentReporter, Working
-from zslplat.evaluation.workers.method_host import TellingMethods
+from zslplat.evaluation.reporter import ProgressReporter, SilentReporter, StageProgress
+from zslplat.evaluation.workers.method_host import ReportingClient
 from zslplat.front.progress import TerminalReporter
 from zslplat.front.time_left import TimeLeft, duration
 
@@ -31,7 +31,7 @@ def test_the_bar_moves_with_what_jobs_tell_and_never_back(bar):
     assert isinstance(bar, ProgressReporter)
     bar.stage("tuning")
     bar.working(0, 10)
-    batch = Working(bar)
+    batch = StageProgress(bar)
     seen = []
     for position, done in ((0, 0.25), (1, 0.5), (0, 1.0), (1, 0.25), (1, 1.0)):
         batch(position, done)
@@ -40,7 +40,7 @@ def test_the_bar_moves_with_what_jobs_tell_and_never_back(bar):
     bar.trial(1, 10, RECORD, 0.5)  # the second waits for its record
     assert state_of(bar) == (2.0, 10)
     bar.trial(2, 10, RECORD, 0.5)
-    later = Working(bar)
+    later = StageProgress(bar)
     later(0, 0.5)
     assert state_of(bar) == (2.5, 10)
 
@@ -53,7 +53,7 @@ def test_a_new_stage_begins_at_nothing(bar):
 
 def test_reporters_that_show_no_progress_are_told_none():
     assert not isinstance(SilentReporter(), ProgressReporter)
-    Working(SilentReporter())(0, 0.5)
+    StageProgress(SilentReporter())(0, 0.5)
 
 
 def test_the_rest_is_estimated_from_what_this_call_has_seen():
@@ -73,7 +73,7 @@ def test_times_are_said_as_people_say_them(seconds, said):
     assert duration(seconds) == said
 
 
-class _Told(TellingMethods):
+class _Told(ReportingClient):
     """One that asks nobody: steps and folds come as they are called."""
 
     def __init__(self, tell):
@@ -91,13 +91,13 @@ class _Told(TellingMethods):
 
 def test_a_job_is_as_far_as_its_steps_and_folds(monkeypatch):
     monkeypatch.setattr("zslplat.evaluation.workers.method_host._SECONDS", 0.0)
-    monkeypatch.setattr("zslplat.evaluation.workers.proxies.MethodProcess.ask_for_later", lambda *_: None)
+    monkeypatch.setattr("zslplat.evaluation.workers.proxies.MethodClient.send", lambda *_: None)
     told = []
     methods = _Told(told.append)
     for _ in range(2):
         methods.build("stepwise", {"epochs": 4}, 0)
         for _ in range(4):
-            methods.ask_for_later("advance", None)
+            methods.send("advance", None)
     assert told[-1] == 1.0
     assert np.all(np.diff(told) >= 0)
     assert {0.125, 0.5, 0.875} <= set(told)

@@ -19,7 +19,7 @@ from zslplat.data.store.array_store import read_entry
 from zslplat.errors import StoreError
 from zslplat.evaluation.cache.arrays import ArrayCache, place, read_arrays, write_arrays
 from zslplat.evaluation.cache.problems import _fold
-from zslplat.evaluation.cache.transfer import lacking
+from zslplat.evaluation.cache.transfer import missing_entries
 from zslplat.keys import key_of
 
 HOURS = 3600
@@ -192,7 +192,7 @@ READERS = {
     "a leader": lambda folder: ArrayCache(folder.parent, 1e9).has(folder.name),
     "a data set": lambda folder: read_entry(folder.parent, folder.name),
     "a fold": lambda folder: _fold(folder, lambda: pytest.fail("its rows are looked for")),
-    "a cluster": lambda folder: lacking(folder.parent, {folder.name: "digest"}),
+    "a cluster": lambda folder: missing_entries(folder.parent, {folder.name: "digest"}),
 }
 
 

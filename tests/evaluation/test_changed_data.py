@@ -8,7 +8,7 @@ from array_toys import toy
 
 from zslplat.errors import StoreError
 from zslplat.evaluation.cache.problems import load_problem
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import VALIDATION, Experiment
 from zslplat.methods.zero_shot.eszsl import ESZSL
 from zslplat.records.database import Records
@@ -28,9 +28,9 @@ def test_problems_of_changed_data_are_made_anew(tmp_path):
     arrays = toy()
     for scale in (1.0, 1.0, 3.0):
         np.savez(path, **{**arrays, "X": arrays["X"] * np.linspace(1, scale, arrays["X"].shape[1])})
-        bench = Workbench(experiment_of(path), settings)
-        problems = [*bench.problems(VALIDATION), bench.test_problem()]
-        assert bench.counts["problems"] == (0 if found and scale == 1.0 else len(problems))
+        context = ExperimentContext(experiment_of(path), settings)
+        problems = [*context.problems(VALIDATION), context.test_problem()]
+        assert context.counts["problems"] == (0 if found and scale == 1.0 else len(problems))
         found.append(problems)
     first, again, changed = found
     assert first == again
@@ -47,10 +47,10 @@ def test_problems_of_a_copy_name_the_copy(tmp_path):
     arrays = {name: array for name, array in toy().items() if name not in ("folds", "groups")}
     for name in ("first", "second"):
         np.savez(tmp_path / f"{name}.npz", **arrays)
-        bench = Workbench(replace(experiment_of(tmp_path / f"{name}.npz"), task=Spec("zsl")), settings)
-        problems = bench.problems(VALIDATION)
-        assert {load_problem(folder).meta["dataset"] for folder in [*problems, bench.test_problem()]} == {name}
-        (entry,) = bench.warned(problems)
+        context = ExperimentContext(replace(experiment_of(tmp_path / f"{name}.npz"), task=Spec("zsl")), settings)
+        problems = context.problems(VALIDATION)
+        assert {load_problem(folder).meta["dataset"] for folder in [*problems, context.test_problem()]} == {name}
+        (entry,) = context.warned(problems)
         assert entry["text"].startswith(f"{name}: validation is a mean over ")
 
 

@@ -19,7 +19,7 @@ from zslplat.evaluation.workers.cluster import Cluster
 
 pytest.importorskip("distributed", reason="a cluster needs Dask: pip install 'zslplat[dask]'")
 pytestmark = [pytest.mark.services, pytest.mark.long]
-TOLD = tuple(argument for argument in REFERENCE if argument != "--json")  # which is silent
+DECLARATIONS = tuple(argument for argument in REFERENCE if argument != "--json")  # which is silent
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_a_scheduler_that_is_killed_and_started_again_costs_the_running_trials(
     cluster = new_cluster()
     cluster.start_worker("first")
     cluster.start_worker("second")
-    started = leader(*TOLD, "--trials", "12", "--cluster", cluster.address)
+    started = leader(*DECLARATIONS, "--trials", "12", "--cluster", cluster.address)
     started.wait_for("trial 2 ")
     cluster.kill_scheduler()
     started.wait_for("waiting for the Dask scheduler")
@@ -181,7 +181,7 @@ def test_a_scheduler_that_is_killed_and_started_again_costs_the_running_trials(
 
 def test_a_command_waits_for_workers_and_takes_those_that_join(new_cluster, reference, leader, tmp_path):
     cluster = new_cluster()
-    started = leader(*TOLD, "--trials", "12", "--cluster", cluster.address)
+    started = leader(*DECLARATIONS, "--trials", "12", "--cluster", cluster.address)
     started.wait_for("waiting for workers: none has joined")
     cluster.start_worker("late")
     started.wait_for("trial 1 ")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support import install_distribution
 
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.jobs import EvaluateJob, Limits, Place
 from zslplat.evaluation.workers.worker import Worker
@@ -57,10 +57,10 @@ def test_what_a_method_is_given_names_no_file(tmp_path, monkeypatch, blocks):
     registry.cache_clear()
     settings = resolve_settings({"store": tmp_path / "store"})
     settings.make_store()
-    bench = Workbench(Experiment(Spec("prying"), Spec("digit-pairs"), Spec("zsl", {"folds": 2})), settings)
-    assert bench.blocks
-    problems = tuple((path.name, None) for path in bench.problems("validation"))
-    worker = Worker(Place(bench.cache.root))
+    context = ExperimentContext(Experiment(Spec("prying"), Spec("digit-pairs"), Spec("zsl", {"folds": 2})), settings)
+    assert context.blocks
+    problems = tuple((path.name, None) for path in context.problems("validation"))
+    worker = Worker(Place(context.cache.root))
     answer = worker.run(EvaluateJob("trial", "prying", {}, 0, "zsl", problems, blocks=blocks), Limits())
     worker.stop()
     registry.cache_clear()

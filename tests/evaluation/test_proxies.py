@@ -17,7 +17,7 @@ from zslplat.evaluation.cache.problems import load_problem, save_problem
 from zslplat.evaluation.jobs import EvaluateJob
 from zslplat.evaluation.scoring.evaluation import evaluate
 from zslplat.evaluation.workers.method_process import serve
-from zslplat.evaluation.workers.proxies import Ended, Failed, MethodProcess, StandIn, learned
+from zslplat.evaluation.workers.proxies import Ended, Failed, MethodClient, Proxy, learned
 from zslplat.registry import registry
 from zslplat.tasks.base import Problem
 from zslplat.tasks.gzsl import GeneralizedZeroShot
@@ -32,7 +32,7 @@ def methods(plugin_path, monkeypatch):
     process = multiprocessing.get_context("fork").Process(target=serve, args=(theirs,), daemon=True)
     process.start()
     theirs.close()
-    yield MethodProcess(process, ours)
+    yield MethodClient(process, ours)
     process.kill()
     process.join()
     registry.cache_clear()
@@ -66,10 +66,8 @@ def test_a_fold_asks_three_times(methods, tmp_path, monkeypatch):
     meta = {"dataset": "toy", "classes": list("abcd"), "requests": ["U->U"]}
     save_problem(tmp_path / "problem", Problem("fold-1", inputs, truth, meta))
     asked = []
-    ask = MethodProcess.ask_for_later
-    monkeypatch.setattr(
-        MethodProcess, "ask_for_later", lambda self, *wish: (asked.append(wish[0]), ask(self, *wish))[1]
-    )
+    ask = MethodClient.send
+    monkeypatch.setattr(MethodClient, "send", lambda self, *wish: (asked.append(wish[0]), ask(self, *wish))[1])
     parameters = {"gamma": 1.0, "alpha": 1.0}
     job = EvaluateJob("one", "eszsl", parameters, 0, "zsl", (("problem", None),), artifacts=tmp_path / "left")
     there = evaluate(job, tmp_path, methods)
@@ -168,7 +166,7 @@ def test_what_is_let_go_here_is_let_go_there(methods):
     methods.usage()
     # Nobody can ask for it any more, short of an error in the platform itself.
     with pytest.raises(Ended):
-        methods.ask("value", StandIn(methods, number), "W_")
+        methods.ask("value", Proxy(methods, number), "W_")
 
 
 def test_inputs_lie_apart_from_the_truth(tmp_path):

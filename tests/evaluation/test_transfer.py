@@ -21,7 +21,7 @@ from zslplat.evaluation.cache.arrays import write_arrays
 from zslplat.evaluation.cache.problems import load_problem, save_problem
 from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, Place, PrepareJob
 from zslplat.evaluation.workers import cluster, cluster_worker
-from zslplat.evaluation.workers.cluster_worker import Errand, Reply, _Depot
+from zslplat.evaluation.workers.cluster_worker import RemoteJob, Reply, _Depot
 from zslplat.evaluation.workers.worker import Worker
 from zslplat.tasks.zsl import ZeroShot
 
@@ -71,10 +71,10 @@ def test_entries_are_told_apart_by_content_and_not_by_name(tmp_path):
         write_arrays(tmp_path / place / "prepared" / "key", {"A": np.full(3, value)}, {})
     here, there = (tmp_path / place / "prepared" / "key" for place in ("here", "there"))
     wanted = {"prepared/key": transfer.digest_of(here)}
-    assert transfer.lacking(tmp_path / "here", wanted) == []
-    assert transfer.lacking(tmp_path / "there", wanted) == ["prepared/key"]
+    assert transfer.missing_entries(tmp_path / "here", wanted) == []
+    assert transfer.missing_entries(tmp_path / "there", wanted) == ["prepared/key"]
     sent(here, tmp_path / "there", "prepared/key")
-    assert transfer.lacking(tmp_path / "there", wanted) == []
+    assert transfer.missing_entries(tmp_path / "there", wanted) == []
     assert np.array_equal(open_entry(there)[0]["A"], np.full(3, 1))
 
 
@@ -83,7 +83,7 @@ def test_content_comes_along_where_it_fits_into_one_piece(tmp_path, monkeypatch)
     (tmp_path / "b").write_bytes(b"67890")
     for bytes_of_a_piece, content in ((10, {"a": b"12345", "b": b"67890"}), (9, None)):
         monkeypatch.setattr(transfer, "PIECE_BYTES", bytes_of_a_piece)
-        assert transfer.packed(tmp_path) == transfer.Parcel({"a": 5, "b": 5}, content)
+        assert transfer.packed(tmp_path) == transfer.FileList({"a": 5, "b": 5}, content)
 
 
 def test_of_two_that_send_the_same_the_second_changes_nothing(tmp_path):
@@ -151,7 +151,7 @@ def dask_worker(tmp_path):
 
 
 def errand(number):
-    return Errand(f"key-{number}", job(number), Limits(), "store", {}, 1e9, {})
+    return RemoteJob(f"key-{number}", job(number), Limits(), "store", {}, 1e9, {})
 
 
 def test_threads_of_one_worker_get_the_answers_to_their_own_jobs(dask_worker, tmp_path):
@@ -249,7 +249,7 @@ def test_a_worker_that_cannot_keep_inputs_ends_the_command_with_an_error_that_na
     pytest.importorskip("distributed", reason="a cluster needs Dask: pip install 'zslplat[dask]'")
     dask_worker.contact_address = None
     (tmp_path / "zslplat").write_text("in the way of its folder")
-    asked = Errand("key-1", job(1), Limits(), "store", {}, 1e9, {})
+    asked = RemoteJob("key-1", job(1), Limits(), "store", {}, 1e9, {})
     monkeypatch.setattr("distributed.get_worker", lambda: dask_worker)
     with pytest.raises(StoreError, match=r"worker tcp://here:1 of the cluster: Not a directory \(.*local-directory"):
         cluster_worker.carry_out(asked)

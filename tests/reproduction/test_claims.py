@@ -360,14 +360,14 @@ def test_a_difference_says_the_trials_that_its_searches_had(plain_claims, tmp_pa
         }
         return replace(whole(suite, options, settings, reporter), entries=entries)
 
-    class Warned(SilentReporter):
+    class RecordedWarning(SilentReporter):
         def warn(self, text):
             warned.append(text)
 
     warned = []
     monkeypatch.setattr(module, "carry_out", carry_out)
     settings = resolve_settings({"store": tmp_path / "mlruns"})
-    (found,) = run_claims(names[:1], settings, GridOptions(trials=3), reporter=Warned())
+    (found,) = run_claims(names[:1], settings, GridOptions(trials=3), reporter=RecordedWarning())
     assert found.lines[0]["trials"] == 12
     assert warned == ["marked: a - b (accuracy): searches of 12, 20 trials are compared; --trials 20 makes them equal"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 import zslplat
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 
 ASKED = {"method": "eszsl(alpha=1, gamma=1)", "dataset": "digit-pairs", "workers": 1, "quiet": True}
 
@@ -12,7 +12,9 @@ ASKED = {"method": "eszsl(alpha=1, gamma=1)", "dataset": "digit-pairs", "workers
 def chances(monkeypatch):
     """Give every problem another chance, as folds of unequal classes have, and collect them."""
     known = {}
-    monkeypatch.setattr(Workbench, "chance", lambda self, problem: known.setdefault(problem, 0.1 * (1 + len(known))))
+    monkeypatch.setattr(
+        ExperimentContext, "chance", lambda self, problem: known.setdefault(problem, 0.1 * (1 + len(known)))
+    )
     return known
 
 

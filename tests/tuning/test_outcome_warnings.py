@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from support import records_of
 
-from zslplat.checks.facts import Steps, StudyFacts
+from zslplat.checks.facts import StudyFacts, TrainingSteps
 from zslplat.checks.search import EdgeOfRange, LastStep, is_at_chance
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.errors import OutcomeWarning, split_code
-from zslplat.evaluation.scoring.messages import collected, entries_of
+from zslplat.evaluation.scoring.messages import collect_warnings, warning_entries
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Scaled
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
@@ -113,7 +113,7 @@ def test_what_methods_warn_of_is_recorded_even_where_statistics_are_found_in_the
 
 
 def test_what_building_problems_warns_of_is_kept_with_them(tmp_path, monkeypatch):
-    from zslplat.evaluation.context import Workbench
+    from zslplat.evaluation.context import ExperimentContext
     from zslplat.evaluation.experiment import Experiment
     from zslplat.settings import resolve_settings
     from zslplat.spec import Spec
@@ -128,8 +128,8 @@ def test_what_building_problems_warns_of_is_kept_with_them(tmp_path, monkeypatch
 
     monkeypatch.setattr(ZeroShot, "validation", warning)
     for _ in range(2):  # built, then found
-        bench = Workbench(Experiment(Spec("eszsl"), Spec("digit-pairs"), Spec("zsl", {"folds": 2})), settings)
-        (entry,) = bench.warned(bench.validation_problems())
+        context = ExperimentContext(Experiment(Spec("eszsl"), Spec("digit-pairs"), Spec("zsl", {"folds": 2})), settings)
+        (entry,) = context.warned(context.validation_problems())
         assert entry == {
             "text": "folds cannot resemble the test split",
             "where": ["fold-1", "fold-2"],
@@ -139,7 +139,7 @@ def test_what_building_problems_warns_of_is_kept_with_them(tmp_path, monkeypatch
 
 def test_other_warnings_go_their_usual_way():
     def work():
-        with collected() as found:
+        with collect_warnings() as found:
             warnings.warn("look\n at this", OutcomeWarning, stacklevel=1)
             warnings.warn("another matter", RuntimeWarning, stacklevel=1)
             warnings.warn("look\n at this", OutcomeWarning, stacklevel=1)
@@ -150,7 +150,7 @@ def test_other_warnings_go_their_usual_way():
 
 
 def test_records_hold_each_text_once_and_not_too_many():
-    entries = entries_of([("fold-1", ["a", "a"]), ("fold-2", ["a", *(f"text {i}" for i in range(30))])])
+    entries = warning_entries([("fold-1", ["a", "a"]), ("fold-2", ["a", *(f"text {i}" for i in range(30))])])
     assert entries[0] == {"text": "a", "where": ["fold-1", "fold-2"], "count": 3}
     assert len(entries) == 21
     assert entries[-1]["text"] == "11 further warnings"
@@ -171,7 +171,7 @@ def dataset():
 
 
 def warned_by(task, problem, outputs):
-    with collected() as found:
+    with collect_warnings() as found:
         task.score(problem, outputs, {}, full=False)
     return [split_code(text)[0].partition(":")[0] for text in found]
 
@@ -241,7 +241,7 @@ def test_edges_are_of_the_search_and_not_of_what_is_legal():
 
     def at_edge(**values):
         facts = StudyFacts("a study", searched=searched_facts(space, values, domains))
-        return [line.split(",")[0].split()[-1] for line in EdgeOfRange().found(facts)]
+        return [line.split(",")[0].split()[-1] for line in EdgeOfRange().find(facts)]
 
     assert at_edge(a=1.0, share=0.5, k=8, sigma=5.0, kind="x") == []
     assert at_edge(a=1.2e-3, share=0.0, k=64, sigma=9.9, kind="x") == ["a", "k", "sigma"]
@@ -252,10 +252,10 @@ def test_edges_are_of_the_search_and_not_of_what_is_legal():
 
 def test_a_step_that_is_the_last_allowed_is_told():
     def told(steps):
-        return list(LastStep().found(StudyFacts("a study", steps=steps)))
+        return list(LastStep().find(StudyFacts("a study", steps=steps)))
 
-    assert "last of 5 epochs" in told(Steps("epochs", 5, 5.0))[0]
-    assert told(Steps("epochs", 5, 4.0)) == told(None) == []
+    assert "last of 5 epochs" in told(TrainingSteps("epochs", 5, 5.0))[0]
+    assert told(TrainingSteps("epochs", 5, 4.0)) == told(None) == []
 
 
 def test_chance_is_told_from_better_by_the_noise_of_the_folds():
@@ -288,4 +288,4 @@ def test_random_scores_are_at_chance_mostly():
 def test_a_range_of_one_value_has_no_edge():
     (found,) = searched_facts({"k": Integer(3, 3)}, {"k": 3}, {"k": Parameter("", Integer(1))})
     assert found.position == 0.5
-    assert list(EdgeOfRange().found(StudyFacts("a study", searched=(found,)))) == []
+    assert list(EdgeOfRange().find(StudyFacts("a study", searched=(found,)))) == []

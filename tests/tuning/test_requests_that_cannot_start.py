@@ -154,7 +154,7 @@ def test_a_database_on_a_server_is_asked_before_data_are_loaded(command, tmp_pat
         raise OutageError("no answer")
 
     monkeypatch.setattr("zslplat.records.opening._has_tables", away)
-    monkeypatch.setattr(f"zslplat.tuning.{command}.Workbench", lambda *_, **__: pytest.fail("data are loaded"))
+    monkeypatch.setattr(f"zslplat.tuning.{command}.ExperimentContext", lambda *_, **__: pytest.fail("data are loaded"))
     experiment = Experiment(Spec("eszsl"), Spec("digit-pairs"), Spec("zsl"))
     call = {
         "study": lambda: run_study(experiment, StudyOptions(trials=1), settings),

@@ -74,7 +74,7 @@ def test_records_hold_every_metric_of_every_fold_by_step_and_the_carry_is_of_the
 
 
 def test_pruning_looks_at_the_mean_over_the_folds(tmp_path, plugin_path, monkeypatch):
-    from zslplat.evaluation.context import Workbench
+    from zslplat.evaluation.context import ExperimentContext
     from zslplat.evaluation.experiment import Experiment
     from zslplat.evaluation.jobs import EvaluateJob
     from zslplat.evaluation.scoring.evaluation import evaluate
@@ -86,11 +86,11 @@ def test_pruning_looks_at_the_mean_over_the_folds(tmp_path, plugin_path, monkeyp
     registry.cache_clear()
     settings = resolve_settings({"store": tmp_path / "mlruns"})
     settings.make_store()
-    bench = Workbench(Experiment(Spec("stepwise"), Spec("marked"), Spec("zsl")), settings)
-    problems = tuple((path.name, None) for path in bench.validation_problems())
+    context = ExperimentContext(Experiment(Spec("stepwise"), Spec("marked"), Spec("zsl")), settings)
+    problems = tuple((path.name, None) for path in context.validation_problems())
 
     def state(thresholds):
-        return evaluate(EvaluateJob("trial", "stepwise", {}, 0, "zsl", problems, thresholds), bench.cache.root)
+        return evaluate(EvaluateJob("trial", "stepwise", {}, 0, "zsl", problems, thresholds), context.cache.root)
 
     free = state({})
     first = [fold["by_step"]["per_class_accuracy"][0] for fold in free["folds"]]

@@ -8,7 +8,7 @@ import pytest
 from zslplat import registry
 from zslplat.errors import UsageError
 from zslplat.evaluation.components import defaults_of
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.jobs import EvaluateJob
 from zslplat.evaluation.scoring.evaluation import evaluate
@@ -69,8 +69,8 @@ def values_of(name, folder, scale, features, store):
     experiment = Experiment(Spec(name, fixed), data, Spec.parse(TASKS[method.kind]), space, features=features)
     settings = resolve_settings({"store": store})
     settings.make_store()
-    bench = Workbench(experiment, settings)
-    problems = tuple((problem.name, None) for problem in bench.validation_problems()[:2])
+    context = ExperimentContext(experiment, settings)
+    problems = tuple((problem.name, None) for problem in context.validation_problems()[:2])
     proposals = Proposer(
         seed=0,
         batch_size=2,
@@ -81,7 +81,7 @@ def values_of(name, folder, scale, features, store):
         maximise=True,
     ).batch(0, [])
     return [
-        evaluate(EvaluateJob("trial", name, {**fixed, **p}, 0, str(experiment.task), problems), bench.cache.root)[
+        evaluate(EvaluateJob("trial", name, {**fixed, **p}, 0, str(experiment.task), problems), context.cache.root)[
             "value"
         ]
         for p in proposals

@@ -1,6 +1,6 @@
 """What a check is, what it finds, and how all checks of a scope are carried out.
 
-A check is a small class with a code, a title and a scope; its method ``found`` is a pure function from facts
+A check is a small class with a code, a title and a scope; its method ``find`` is a pure function from facts
 (:mod:`zslplat.checks.facts`) to lines of text. Those of zslplat have codes that begin with ``ZSP``; plugins add their
 own through the hook ``zslplat_checks``, under codes of another prefix. Codes are silenced where findings are shown;
 what was found is recorded all the same.
@@ -84,14 +84,14 @@ class Check(ABC):
         return self.code
 
     @abstractmethod
-    def found(self, facts: Any) -> Iterable[str]:
+    def find(self, facts: Any) -> Iterable[str]:
         """Yield one line for each thing found; nothing where there is nothing to say.
 
         ``facts`` are of the check's scope. What they do not know is None or empty, and nothing is said of it.
         """
 
 
-class WarnedOf(Check):
+class WarningCheck(Check):
     """Base class of checks that hand on what data, tasks and methods warn of under the check's code.
 
     Such a warning is ``warnings.warn(OutcomeWarning(text, code), stacklevel=2)``.
@@ -99,7 +99,7 @@ class WarnedOf(Check):
 
     scope: ClassVar[Scope] = "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line for each such warning."""
         for warned in facts.warned:
             if warned.code == self.code:
@@ -110,7 +110,7 @@ def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list
     """Carry out all checks of a scope that are not silenced, those of plugins included, in the order of their codes.
 
     A check that fails, or does not load, is itself a finding (:data:`BROKEN`) and stops no other. Whoever records what
-    was found silences nothing here and calls :func:`unsilenced` where it is shown.
+    was found silences nothing here and calls :func:`drop_silenced` where it is shown.
     """
     findings: list[Finding] = []
     for entry in entries():
@@ -120,7 +120,7 @@ def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list
             check = entry.load()
             if check.scope != scope:
                 continue
-            found = [" ".join(str(text).split()) for text in check().found(facts)]
+            found = [" ".join(str(text).split()) for text in check().find(facts)]
         except KeyboardInterrupt:
             raise
         except Exception as error:
@@ -132,17 +132,17 @@ def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list
     return findings
 
 
-def unsilenced(findings: Iterable[Finding], silenced: Collection[str]) -> tuple[list[Finding], int]:
+def drop_silenced(findings: Iterable[Finding], silenced: Collection[str]) -> tuple[list[Finding], int]:
     """Return the findings to be shown, and the number of those that are silenced."""
     found = list(findings)
     kept = [finding for finding in found if not finding.silenced_by(silenced)]
     return kept, len(found) - len(kept)
 
 
-def shown(findings: Iterable[Finding], silenced: Collection[str] = ()) -> list[str]:
+def finding_lines(findings: Iterable[Finding], silenced: Collection[str] = ()) -> list[str]:
     """Return the lines that tell a reader of findings: one each, and how many are silenced, by which codes."""
     found = list(findings)
-    kept, count = unsilenced(found, silenced)
+    kept, count = drop_silenced(found, silenced)
     codes = sorted(set().union(*(finding.silenced_by(silenced) for finding in found)))
     return [finding.line for finding in kept] + ([f"{count} silenced ({', '.join(codes)})"] if count else [])
 
@@ -162,13 +162,13 @@ class FailedCheck(Check):
 
     code, title, scope = BROKEN, "a check failed", "study"
 
-    def found(self, facts: Any) -> Iterable[str]:
+    def find(self, facts: Any) -> Iterable[str]:
         """Find nothing: what fails is known to whoever carries checks out."""
         return ()
 
 
 @dataclass(frozen=True)
-class Explained:
+class CheckPage:
     """A check as it is explained: code, title, scope, the page in Markdown, and the distribution that it is of."""
 
     code: str
@@ -178,7 +178,7 @@ class Explained:
     distribution: str
 
 
-def explained(code: str) -> Explained:
+def check_page(code: str) -> CheckPage:
     """Return the explanation of a check; raises :class:`UnknownNameError` where there is no such code.
 
     A check without a page is explained by its docstring. Codes may be written in small letters.
@@ -194,4 +194,4 @@ def explained(code: str) -> Explained:
     stored = files("zslplat.checks").joinpath("pages", f"{entry.name}.md")
     own = stored.read_text(encoding="utf-8") if entry.plugin.distribution == "zslplat" and stored.is_file() else ""
     page = own or inspect.cleandoc(check.page) or f"# {entry.name}: {check.title}\n\n{inspect.getdoc(check) or ''}"
-    return Explained(entry.name, check.title, check.scope, page.strip() + "\n", entry.plugin.distribution)
+    return CheckPage(entry.name, check.title, check.scope, page.strip() + "\n", entry.plugin.distribution)

@@ -24,7 +24,7 @@ class UnequalBudgets(Check):
 
     code, title, scope = "ZSP301", "unequal budgets", "comparison"
 
-    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+    def find(self, facts: ComparisonFacts) -> Iterable[str]:
         """Yield a line where some searched more than others."""
         tuned = [row for row in facts.rows if row.trials is not None and row.trials > 1]
         if not tuned:
@@ -42,7 +42,7 @@ class OtherRows(Check):
 
     code, title, scope = "ZSP302", "scored on other test rows", "comparison"
 
-    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+    def find(self, facts: ComparisonFacts) -> Iterable[str]:
         """Yield a line where test rows differ."""
         known = [row for row in facts.rows if row.rows is not None]
         sets = {row.rows for row in known}
@@ -58,7 +58,7 @@ class OtherData(Check):
 
     code, title, scope = "ZSP303", "computed on other data", "comparison"
 
-    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+    def find(self, facts: ComparisonFacts) -> Iterable[str]:
         """Yield a line where fingerprints differ."""
         known = [row for row in facts.rows if row.data]
         if len({row.data for row in known}) > 1:
@@ -73,7 +73,7 @@ class MixedCode(Check):
 
     code, title, scope = "ZSP304", "code of several versions", "comparison"
 
-    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+    def find(self, facts: ComparisonFacts) -> Iterable[str]:
         """Yield a line for each mark, with its rows."""
         for mark in sorted({row.code for row in facts.rows if row.code}):
             yield f"code: {mark}: {_named([row for row in facts.rows if row.code == mark])}"
@@ -88,7 +88,7 @@ class SlowerWithoutGain(Check):
 
     code, title, scope = "ZSP305", "slower without gain", "comparison"
 
-    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+    def find(self, facts: ComparisonFacts) -> Iterable[str]:
         """Yield a line for each such row."""
         by_label = {row.label: row for row in facts.rows}
         for row in facts.rows:
@@ -109,7 +109,7 @@ class TransductiveBesideInductive(Check):
 
     code, title, scope = "ZSP306", "transductive beside inductive", "comparison"
 
-    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+    def find(self, facts: ComparisonFacts) -> Iterable[str]:
         """Yield a line where both kinds are there."""
         joint = [row for row in facts.rows if row.knows is not None and TRANSDUCTIVE in row.knows.split(", ")]
         single = [row for row in facts.rows if row.knows is not None and row not in joint]
@@ -125,7 +125,7 @@ class KnowsClassBalance(Check):
 
     code, title, scope = "ZSP307", "prior knowledge of the class balance", "comparison"
 
-    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+    def find(self, facts: ComparisonFacts) -> Iterable[str]:
         """Yield a line where some know it."""
         told = [row for row in facts.rows if row.knows is not None and CLASS_BALANCE in row.knows.split(", ")]
         if told and len(told) < len(facts.rows):
@@ -139,7 +139,7 @@ class FromMemory(Check):
 
     code, title, scope = "ZSP308", "methods written from memory", "comparison"
 
-    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+    def find(self, facts: ComparisonFacts) -> Iterable[str]:
         """Yield a line that names them."""
         rows = [row for row in facts.rows if row.from_memory]
         if rows:
@@ -155,7 +155,7 @@ class ManyLooks(Check):
 
     code, title, scope = "ZSP309", "many looks at the test split", "comparison"
 
-    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+    def find(self, facts: ComparisonFacts) -> Iterable[str]:
         """Yield a line where there were many."""
         if facts.looks >= MANY_LOOKS:
             yield (
@@ -185,7 +185,7 @@ class UnequalBudgetsInSuite(Check):
 
     code, title, scope = "ZSP401", "unequal budgets across rows", "suite"
 
-    def found(self, facts: SuiteFacts) -> Iterable[str]:
+    def find(self, facts: SuiteFacts) -> Iterable[str]:
         """Yield a line for each data set and task with unequal budgets."""
         for place in dict.fromkeys((cell.data, cell.task) for cell in facts.cells):
             tuned = [
@@ -205,7 +205,7 @@ class MissingCells(Check):
 
     code, title, scope = "ZSP402", "missing cells", "suite"
 
-    def found(self, facts: SuiteFacts) -> Iterable[str]:
+    def find(self, facts: SuiteFacts) -> Iterable[str]:
         """Yield a line that counts them and names the rows."""
         missing = [cell for cell in facts.cells if cell.status != DONE]
         if missing:
@@ -228,7 +228,7 @@ class FewDataSets(Check):
 
     code, title, scope = "ZSP403", "too few data sets for ranks", "suite"
 
-    def found(self, facts: SuiteFacts) -> Iterable[str]:
+    def find(self, facts: SuiteFacts) -> Iterable[str]:
         """Yield a line for each task with too few data sets."""
         for task in dict.fromkeys(cell.task for cell in facts.cells):
             cells = [cell for cell in facts.cells if cell.task == task and cell.status == DONE]

@@ -23,7 +23,7 @@ class GoldenFeature(Check):
 
     code, title, scope = "ZSP501", "a golden feature", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for columns that tell, and one for columns that number."""
         if facts.telling:
             best = max(facts.telling, key=lambda column: column.value)
@@ -46,7 +46,7 @@ class RepeatedRows(Check):
 
     code, title, scope = "ZSP502", "rows on both sides of the test", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line that counts them."""
         if facts.test_rows and facts.repeated > 0.01 * facts.test_rows:
             yield (
@@ -66,7 +66,7 @@ class ConstantColumns(Check):
 
     code, title, scope = "ZSP503", "columns that do not vary in training", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line where they are many, or matter."""
         if facts.columns and facts.constant > MOST_CONSTANT * facts.columns:
             yield f"{facts.subject}: {facts.constant} of {facts.columns} columns do not vary over the training rows"
@@ -82,7 +82,7 @@ class SameSignatures(Check):
 
     code, title, scope = "ZSP504", "classes with the same signature", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each set of signatures with such classes."""
         yield from _said(facts, facts.alike, "pairs of classes have the same signature")
 
@@ -92,7 +92,7 @@ class SignatureSeenBefore(Check):
 
     code, title, scope = "ZSP505", "an unseen class with the signature of a seen one", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each set of signatures with such classes."""
         yield from _said(facts, facts.across, "pairs of a seen and an unseen class have the same signature")
 
@@ -106,7 +106,7 @@ class UnshownAttributes(Check):
 
     code, title, scope = "ZSP506", "attributes that do not vary over the seen classes", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each set of signatures with such dimensions."""
         for name, unshown in facts.unshown.items():
             if unshown.beyond > LARGEST_BEYOND:
@@ -121,7 +121,7 @@ class Disagreements(Check):
 
     code, title, scope = "ZSP507", "files that disagree", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each disagreement."""
         yield from (f"{facts.subject}: {disagreement}" for disagreement in facts.disagreements)
 
@@ -134,7 +134,7 @@ class RowsInNoSplit(Check):
 
     code, title, scope = "ZSP508", "rows in no split", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line that counts them by what their classes are."""
         if facts.unsplit:
             kinds = ", ".join(f"{count} of classes {kind}" for kind, count in facts.unsplit.items())
@@ -146,7 +146,7 @@ class ClassesWithoutRows(Check):
 
     code, title, scope = "ZSP509", "signatures of classes without rows", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line that counts them."""
         if facts.rowless:
             yield (
@@ -160,7 +160,7 @@ class BlankSignatures(Check):
 
     code, title, scope = "ZSP510", "signatures of zeros", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each set of signatures with such classes."""
         for name, classes in facts.blank.items():
             yield (
@@ -180,7 +180,7 @@ class StandInsInSignatures(Check):
 
     code, title, scope = "ZSP511", "a stand-in for missing attributes", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each set of signatures with such numbers."""
         for name, one in facts.stand_ins.items():
             what = f"{one.value:g}, unlike all others, first"
@@ -201,7 +201,7 @@ class FlatRows(Check):
 
     code, title, scope = "ZSP512", "rows of one number", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line that counts them."""
         if facts.flat:
             yield (
@@ -219,7 +219,7 @@ class FaintColumns(Check):
 
     code, title, scope = "ZSP513", "numbers too small to compute with", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line that counts the columns."""
         if facts.faint:
             yield (
@@ -233,7 +233,7 @@ class DoublePrecision(Check):
 
     code, title, scope = "ZSP514", "rows that need float64", "data"
 
-    def found(self, facts: DataFacts) -> Iterable[str]:
+    def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line with a column and what would become of it."""
         if facts.narrowed:
             yield (

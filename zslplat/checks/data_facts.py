@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.checks.base import Finding, run_checks
-from zslplat.checks.facts import Column, DataFacts, StandIn, Unshown
+from zslplat.checks.facts import ColumnScore, DataFacts, Sentinel, UnshownDimensions
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.store.precision import Narrowing
 from zslplat.data.store.rows import blocks_of
@@ -70,13 +70,13 @@ def facts_from_json(content: Mapping[str, Any]) -> DataFacts:
         for name in ("alike", "across")
     }
     columns = {
-        "telling": tuple(Column(**one) for one in content["telling"]),
+        "telling": tuple(ColumnScore(**one) for one in content["telling"]),
         **{name: tuple(content[name]) for name in ("numbering", "disagreements", "rowless")},
     }
     by_set = {
-        "unshown": {name: Unshown(**one) for name, one in content["unshown"].items()},
+        "unshown": {name: UnshownDimensions(**one) for name, one in content["unshown"].items()},
         "blank": {name: tuple(one) for name, one in content["blank"].items()},
-        "stand_ins": {name: StandIn(**one) for name, one in content["stand_ins"].items()},
+        "stand_ins": {name: Sentinel(**one) for name, one in content["stand_ins"].items()},
     }
     return DataFacts(**{**content, **pairs, **columns, **by_set})
 
@@ -99,7 +99,7 @@ def flat_rows(values: np.ndarray, *, all_zero: bool = False) -> np.ndarray:
     return flat
 
 
-def find_stand_in(values: np.ndarray, owners: Sequence[str]) -> StandIn | None:
+def find_stand_in(values: np.ndarray, owners: Sequence[str]) -> Sentinel | None:
     """Return the number that stands for missing ones in signatures (m, a), None where there is none.
 
     That is a usual one (:data:`STAND_INS`) that is the only negative number, in less than a quarter of the places, or
@@ -115,14 +115,14 @@ def find_stand_in(values: np.ndarray, owners: Sequence[str]) -> StandIn | None:
         only = end == 0 and numbers[0] < 0 <= numbers[1] and 4 * counts[0] < values.size
         if numbers[end] in STAND_INS and (far or only):
             row = int(np.argmax((values == numbers[end]).any(axis=1)))
-            return StandIn(float(numbers[end]), int(counts[end]), int(values.size), owners[row])
+            return Sentinel(float(numbers[end]), int(counts[end]), int(values.size), owners[row])
     rows = np.flatnonzero(negative.any(axis=1))
     if not 0 < negative.sum() <= 0.01 * values.size:
         return None
     least = values[rows].min(axis=1, keepdims=True)
     if (negative[rows] & (values[rows] != least)).any():
         return None
-    return StandIn(float(least[0, 0]), int(negative.sum()), int(values.size), owners[rows[0]])
+    return Sentinel(float(least[0, 0]), int(negative.sum()), int(values.size), owners[rows[0]])
 
 
 def same_signatures(values: np.ndarray, classes: np.ndarray | None = None) -> list[list[int]]:
@@ -154,7 +154,9 @@ def _pairs(groups: list[list[int]], unseen: dict[int, bool] | None) -> tuple[lis
     return sorted(alike), sorted(across)
 
 
-def _unshown(values: np.ndarray, classes: np.ndarray | None, unseen: dict[int, bool] | None) -> Unshown | None:
+def _unshown(
+    values: np.ndarray, classes: np.ndarray | None, unseen: dict[int, bool] | None
+) -> UnshownDimensions | None:
     """Return the dimensions of signatures (m, a) that do not vary over seen classes and differ in an unseen one."""
     described = np.arange(len(values)) if classes is None else np.asarray(classes)
     own, others = (
@@ -167,7 +169,7 @@ def _unshown(values: np.ndarray, classes: np.ndarray | None, unseen: dict[int, b
     if not shared.any():
         return None
     deviation = np.square(others - own.mean(axis=0)).sum(axis=0)
-    return Unshown(int(shared.sum()), values.shape[1], float(deviation[shared].sum() / deviation.sum()))
+    return UnshownDimensions(int(shared.sum()), values.shape[1], float(deviation[shared].sum() / deviation.sum()))
 
 
 def told_by_column(values: np.ndarray, y: np.ndarray) -> float:
@@ -304,7 +306,7 @@ def _single_columns(dataset: Dataset, sample: _Sample) -> dict[str, Any]:
             continue
         share = told_by_column(values[shuffled], y[shuffled])
         if share >= TELLING:
-            telling.append(Column(f"column {column}", share))
+            telling.append(ColumnScore(f"column {column}", share))
     return {"telling": tuple(telling), "numbering": tuple(numbering)}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Warned:
+class RecordedWarning:
     """What data, task or method warned of themselves (:class:`~zslplat.errors.OutcomeWarning`).
 
     ``of`` says in which part of the study (``best trial, 3``; ``test``), ``where`` in which problems, ``code`` the
@@ -33,7 +33,7 @@ class Warned:
 
 
 @dataclass(frozen=True)
-class Reached:
+class PrimaryScores:
     """Values of the primary metric, one per fold (or repeat), with the values that guessing reaches there.
 
     ``what`` begins a sentence (``the best of the search``), ``tried`` is of how many settings it is the best.
@@ -48,7 +48,7 @@ class Reached:
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchedRange:
     """The best value of a hyperparameter, and where in the searched range it lies.
 
     ``position`` is 0 at the low end and 1 at the high end, on the scale of the search; ``low_is_open`` and
@@ -64,7 +64,7 @@ class Searched:
 
 
 @dataclass(frozen=True)
-class Steps:
+class TrainingSteps:
     """The step parameter of a method that trains in steps, its largest value, and the step that validation chose."""
 
     parameter: str
@@ -83,7 +83,7 @@ class TrialFacts:
 
 
 @dataclass(frozen=True)
-class Control:
+class ControlScore:
     """A recorded test score of the method that serves as control, on the same data and task.
 
     ``alike`` tells whether it preprocesses as the study does; ``lead`` are the ends of the 95 % interval over the test
@@ -117,23 +117,23 @@ class StudyFacts:
     winner: int | None = None
     wanted: int | None = None
     combinations: int | None = None
-    searched: tuple[Searched, ...] = ()
+    searched: tuple[SearchedRange, ...] = ()
     dimensions: int = 0
     trials: tuple[TrialFacts, ...] = ()
-    validation: Reached | None = None
-    test: Reached | None = None
+    validation: PrimaryScores | None = None
+    test: PrimaryScores | None = None
     test_error: float | None = None
     tested: tuple[Mapping[str, float], ...] = ()
-    steps: Steps | None = None
+    steps: TrainingSteps | None = None
     predicted: Mapping[str, int] = field(default_factory=dict)
     true: Mapping[str, int] = field(default_factory=dict)
     seen: frozenset[str] = frozenset()
-    controls: tuple[Control, ...] = ()
-    warned: tuple[Warned, ...] = ()
+    controls: tuple[ControlScore, ...] = ()
+    warned: tuple[RecordedWarning, ...] = ()
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnScore:
     """A column of the features, and a number that says something of it."""
 
     name: str
@@ -141,7 +141,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Unshown:
+class UnshownDimensions:
     """How many ``of`` the dimensions of a signature do not vary over seen classes, and what unseen ones have in them.
 
     ``beyond`` is the share of the unseen classes' squared deviation from the seen classes' mean.
@@ -153,7 +153,7 @@ class Unshown:
 
 
 @dataclass(frozen=True)
-class StandIn:
+class Sentinel:
     """A number that stands for missing ones in signatures: ``count`` ``of`` the numbers, and whose the first is."""
 
     value: float
@@ -188,7 +188,7 @@ class DataFacts:
     columns: int = 0
     test_rows: int = 0
     classes: int = 0
-    telling: tuple[Column, ...] = ()
+    telling: tuple[ColumnScore, ...] = ()
     numbering: tuple[str, ...] = ()
     repeated: int = 0
     constant: int = 0
@@ -201,9 +201,9 @@ class DataFacts:
     rowless: tuple[str, ...] = ()
     alike: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     across: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    unshown: Mapping[str, Unshown] = field(default_factory=dict)
+    unshown: Mapping[str, UnshownDimensions] = field(default_factory=dict)
     blank: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    stand_ins: Mapping[str, StandIn] = field(default_factory=dict)
+    stand_ins: Mapping[str, Sentinel] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

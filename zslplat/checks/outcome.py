@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from zslplat.checks.base import UNNAMED, Check, WarnedOf
+from zslplat.checks.base import UNNAMED, Check, WarningCheck
 from zslplat.checks.facts import StudyFacts
 from zslplat.metrics.few_classes import LEAST_CLASSES
 
@@ -15,13 +15,13 @@ LARGEST_ERROR = 0.05
 ZERO_SHOT, EXEMPLAR = "zero-shot", "exemplar"
 
 
-class Unnamed(WarnedOf):
+class Unnamed(WarningCheck):
     """Hands on what a data set, a task or a method, of a plugin mostly, warns of without naming a check."""
 
     code, title, scope = UNNAMED, "something that data, task or method warn of themselves", "study"
 
 
-class FewPredictedClasses(WarnedOf):
+class FewPredictedClasses(WarningCheck):
     """Speaks where predictions concentrate on few classes.
 
     That is where all rows are given one class, or where the effective number of predicted classes (the exponential of
@@ -31,9 +31,9 @@ class FewPredictedClasses(WarnedOf):
 
     code, title, scope = "ZSP201", "one predicted class, or few", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line for each warning of one class, else one where few classes are predicted."""
-        lines = list(super().found(facts))
+        lines = list(super().find(facts))
         yield from lines
         true, predicted = effective_classes(facts.true), effective_classes(facts.predicted)
         if not lines and predicted > 0 and predicted < true / 2:
@@ -45,7 +45,7 @@ class FewPredictedClasses(WarnedOf):
             )
 
 
-class EqualScores(WarnedOf):
+class EqualScores(WarningCheck):
     """Speaks where scores tell nothing apart: all equal, or equal over the rows for a label, a query or a feature."""
 
     code, title, scope = "ZSP202", "constant scores", "study"
@@ -65,7 +65,7 @@ class NotBetterThanControl(Check):
     code, title, scope = "ZSP203", "not better than the ridge control", "study"
     kind, wants_alike, what = ZERO_SHOT, False, "the control"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where the control is as good."""
         if facts.kind != self.kind or facts.test is None or not facts.test.values:
             return
@@ -100,7 +100,7 @@ class UndefinedMetrics(Check):
 
     code, title, scope = "ZSP205", "metrics that are no numbers, or classes without rows", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line for the metrics, and one for the classes."""
         undefined = sorted({name for one in facts.tested for name, value in one.items() if not math.isfinite(value)})
         if undefined:
@@ -120,7 +120,7 @@ class FewTestClasses(Check):
 
     code, title, scope = "ZSP206", "few test classes", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where there are too few classes."""
         count = sum(1 for name, rows in facts.true.items() if rows and name not in facts.seen)
         if facts.kind == ZERO_SHOT and 0 < count < LEAST_CLASSES:
@@ -141,7 +141,7 @@ class FewRowsPerClass(Check):
 
     code, title, scope = "ZSP207", "test classes with few rows", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where rows are few."""
         if facts.kind != ZERO_SHOT:
             return
@@ -157,55 +157,55 @@ class FewRowsPerClass(Check):
                 )
 
 
-class FewerValidationClasses(WarnedOf):
+class FewerValidationClasses(WarningCheck):
     """Hands on that validation tells fewer classes apart than the test, so its values are higher for that alone."""
 
     code, title, scope = "ZSP208", "validation tells fewer classes apart than the test", "study"
 
 
-class FewDrawnFolds(WarnedOf):
+class FewDrawnFolds(WarningCheck):
     """Hands on that the folds hold out too few classes in all for a steady mean (30, by simulation)."""
 
     code, title, scope = "ZSP209", "validation depends on the draw of its folds", "study"
 
 
-class FewerFeaturesThanTaken(WarnedOf):
+class FewerFeaturesThanTaken(WarningCheck):
     """Hands on that a selector chose fewer features than the task takes: the rest are in no meaningful order."""
 
     code, title, scope = "ZSP210", "fewer features chosen than taken", "study"
 
 
-class SearchSawTestRows(WarnedOf):
+class SearchSawTestRows(WarningCheck):
     """Hands on that hyperparameters were searched on rows that are test rows of other folds."""
 
     code, title, scope = "ZSP211", "searched on test rows of other folds", "study"
 
 
-class EmptyCodes(WarnedOf):
+class EmptyCodes(WarningCheck):
     """Hands on that all codes of a coding method are empty."""
 
     code, title, scope = "ZSP212", "all codes are empty", "study"
 
 
-class NotConverged(WarnedOf):
+class NotConverged(WarningCheck):
     """Hands on that an iteration ended at its limit and not at its tolerance."""
 
     code, title, scope = "ZSP213", "a solver did not converge", "study"
 
 
-class MetricsLeftOut(WarnedOf):
+class MetricsLeftOut(WarningCheck):
     """Hands on that scores made elsewhere came without those of the validation folds, which some metrics need."""
 
     code, title, scope = "ZSP214", "metrics left out for want of validation scores", "study"
 
 
-class TestLabelsExported(WarnedOf):
+class TestLabelsExported(WarningCheck):
     """Hands on that the labels of the test rows were exported with the split that the scores are of."""
 
     code, title, scope = "ZSP215", "the labels of the test rows were at hand", "study"
 
 
-class NeighboursMissed(WarnedOf):
+class NeighboursMissed(WarningCheck):
     """Hands on that an index found fewer than 90 % of the true neighbours of the rows of a graph."""
 
     code, title, scope = "ZSP216", "neighbours missed by an index", "study"
@@ -227,7 +227,7 @@ class BiasNotCarried(Check):
 
     code, title, scope = "ZSP217", "the bias of validation does not fit the test", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield what the carried bias gives, and what the best would."""
         carried, best = _means_of_tests(facts, "calibrated_H", "oracle_H")
         if carried < best / 2:
@@ -246,7 +246,7 @@ class RowsOutrankClasses(Check):
 
     code, title, scope = "ZSP218", "rankings tell rows apart, not classes", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield both values."""
         plain, centred = _means_of_tests(facts, "mAP", "centred_mAP")
         if plain < 0.75 * centred:
@@ -256,7 +256,7 @@ class RowsOutrankClasses(Check):
             )
 
 
-class PlaceholderScores(WarnedOf):
+class PlaceholderScores(WarningCheck):
     """Hands on that scores made elsewhere hold numbers so far off that the others do not differ beside them."""
 
     code, title, scope = "ZSP219", "scores lost beside placeholders", "study"

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from zslplat.checks.base import UNNAMED, Finding
-from zslplat.checks.facts import Warned
+from zslplat.checks.facts import RecordedWarning
 from zslplat.errors import split_code
 from zslplat.registry import registry
 
 
-def recorded_findings(record: Mapping[str, Any], subject: str = "") -> list[Finding]:
+def findings_of(record: Mapping[str, Any], subject: str = "") -> list[Finding]:
     """Return all findings of a record, none silenced.
 
     ``record``: what a study noted at its end (``finished``), or a single evaluation. Older ones hold lines without
@@ -28,7 +28,7 @@ def findings_tags(record: Mapping[str, Any]) -> dict[str, str]:
 
     ``zslplat.findings`` is empty where nothing was found, so that a study that goes on leaves old codes behind.
     """
-    found = recorded_findings(record)
+    found = findings_of(record)
     texts: dict[str, list[str]] = {}
     for finding in found:
         texts.setdefault(finding.code, []).append(finding.text)
@@ -36,7 +36,7 @@ def findings_tags(record: Mapping[str, Any]) -> dict[str, str]:
     return {"zslplat.findings": ", ".join(sorted(texts)), **tags}
 
 
-def said(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[Warned]:
+def warning_facts(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[RecordedWarning]:
     """Return the warnings of entries as facts for checks; ``of`` says in which part of a study they arose.
 
     One whose text names no check that is registered belongs to :data:`~zslplat.checks.base.UNNAMED`.
@@ -47,13 +47,13 @@ def said(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[Warned]:
         text, code = split_code(entry["text"])
         if code not in known:
             text, code = entry["text"], UNNAMED
-        found.append(Warned(text, code, of, tuple(entry["where"])))
+        found.append(RecordedWarning(text, code, of, tuple(entry["where"])))
     return found
 
 
-def in_words(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[str]:
+def warning_lines(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[str]:
     """Return a line for each entry: ``ZSP212 best trial: all codes are empty (fold-1, fold-3)``."""
-    return [f"{warned.code} {warned.line}" for warned in said(entries, of)]
+    return [f"{warned.code} {warned.line}" for warned in warning_facts(entries, of)]
 
 
 def warnings_tag(lines: Sequence[str]) -> dict[str, str]:

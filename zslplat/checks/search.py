@@ -9,7 +9,7 @@ from typing import TypeGuard
 import numpy as np
 
 from zslplat.checks.base import Check
-from zslplat.checks.facts import Reached, StudyFacts
+from zslplat.checks.facts import PrimaryScores, StudyFacts
 
 EDGE = 0.02
 CHANCE_MARGIN = 0.05
@@ -28,7 +28,7 @@ class EdgeOfRange(Check):
 
     code, title, scope = "ZSP101", "best value at the edge of the range searched", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line for each value at an end that is open."""
         if _without_effect(facts):
             return
@@ -47,7 +47,7 @@ class LastStep(Check):
 
     code, title, scope = "ZSP102", "best at the last step allowed", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where the last step was the best."""
         if facts.steps is not None and facts.steps.kept >= facts.steps.most:
             yield (
@@ -61,7 +61,7 @@ class ValidationAtChance(Check):
 
     code, title, scope = "ZSP103", "at chance on validation", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where validation is at chance."""
         yield from _at_chance(facts.validation)
 
@@ -76,7 +76,7 @@ class TestAtChance(Check):
     __test__ = False  # it is no test case, whatever its name begins with
     code, title, scope = "ZSP104", "at chance on the test split", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where the test is at chance."""
         yield from _at_chance(facts.test, facts.test_error or 0.0)
 
@@ -91,7 +91,7 @@ class FoldsDisagree(Check):
 
     code, title, scope = "ZSP105", "folds disagree", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where the folds differ by more than the gain."""
         reached = facts.validation
         if not _complete(reached) or len(reached.values) < 2 or list(_at_chance(reached)):
@@ -116,7 +116,7 @@ class ValidationFarFromTest(Check):
 
     code, title, scope = "ZSP106", "validation far from test", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where validation and test are far apart."""
         from scipy.stats import t as student
 
@@ -147,7 +147,7 @@ class MostTrialsLost(Check):
 
     code, title, scope = "ZSP107", "most trials failed or were pruned", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where most trials are lost."""
         count = len(facts.trials)
         failed, pruned = (sum(trial.state == state for trial in facts.trials) for state in ("failed", "pruned"))
@@ -169,7 +169,7 @@ class FewTrials(Check):
 
     code, title, scope = "ZSP108", "search had few trials", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where trials are few."""
         count = len(facts.trials)
         if not count:
@@ -195,7 +195,7 @@ class NothingGained(Check):
 
     code, title, scope = "ZSP109", "nothing near the starting settings", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where the search gained nothing."""
         sign = 1.0 if facts.maximise else -1.0
         complete = [trial for trial in facts.trials if trial.state == "complete" and trial.value is not None]
@@ -222,7 +222,7 @@ class NoEffect(Check):
 
     code, title, scope = "ZSP110", "what is searched has no effect", "study"
 
-    def found(self, facts: StudyFacts) -> Iterable[str]:
+    def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where all values are equal."""
         values = _values(facts)
         if _without_effect(facts):
@@ -255,7 +255,7 @@ def is_at_chance(
     return float(gains.mean()) <= max(CHANCE_MARGIN * chance, min(z * error, chance))
 
 
-def _at_chance(reached: Reached | None, row_error: float = 0.0) -> Iterable[str]:
+def _at_chance(reached: PrimaryScores | None, row_error: float = 0.0) -> Iterable[str]:
     if not _complete(reached):
         return
     maximise, tried = reached.maximise, reached.tried
@@ -270,7 +270,7 @@ def _gains(values: Sequence[float], chances: Sequence[float], maximise: bool) ->
     return np.asarray((np.asarray(values) - np.asarray(chances)) * (1.0 if maximise else -1.0))
 
 
-def _complete(reached: Reached | None) -> TypeGuard[Reached]:
+def _complete(reached: PrimaryScores | None) -> TypeGuard[PrimaryScores]:
     """Tell whether values and their chance levels are known, fold by fold."""
     return reached is not None and bool(reached.values) and len(reached.values) == len(reached.chances)
 

@@ -164,10 +164,10 @@ def explain(
     as_json: o.Json = False,
 ) -> None:
     """Explain what a check found: when it speaks, causes, remedies, how to silence it, an example."""
-    from zslplat.checks.base import explained
+    from zslplat.checks.base import check_page
     from zslplat.cli.reporting import print_json
 
-    found = explained(code)
+    found = check_page(code)
     if as_json:
         print_json(vars(found))
     else:

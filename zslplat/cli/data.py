@@ -66,7 +66,7 @@ def info(
     as_json: o.Json = False,
 ) -> None:
     """Describe a data set: rows, classes, splits, folds, signatures, value ranges, fingerprint, licence, findings."""
-    from zslplat.checks.base import unsilenced
+    from zslplat.checks.base import drop_silenced
     from zslplat.checks.data_facts import data_findings
     from zslplat.cli.reporting import print_json, print_warnings, stdout_console
     from zslplat.data.catalogue import describe, parse_dataset
@@ -78,7 +78,7 @@ def info(
     with with_right_form(known_as(type(source_of(spec, settings)))):
         dataset = open_dataset(spec, settings)
         description = describe(dataset)
-    kept, silenced = unsilenced(data_findings(dataset, settings.cache), settings.silenced)
+    kept, silenced = drop_silenced(data_findings(dataset, settings.cache), settings.silenced)
     if as_json:
         findings = [finding.to_json() for finding in kept]
         print_json({**description, "findings": findings, "silenced": silenced})
@@ -124,7 +124,7 @@ def import_(
     data_root: o.DataRoot = None,
 ) -> None:
     """Check your own arrays and copy them under the data root, so that their name loads them."""
-    from zslplat.checks.base import unsilenced
+    from zslplat.checks.base import drop_silenced
     from zslplat.checks.data_facts import data_findings
     from zslplat.cli.reporting import print_warnings, stdout_console
     from zslplat.data.catalogue import lines_of_reading, notes_of, unread_of
@@ -167,7 +167,7 @@ def import_(
             f"rows and tell nothing: {shown}",
             err=True,
         )
-    kept, silenced = unsilenced(data_findings(data), settings.silenced)
+    kept, silenced = drop_silenced(data_findings(data), settings.silenced)
     print_warnings(stdout_console(), [finding.line for finding in kept], silenced)
     if dry_run:
         place = f" to {imported.path}" if root is not None else ""

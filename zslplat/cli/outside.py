@@ -39,14 +39,14 @@ def export_split(
     """Write the rows, classes, folds and signatures of a task for other software (docs/outside-methods.md)."""
     import shlex
 
-    from zslplat.checks.base import unsilenced
-    from zslplat.checks.records import said
+    from zslplat.checks.base import drop_silenced
+    from zslplat.checks.records import warning_facts
     from zslplat.cli.reporting import print_json, print_warnings, stdout_console
     from zslplat.data.catalogue import parse_dataset
     from zslplat.errors import UnknownNameError
     from zslplat.evaluation.components import build_component, open_dataset
     from zslplat.evaluation.outside import exported_split
-    from zslplat.evaluation.scoring.messages import collected, entries_of
+    from zslplat.evaluation.scoring.messages import collect_warnings, warning_entries
     from zslplat.spec import Spec
     from zslplat.tuning.verdicts import said_findings
 
@@ -57,11 +57,11 @@ def export_split(
     built = build_component("tasks", task_spec)
     names = {"dataset": str(dataset_spec), "task": str(task_spec)}
     wanted: dict[str, Any] = {"seed": seed, "split": split, "features": features, "with_labels": with_labels}
-    with collected() as warned:
+    with collect_warnings() as warned:
         data = open_dataset(dataset_spec, settings)
         manifest = exported_split.export_split(data, built.suited(data), to, names=names, **wanted)
-    found = said_findings(names["dataset"], said(entries_of([("", warned)])))
-    kept, silenced = unsilenced(found, settings.silenced)
+    found = said_findings(names["dataset"], warning_facts(warning_entries([("", warned)])))
+    kept, silenced = drop_silenced(found, settings.silenced)
     if as_json:
         told = {"warnings": [one.line for one in kept], "findings": [one.to_json() for one in found]}
         print_json({"manifest": str(manifest.path), **manifest.content, **told, "silenced": silenced})

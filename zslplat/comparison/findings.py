@@ -23,7 +23,7 @@ def comparison_findings(
     ``rows`` are those of :func:`~zslplat.comparison.leaderboard.leaderboard`, or of a comparison of which they are a
     part: the keys ``method``, ``baseline``, ``verdict``, ``knows``, ``from_memory`` and ``code``, and where they are
     there ``short``, ``trials``, ``test_seconds``, ``data``, ``test_rows`` and ``labels_exported``. Show findings with
-    :func:`~zslplat.checks.base.unsilenced` and ``settings.silenced``.
+    :func:`~zslplat.checks.base.drop_silenced` and ``settings.silenced``.
     """
     fingerprints = {str(row["data"]) for row in rows if row.get("data")}
     looks = sum(unchosen_looks(records, fingerprint, task) for fingerprint in fingerprints)

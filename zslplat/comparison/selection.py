@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from zslplat.checks.base import Finding, unsilenced
+from zslplat.checks.base import Finding, drop_silenced
 from zslplat.comparison.draws import over_draws
 from zslplat.comparison.facts import facts, unequal
 from zslplat.comparison.filters import EVERYTHING, Filters
@@ -66,7 +66,7 @@ class Comparison:
     @property
     def warnings(self) -> list[str]:
         """Lines of the findings that are not silenced; of several data sets, each says which it is about."""
-        kept, _ = unsilenced(self.findings, self.silenced)
+        kept, _ = drop_silenced(self.findings, self.silenced)
         return [f"{one.code} {one.subject}: {one.text}" if len(self.datasets) > 1 else one.line for one in kept]
 
     @property

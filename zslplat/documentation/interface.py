@@ -23,7 +23,7 @@ GROUPS = {
         *("Rows", "RowStream", "View", "blocks_of", "rowwise", "taken"),
     ),
     "Tasks": ("Task", "Problem", "Outcome", "Metric", "Table", "Curve", "MatrixFigure", "ScatterFigure"),
-    "Checks": ("Check", "StudyFacts", "ComparisonFacts", "SuiteFacts", "DataFacts", "Finding", "WarnedOf"),
+    "Checks": ("Check", "StudyFacts", "ComparisonFacts", "SuiteFacts", "DataFacts", "Finding", "WarningCheck"),
     "Parameters": (
         *("Parameter", "Real", "Integer", "Choice", "Text", "Scaled", "Optional", "Space"),
         *("BOOLEAN", "POSITIVE", "NON_NEGATIVE", "with_defaults"),

@@ -26,7 +26,7 @@ from zslplat.evaluation.code import CodeReader, code_of, libraries, roots_of
 from zslplat.evaluation.components import build_component, knowledge, open_dataset, source_of
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe_range
 from zslplat.evaluation.jobs import PrepareJob
-from zslplat.evaluation.scoring.messages import MOST_TEXTS, Entries, collected, entries_of
+from zslplat.evaluation.scoring.messages import MOST_TEXTS, Entries, collect_warnings, warning_entries
 from zslplat.keys import key_of
 from zslplat.methods.base import Method
 from zslplat.methods.kinds import require_kind
@@ -36,7 +36,7 @@ from zslplat.spec import format_value
 from zslplat.tasks.base import Problem, Task
 
 
-class Workbench:
+class ExperimentContext:
     """The data set, task and method of an experiment, and the cache of what was made for them.
 
     ``experiment`` is the given one with the fingerprint of its data. ``counts`` tells what was computed and what was
@@ -60,7 +60,7 @@ class Workbench:
         self._source = source_of(experiment.dataset, settings)
         settings.make_store()
         on_stage(f"loading {experiment.dataset}")
-        with collected() as self._loaded, with_right_form(registry.known_as(type(self._source))):
+        with collect_warnings() as self._loaded, with_right_form(registry.known_as(type(self._source))):
             self.dataset = in_files(open_dataset(experiment.dataset, settings), settings.cache / "data")
         self.task = self.task.suited(self.dataset)
         # Whether the method can do with these views, or without any, is known before anything is computed.
@@ -134,7 +134,7 @@ class Workbench:
         if VALIDATION in splits and not self.made(VALIDATION):
             self._validation = self._build_validation()
         if TEST in splits and not self.made(TEST):
-            with collected():
+            with collect_warnings():
                 self.task.test(self.dataset, seed=self.experiment.seed)
 
     def problems(self, split: str) -> list[Path]:
@@ -164,7 +164,7 @@ class Workbench:
 
     def _build_validation(self) -> tuple[list[Problem], list[str]]:
         self.on_stage("building validation problems")
-        with collected() as warned:
+        with collect_warnings() as warned:
             return self.task.validation(self.dataset, seed=self.experiment.seed), warned
 
     def test_problem(self) -> Path:
@@ -174,7 +174,7 @@ class Workbench:
             self.counts["problems cached"] += 1
             return folder
         self.on_stage("building the test problem")
-        with collected() as warned:
+        with collect_warnings() as warned:
             problem = self.task.test(self.dataset, seed=self.experiment.seed)
         return self._store(problem, warned)
 
@@ -182,7 +182,7 @@ class Workbench:
         """Return what loading the data and building these problems warned of, whenever they were built."""
         built = [read_arrays(folder)[1] for folder in problems]
         loaded = [("", self._loaded)]
-        return entries_of(loaded + [(entry["name"], entry.get("warned", [])) for entry in built])
+        return warning_entries(loaded + [(entry["name"], entry.get("warned", [])) for entry in built])
 
     def preparation(self, problem: Path, space: Space, values: Mapping[str, Any] | None = None) -> PrepareJob:
         """Return the job that computes the statistics for a problem; its target may exist already.
@@ -242,7 +242,7 @@ class Workbench:
             self.counts["problems cached"] += 1
             return folder
         self.on_stage(f"preprocessing {problem.name}")
-        with collected() as further:
+        with collect_warnings() as further:
             made = preprocess(problem, self.task, self.preprocessing)
         save_problem(folder, made, [*warned, *further][:MOST_TEXTS])
         self.counts["problems"] += 1

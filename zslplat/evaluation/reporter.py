@@ -52,7 +52,7 @@ class SilentReporter:
         """Ignore."""
 
 
-class Working:
+class StageProgress:
     """How far some jobs are together, told to a reporter that shows it; ``total``: see :class:`ProgressReporter`."""
 
     def __init__(self, reporter: Reporter, total: int | None = None) -> None:

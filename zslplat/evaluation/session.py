@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from zslplat.errors import StoreError, ZslplatError
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, Place, PrepareJob
-from zslplat.evaluation.reporter import Reporter, Working
+from zslplat.evaluation.reporter import Reporter, StageProgress
 from zslplat.evaluation.scoring.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.workers.pool import Deadline, Workers
 from zslplat.keys import key_of
@@ -78,7 +78,7 @@ class Session:
 
     def __init__(
         self,
-        bench: Workbench,
+        context: ExperimentContext,
         records: Records,
         reporter: Reporter,
         *,
@@ -86,8 +86,8 @@ class Session:
         cluster: str | None = None,
         recall: bool = True,
     ) -> None:
-        self.bench, self.records, self.reporter = bench, records, reporter
-        self.experiment, self.settings = bench.experiment, bench.settings
+        self.context, self.records, self.reporter = context, records, reporter
+        self.experiment, self.settings = context.experiment, context.settings
         self.most_workers, self.cluster, self.recall = workers, cluster, recall
         self.computed = self.known = 0
         self.deadline = Deadline()
@@ -103,14 +103,14 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.stop_workers()
         self.records.close()
-        self.bench.evict()
+        self.context.evict()
         self._at_work.close()
 
     def start_workers(self, most: int, log: Path) -> None:
         """Have workers ready, no more than ``most`` jobs need; what they print goes to ``log``."""
         log.parent.mkdir(parents=True, exist_ok=True)
-        cache = self.bench.cache
-        place = Place(cache.root, log, self.bench.remembered_code, cache_bytes=cache.limit_bytes)
+        cache = self.context.cache
+        place = Place(cache.root, log, self.context.remembered_code, cache_bytes=cache.limit_bytes)
         self._workers = Workers(max(1, min(self.most_workers, most)), place, self.cluster, self.reporter.note)
 
     def stop_workers(self) -> None:
@@ -123,22 +123,22 @@ class Session:
 
         Where the method searches something costly, statistics are made for each of its values, by :meth:`evaluate`.
         """
-        bench, name = self.bench, self.experiment.method.name
-        if self.cluster or not bench.made(split):
+        context, name = self.context, self.experiment.method.name
+        if self.cluster or not context.made(split):
             self._pool.warm_up()
-        problems = bench.problems(split)
-        if set(bench.method_class.costly) & set(space or {}):
+        problems = context.problems(split)
+        if set(context.method_class.costly) & set(space or {}):
             self._by_value |= dict.fromkeys(problems, space or {})
             return [(problem, None) for problem in problems]
-        jobs = [bench.preparation(problem, space or {}) for problem in problems]
+        jobs = [context.preparation(problem, space or {}) for problem in problems]
         missing = self._missing(jobs)
         if missing:
             self.reporter.stage(f"preparing statistics of {name} for {len(missing)} problems")
-            for answer in self._prepare(missing, Limits(), Working(self.reporter, len(missing))):
+            for answer in self._prepare(missing, Limits(), StageProgress(self.reporter, len(missing))):
                 if answer.result is None:
                     raise ZslplatError(f"preparing {name} failed: {answer.reason}")
-                bench.counts["statistics"] += 1
-        return list(zip(problems, [bench.cache.path(job.target) for job in jobs], strict=True))
+                context.counts["statistics"] += 1
+        return list(zip(problems, [context.cache.path(job.target) for job in jobs], strict=True))
 
     def evaluate(
         self,
@@ -186,9 +186,9 @@ class Session:
             waiting = [waiting[place] for place in places]
         jobs = [self._job(requests[positions[0]], problems, limits) for positions in waiting]
         if jobs or while_waiting is not None:
-            working = Working(self.reporter)
+            working = StageProgress(self.reporter)
             # How far a fold of a method without steps is, nobody knows.
-            self.deadline.begin("the first trial", len(problems), not self.bench.method_class.step_parameter)
+            self.deadline.begin("the first trial", len(problems), not self.context.method_class.step_parameter)
 
             def moved(place: int, done: float) -> None:
                 working(place, done)
@@ -202,7 +202,7 @@ class Session:
 
     def prepare_note(self) -> str:
         """Return in words what was prepared and what was found in the cache."""
-        counts = self.bench.counts
+        counts = self.context.counts
         return (
             f"prepared once: {counts['problems']} problems, {counts['statistics']} statistics; "
             f"found in the cache: {counts['problems cached']} problems, {counts['statistics cached']} statistics"
@@ -210,9 +210,9 @@ class Session:
 
     def _missing(self, jobs: Sequence[PrepareJob]) -> list[PrepareJob]:
         """Return those whose statistics are not in the cache, each once."""
-        cache = self.bench.cache
+        cache = self.context.cache
         missing = {job.target: job for job in jobs if not cache.has(job.target)}
-        self.bench.counts["statistics cached"] += len({job.target for job in jobs}) - len(missing)
+        self.context.counts["statistics cached"] += len({job.target for job in jobs}) - len(missing)
         return list(missing.values())
 
     def _prepare(
@@ -239,7 +239,7 @@ class Session:
         if missing:
             self.reporter.stage(f"preparing statistics of {self.experiment.method.name} for new values")
         answers = self._prepare(missing, limits) if missing else []
-        self.bench.counts["statistics"] += sum(answer.result is not None for answer in answers)
+        self.context.counts["statistics"] += sum(answer.result is not None for answer in answers)
         failed = {job.target: a for job, a in zip(missing, answers, strict=True) if a.result is None}
         return {
             place: next(failed[job.target] for job in jobs if job.target in failed)
@@ -248,7 +248,7 @@ class Session:
         }
 
     def _preparation(self, request: Request, problem: Path) -> PrepareJob:
-        return self.bench.preparation(problem, self._by_value[problem], request.parameters)
+        return self.context.preparation(problem, self._by_value[problem], request.parameters)
 
     def _entry_name(self, request: Request, problem: Path, statistics: Path | None) -> str | None:
         """Return the key of the statistics that a request has for a problem."""
@@ -282,8 +282,8 @@ class Session:
             outcomes=self.records.evaluation_folder(request.run) if test and request.describe else None,
             maps=request.maps,
             test=test,
-            blocks=self.bench.blocks,
-            sources=self.bench.sources(self.experiment.space, request.parameters),
+            blocks=self.context.blocks,
+            sources=self.context.sources(self.experiment.space, request.parameters),
             model_bytes=self._model_bytes(limits) if self._keeps_model(request) else 0,
             about={"experiment": experiment.to_json()},
         )
@@ -302,8 +302,8 @@ class Session:
             "run": request.run,
             "experiment": request.experiment.to_json(),
             "question": request.experiment.question,
-            "code": self.bench.code(request.parameters),
-            "knows": self.bench.knows(request.parameters),
+            "code": self.context.code(request.parameters),
+            "knows": self.context.knows(request.parameters),
         }
 
     def _known(self, request: Request) -> dict[str, Any] | None:
@@ -332,7 +332,7 @@ class Session:
         """Return what two requests for one evaluation agree in: all but the run and its folders."""
         evaluation = (
             request.experiment.question,
-            self.bench.code(request.parameters),
+            self.context.code(request.parameters),
             sorted(request.thresholds.items()),
         )
         return key_of(*evaluation, request.describe, request.maps, request.model)

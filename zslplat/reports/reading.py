@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from zslplat.checks.records import recorded_findings
+from zslplat.checks.records import findings_of
 from zslplat.errors import StoreError
 from zslplat.evaluation.experiment import TEST
 from zslplat.records.database import Records
@@ -50,7 +50,7 @@ def recorded_studies(records: Records, settings: Settings, warn: Warn) -> list[R
                 values.get("environment", {}),
                 _evaluations(records, tested),
                 finished=finished,
-                findings=recorded_findings(finished or {}, name),
+                findings=findings_of(finished or {}, name),
                 config=config if config.is_file() else None,
                 chance=values.get("chance"),
                 test_chance=values.get("test_chance"),
@@ -108,7 +108,7 @@ def recorded_runs(records: Records) -> list[Recorded]:
                 shown[0].get("environment", {}),
                 _evaluations(records, shown),
                 study=False,
-                findings=list(dict.fromkeys(one for r in found for one in recorded_findings(r, str(r["run"])))),
+                findings=list(dict.fromkeys(one for r in found for one in findings_of(r, str(r["run"])))),
                 validated=_evaluations(records, beside),
             )
         )
@@ -129,7 +129,7 @@ def recorded_sweeps(records: Records) -> list[Sweep]:
                     summary["values"],
                     summary["curves"],
                     primary,
-                    recorded_findings(summary, owner),
+                    findings_of(summary, owner),
                 )
             )
     return found

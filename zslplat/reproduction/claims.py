@@ -12,7 +12,7 @@ from typing import Any
 
 from zslplat.errors import UnknownNameError, ZslplatError, near_names, quoted, split_code
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
-from zslplat.evaluation.scoring.messages import collected
+from zslplat.evaluation.scoring.messages import collect_warnings
 from zslplat.published import Claim, load_claims
 from zslplat.reproduction.contrasts import contrasts_of, named
 from zslplat.reproduction.experiments import Experiment, Experiments, Measured, load_experiments, needed_rows, suite_of
@@ -230,7 +230,7 @@ def _carried_out(
 def _measured(tested: Measured, ground: Ground, reporter: Reporter) -> list[dict[str, Any]]:
     """Return the differences that a measure finds; each says the time since the one before."""
     lines, begun = [], time.perf_counter()
-    with collected() as warned:
+    with collect_warnings() as warned:
         for found in load_measure(tested.suite)(ground, tested.given):
             lines.append(_line(tested, found, 0, 1, 0, time.perf_counter() - begun))
             begun = time.perf_counter()

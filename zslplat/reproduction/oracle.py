@@ -20,7 +20,7 @@ from itertools import count
 from typing import Any
 
 from zslplat.errors import StoreError
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
@@ -90,8 +90,8 @@ def score_trials(
     """
     reporter = reporter or SilentReporter()
     records = Records(settings, reporter.warn)
-    bench = Workbench(experiment, settings, on_stage=reporter.stage)
-    with Session(bench, records, reporter, workers=workers, cluster=cluster, recall=False) as session:
+    context = ExperimentContext(experiment, settings, on_stage=reporter.stage)
+    with Session(context, records, reporter, workers=workers, cluster=cluster, recall=False) as session:
         opened = records.study(study)
         values, trials = opened.values(), [record for _, record in opened.finished()]
         if "finished" not in values:
@@ -114,7 +114,7 @@ def _evaluated(
     requests = {}
     for trial in trials:
         experiment = session.experiment.evaluation(trial["parameters"], TEST, session.experiment.seed, trial["carry"])
-        key = _key(trial["number"], known, experiment, session.bench.code(trial["parameters"]))
+        key = _key(trial["number"], known, experiment, session.context.code(trial["parameters"]))
         run = run_identifier("", owner, key)
         requests[key] = Request(label=f"oracle {key}", run=run, experiment=experiment, parameters=trial["parameters"])
     missing = [key for key in requests if key not in known]

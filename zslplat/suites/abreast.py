@@ -22,7 +22,7 @@ from typing import Any
 from zslplat.errors import OutageError, StoreError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter
 from zslplat.evaluation.workers.cluster import cluster_threads
-from zslplat.evaluation.workers.processes import ctrl_c_blocked, die_with_parent, ending, main_left_out
+from zslplat.evaluation.workers.processes import ctrl_c_blocked, die_with_parent, ending, without_main_module
 from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.suites.carrying import Carrier, Change
@@ -184,7 +184,7 @@ class _Leader:
         self.process = context.Process(
             target=_lead, args=(theirs, study_options, options.accept_changed_code, settings), daemon=False
         )
-        with theirs, ctrl_c_blocked(), main_left_out():
+        with theirs, ctrl_c_blocked(), without_main_module():
             self.process.start()
 
     def begin(self, work: _Waiting) -> None:

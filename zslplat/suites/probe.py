@@ -12,7 +12,7 @@ from pathlib import Path
 
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import defaults_of, open_dataset
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import VALIDATION
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter, SilentReporter
@@ -77,10 +77,10 @@ class Probe:
         answers: list[Answer] = []
         records = Records(away)
         try:
-            with Session(Workbench(experiment, away), records, reporter, workers=1, recall=False) as session:
+            with Session(ExperimentContext(experiment, away), records, reporter, workers=1, recall=False) as session:
                 session.start_workers(1, away.studies / "workers.log")
                 problems = session.prepared(VALIDATION, experiment.space)
-                parameters = defaults_of(session.bench.template, experiment.space)
+                parameters = defaults_of(session.context.template, experiment.space)
                 request = Request(
                     label="timing",
                     run="timing",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.checks.base import Finding
-from zslplat.checks.records import recorded_findings
+from zslplat.checks.records import findings_of
 from zslplat.errors import StoreError
 from zslplat.evaluation.code import LIBRARIES, CodeReader, code_of, roots_of
 from zslplat.evaluation.components import build_component, open_dataset, source_of
@@ -188,7 +188,7 @@ class Recorded:
             method=str(Spec.parse(values["identity"]["method"]).with_parameters(winner["parameters"])),
             owner=study.owner,
             parts=parts_of(values["about"]),
-            findings=recorded_findings(finished, name),
+            findings=findings_of(finished, name),
         )
         return entry, [*trials, *known.values()]
 
@@ -276,7 +276,7 @@ def run_entry(records: Sequence[Mapping[str, Any]], primary: str, owner: str = "
         tags=about.get("tags", {}),
         owner=owner,
         parts=parts_of(about),
-        findings=list(dict.fromkeys(chain.from_iterable(map(recorded_findings, records)))),
+        findings=list(dict.fromkeys(chain.from_iterable(map(findings_of, records)))),
     )
 
 

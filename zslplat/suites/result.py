@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from zslplat.checks.base import Finding, run_checks, unsilenced
+from zslplat.checks.base import Finding, drop_silenced, run_checks
 from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.comparison.paired import Scored
 from zslplat.data.catalogue import parse_dataset
@@ -140,11 +140,11 @@ class GridResult:
 
     def told(self, silenced: Collection[str] = ()) -> Told:
         """Return what all checks have to say at the end: those of the suite, and those of the cells asked for."""
-        of_suite, hidden = unsilenced(self.findings(), silenced)
+        of_suite, hidden = drop_silenced(self.findings(), silenced)
         of_cells: dict[str, list[tuple[Cell, Finding]]] = {}
         for cell in self.cells:
             entry = self.entries.get(cell.key)
-            kept, more = unsilenced(() if entry is None else entry.findings, silenced)
+            kept, more = drop_silenced(() if entry is None else entry.findings, silenced)
             hidden += more
             for finding in kept:
                 of_cells.setdefault(finding.code, []).append((cell, finding))

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from zslplat.errors import PluginError, UsageError
-from zslplat.evaluation.workers.processes import ask_for_death_signal, ctrl_c_blocked, ending, main_left_out
+from zslplat.evaluation.workers.processes import ask_for_death_signal, ctrl_c_blocked, ending, without_main_module
 from zslplat.registry import registry
 from zslplat.testing.distribution import BUILT, Subject, subjects_of
 from zslplat.testing.running import FAILED, CheckResult
@@ -82,7 +82,7 @@ class _Process:
         self._told, theirs = context.Pipe(duplex=False)
         self._process = context.Process(target=_carry_out, args=(theirs, distribution, number, check))
         self.is_late = False
-        with ctrl_c_blocked(), main_left_out():
+        with ctrl_c_blocked(), without_main_module():
             self._process.start()
         theirs.close()
 

@@ -24,7 +24,7 @@ def check_says_what_it_is(check: Check) -> None:
 
 def nothing_is_said_of_what_is_not_known(check: Check) -> None:
     """Facts that are None or empty give no finding and no error."""
-    lines = list(check.found(SCOPES[check.scope]("nothing known")))
+    lines = list(check.find(SCOPES[check.scope]("nothing known")))
     assert lines == [], f"of facts of which nothing is known it says {lines[0]!r}"
 
 
@@ -32,8 +32,8 @@ def the_same_facts_give_the_same_lines(check: Check) -> None:
     """A check keeps no state: asked twice, and after a copy, it says the same."""
     facts = SCOPES[check.scope]("nothing known")
     before = copy.deepcopy(vars(check))
-    first = list(check.found(facts))
-    assert list(check.found(facts)) == first == list(type(check)().found(facts)), "asked again it says something else"
+    first = list(check.find(facts))
+    assert list(check.find(facts)) == first == list(type(check)().find(facts)), "asked again it says something else"
     assert vars(check) == before, f"it keeps something of what it saw: {sorted(vars(check))}"
 
 

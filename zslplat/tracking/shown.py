@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zslplat.checks.records import recorded_findings
+from zslplat.checks.records import findings_of
 from zslplat.evaluation.experiment import TEST
 from zslplat.records.database import Records
 from zslplat.records.studies import OpenStudy
@@ -131,7 +131,7 @@ class ShownStudy:
         if best.exists():
             shutil.copy(best, staged / best.name)
         (staged / "environment.json").write_text(json.dumps(self.values["environment"], indent=1))
-        findings = [finding.to_json() for finding in recorded_findings(finished)]
+        findings = [finding.to_json() for finding in findings_of(finished)]
         importance = write_search_figures(staged, self.study.optuna_trials(), self._primary, self.warn)
         content = {**self.values["identity"], "prepared": finished["counts"], "findings": findings}
         content["importance"] = importance.shares or importance.why_not

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.records import findings_tags, in_words, recorded_findings, warnings_tag
+from zslplat.checks.records import findings_of, findings_tags, warning_lines, warnings_tag
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.records.took import costs
 from zslplat.tracking.descriptions import (
@@ -134,7 +134,7 @@ def trial_view(values: Mapping[str, Any], name: str, record: Mapping[str, Any], 
             "stage": TRIAL_STAGE,
             "zslplat.kind": "trial",
             "zslplat.state": record["state"],
-            **warnings_tag(in_words(record.get("warnings", []))),
+            **warnings_tag(warning_lines(record.get("warnings", []))),
             **({"zslplat.reason": record["reason"]} if record["reason"] else {}),
             **_known_tag(record),
         },
@@ -185,7 +185,7 @@ def test_view(
             "zslplat.kind": "final",
             "zslplat.study": name,
             "zslplat.winner": str(winner),
-            **warnings_tag(in_words(record.get("warnings", []))),
+            **warnings_tag(warning_lines(record.get("warnings", []))),
             **_known_tag(record),
         },
         started=record["created"] - record["seconds"],
@@ -229,7 +229,7 @@ def finished_view(
         # A study that goes on may choose others, and MLflow never changes a parameter.
         "chosen": chosen(hyperparameters),
         # A study that goes on may leave its warnings behind.
-        **(warnings_tag([f.line for f in recorded_findings(finished)]) or {"zslplat.warnings": "none"}),
+        **(warnings_tag([f.line for f in findings_of(finished)]) or {"zslplat.warnings": "none"}),
         **findings_tags(finished),
         **({"zslplat.code": finished["code"]} if finished.get("code") else {}),
         **({"zslplat.knows": finished["knows"]} if "knows" in finished else {}),
@@ -273,7 +273,7 @@ def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None, ends: 
             **experiment_tag(experiment),
             **knows_tag(record),
             **rows_tag(record),
-            **warnings_tag([f.line for f in recorded_findings(record)]),
+            **warnings_tag([f.line for f in findings_of(record)]),
             **findings_tags(record),
             "stage": FINAL_STAGE if split == TEST else TRIAL_STAGE,
             "zslplat.kind": "run",
@@ -307,7 +307,7 @@ def sweep_view(record: Mapping[str, Any], artifacts: Path | None) -> RunView:
             "stage": SWEEP_STAGE,
             "zslplat.kind": ANALYSIS,
             "zslplat.selectable": "no",
-            **warnings_tag([f.line for f in recorded_findings(record)]),
+            **warnings_tag([f.line for f in findings_of(record)]),
             **findings_tags(record),
         },
         started=record["started"],

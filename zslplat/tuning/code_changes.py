@@ -10,7 +10,7 @@ from zslplat.evaluation.code import LIBRARIES
 from zslplat.evaluation.reporter import Reporter
 
 if TYPE_CHECKING:
-    from zslplat.evaluation.context import Workbench
+    from zslplat.evaluation.context import ExperimentContext
 
 MIXED, EARLIER = "mixed", "winner of earlier code"
 # What a mark says of a study's numbers.
@@ -22,7 +22,7 @@ _WORDS = {"method": "method", "kernel": "kernel", "task": "task", "data": "data 
 
 
 def check_code(
-    bench: Workbench,
+    context: ExperimentContext,
     records: Sequence[Mapping[str, Any]],
     study: str,
     reporter: Reporter,
@@ -38,7 +38,7 @@ def check_code(
     changed: dict[str, list[int]] = {}
     other: set[str] = set()
     for record in records:
-        now, before = bench.code(record["parameters"]), record.get("code", {})
+        now, before = context.code(record["parameters"]), record.get("code", {})
         for role in before:
             if before[role] != now.get(role):
                 if role in LIBRARIES:
@@ -58,21 +58,24 @@ def check_code(
 
 
 def code_mark(
-    bench: Workbench, records: Sequence[Mapping[str, Any]], winner: Mapping[str, Any], test: Sequence[Mapping[str, Any]]
+    context: ExperimentContext,
+    records: Sequence[Mapping[str, Any]],
+    winner: Mapping[str, Any],
+    test: Sequence[Mapping[str, Any]],
 ) -> str:
     """Return how a study's code is marked: empty where all was computed by one code, ``mixed``, or that the winner is.
 
     A winner of earlier code is one that the code as it is now did not compute, whether or not later trials did. Records
     without code, as failed trials are, are of no other code.
     """
-    now = bench.code(winner["parameters"])
+    now = context.code(winner["parameters"])
     if any(now.get(role) != text for role, text in winner.get("code", {}).items() if role not in LIBRARIES):
         return EARLIER
     codes = [_own(record) for record in (*records, *test) if record.get("code")]
     kernels: dict[str, set[str]] = {}
     for record in records:
         if record.get("code"):
-            kernels.setdefault(_kernel(bench.code(record["parameters"])), set()).add(_kernel(record["code"]))
+            kernels.setdefault(_kernel(context.code(record["parameters"])), set()).add(_kernel(record["code"]))
     mixed = any(code != codes[0] for code in codes) or any(len(found) > 1 for found in kernels.values())
     return MIXED if mixed else ""
 

@@ -19,7 +19,7 @@ from zslplat.errors import UsageError
 from zslplat.evaluation.components import build_component, open_dataset
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.reporter import Reporter, SilentReporter
-from zslplat.evaluation.scoring.messages import collected
+from zslplat.evaluation.scoring.messages import collect_warnings
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tuning.options import StudyOptions
@@ -79,7 +79,7 @@ def cross_validate(
     for task in tasks:
         # What cannot be done of the last fold is said before the first.
         built = build_component("tasks", task).suited(dataset)
-        with collected():
+        with collect_warnings():
             built.validation(dataset, seed=experiment.seed)
             built.test(dataset, seed=experiment.seed)
     studies = []

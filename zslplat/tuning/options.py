@@ -26,8 +26,8 @@ class StudyOptions:
     ``memory_bytes`` per trial, ``repeats`` of the final evaluation, ``artifact_bytes`` for the matrices of all trials
     together; ``accept_changed_code`` continues a study whose code has changed, ``retry_failed`` tries failed trials
     again; ``keep_models`` of the final evaluations, for predictions. ``part_of``: what it is carried out for,
-    ``suite``, ``data``, ``row`` and ``split`` (see :meth:`~zslplat.evaluation.context.Workbench.about`), noted when a
-    study begins. ``of_table``: for a cell of a published table, which takes no study of changed code.
+    ``suite``, ``data``, ``row`` and ``split`` (see :meth:`~zslplat.evaluation.context.ExperimentContext.about`), noted
+    when a study begins. ``of_table``: for a cell of a published table, which takes no study of changed code.
     """
 
     name: str | None = None

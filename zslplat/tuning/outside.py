@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.base import unsilenced
-from zslplat.checks.facts import Warned
-from zslplat.checks.records import recorded_findings, said
+from zslplat.checks.base import drop_silenced
+from zslplat.checks.facts import RecordedWarning
+from zslplat.checks.records import findings_of, warning_facts
 from zslplat.errors import UsageError
 from zslplat.evaluation.cache.arrays import ArrayCache
 from zslplat.evaluation.code import SCORING, CodeReader, libraries
@@ -29,8 +29,8 @@ from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.outside.aligned_scores import differences_lost
 from zslplat.evaluation.outside.exported_split import row_problems
 from zslplat.evaluation.reporter import Reporter, SilentReporter
-from zslplat.evaluation.scoring.evaluation import evaluate_given
-from zslplat.evaluation.scoring.messages import collected, entries_of
+from zslplat.evaluation.scoring.evaluation import evaluate_scores
+from zslplat.evaluation.scoring.messages import collect_warnings, warning_entries
 from zslplat.keys import key_of, run_identifier
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
@@ -85,7 +85,7 @@ def score_outside(
     knows = declared(asked)
     built: Task = build_component("tasks", task)
     reporter.stage(f"loading {dataset}")
-    with collected() as warned:
+    with collect_warnings() as warned:
         data = open_dataset(dataset, settings)
         built = built.suited(data)
         if asked.manifest is not None:
@@ -285,7 +285,7 @@ class _Entry:
         asked, run = self.asked, run_identifier("", self.owner, key)
         self.reporter.stage(f"scoring {self.experiment.method} on the {split} split")
         choices = self.choices if split == TEST else {}
-        content = evaluate_given(
+        content = evaluate_scores(
             self.task,
             given.problems,
             given.scores,
@@ -296,7 +296,7 @@ class _Entry:
         )
         experiment = self.experiment.evaluation({}, split, repeat, choices)
         chances = [self.task.chance(problem) for problem in given.problems]
-        warned = [*said(entries_of([("", self.warned)])), *self._warned(content, split, given.scores)]
+        warned = [*warning_facts(warning_entries([("", self.warned)])), *self._warned(content, split, given.scores)]
         folder = self.records.evaluation_folder(run) if split == TEST else None
         findings = evaluation_findings(self.experiment, self.task, content, split, chances, folder, warned)
         content |= {
@@ -326,7 +326,7 @@ class _Entry:
         mark_unshown(self.folder, self.owner)
         self.records.add_evaluation(self.owner, key, split, self.experiment.data, content)
 
-    def _warned(self, content: Mapping[str, Any], split: str, scores: Sequence[np.ndarray]) -> list[Warned]:
+    def _warned(self, content: Mapping[str, Any], split: str, scores: Sequence[np.ndarray]) -> list[RecordedWarning]:
         """Return what is to be said of an evaluation beside its warnings."""
         warned = []
         missing = sorted(set(content["carry"]) - set(self.choices)) if split == TEST else []
@@ -335,17 +335,17 @@ class _Entry:
                 f"metrics that need the {', '.join(missing)} that validation chooses are left out: there are no scores "
                 "of the validation folds (--validation)"
             )
-            warned.append(Warned(text, "ZSP214"))
+            warned.append(RecordedWarning(text, "ZSP214"))
         if self._labels_exported:
             text = "the labels of the test rows were exported with the split that these scores are of"
-            warned.append(Warned(text, "ZSP215"))
+            warned.append(RecordedWarning(text, "ZSP215"))
         if _CENTRED in content["metrics"] and (lost := max(map(differences_lost, scores))) > _MOST_LOST:
             farthest = max(float(np.abs(one).max()) for one in scores)
             text = (
                 f"{lost:.0%} of the differences between scores are lost where the mean of a row is taken off, beside "
                 f"others as far off as {farthest:.2g}: {_CENTRED} is of little use"
             )
-            warned.append(Warned(text, "ZSP219"))
+            warned.append(RecordedWarning(text, "ZSP219"))
         return warned
 
     @property
@@ -364,8 +364,8 @@ class _Entry:
     def _take_findings(self, record: Mapping[str, Any]) -> None:
         """Add what checks found in a recorded evaluation to the result, each finding once."""
         result = self.result
-        findings = [finding for finding in recorded_findings(record) if finding.to_json() not in result.findings]
-        kept, silenced = unsilenced(findings, self.settings.silenced)
+        findings = [finding for finding in findings_of(record) if finding.to_json() not in result.findings]
+        kept, silenced = drop_silenced(findings, self.settings.silenced)
         result.findings += [finding.to_json() for finding in findings]
         result.warnings += [finding.line for finding in kept]
         result.silenced += silenced

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError, ZslplatError
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
@@ -177,8 +177,8 @@ def _evaluate(
     experiment = request.experiment
     plain = replace(experiment, split="", method_seed=None, validation_choices={})
     answers: dict[int, Answer] = {}
-    bench = Workbench(plain, settings, on_stage=reporter.stage)
-    with Session(bench, records, reporter, workers=workers, recall=False) as session:
+    context = ExperimentContext(plain, settings, on_stage=reporter.stage)
+    with Session(context, records, reporter, workers=workers, recall=False) as session:
         if session.experiment.data != experiment.data:
             raise StoreError(f"the data of {request.label} have changed; give --matrices none, or restore the files")
         log = settings.studies / "rebuild" / "workers.log"

@@ -18,7 +18,7 @@ from typing import Any
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.cache.problems import load_problem
 from zslplat.evaluation.components import defaults_of
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe_range
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
@@ -88,23 +88,23 @@ def rehearse(experiment: Experiment, options: StudyOptions, settings: Settings, 
         away.make_store()
         # Preparing large data twice would take as long as the study's own preparation; arrays in memory are kept there.
         working = settings if settings.cache.is_dir() or settings.given.is_dir() else away
-        bench = Workbench(experiment, working, on_stage=reporter.stage)
-        bench.require_problems(VALIDATION, TEST)
-        with Session(bench, Records(away), reporter, workers=1, recall=False) as session:
+        context = ExperimentContext(experiment, working, on_stage=reporter.stage)
+        context.require_problems(VALIDATION, TEST)
+        with Session(context, Records(away), reporter, workers=1, recall=False) as session:
             session.start_workers(1, store / "workers.log")
             return _rehearsed(session, options, settings, reporter)
 
 
 def _rehearsed(session: Session, options: StudyOptions, settings: Settings, reporter: Reporter) -> Rehearsal:
-    bench, experiment = session.bench, session.experiment
-    fixed = unsearched(experiment, bench.template)
+    context, experiment = session.context, session.experiment
+    fixed = unsearched(experiment, context.template)
     wanted = number_of_trials(experiment, options, fixed)
     searched, recorded = _recorded(experiment, options, session, settings, reporter)
     warn_of_data(session)
     start = time.perf_counter()
     problems = session.prepared(VALIDATION, experiment.space)
     prepare_seconds = time.perf_counter() - start
-    defaults = defaults_of(bench.template, experiment.space)
+    defaults = defaults_of(context.template, experiment.space)
     reporter.stage(f"timing a trial of {experiment.method.name} at its defaults")
     limit = min(LONGEST_SECONDS, options.trial_timeout or LONGEST_SECONDS)
     answers: list[Answer] = []
@@ -113,27 +113,27 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
     result = answers[0].result
     stopped = result is None and "deadline" in answers[0].reason
     seconds = limit if stopped else None if result is None else seconds_of_trial(result, problems)
-    tests = options.repeats if bench.random else 1
+    tests = options.repeats if context.random else 1
     missing = max(0, wanted - recorded)
     folds = [load_problem(problem, blocks=True) for problem, _ in problems]
-    primary = bench.task.primary
+    primary = context.task.primary
     used = [problem for problem, _ in problems] + [statistics for _, statistics in problems if statistics]
     return Rehearsal(
         study=study_name(searched, options),
         method=str(experiment.method),
         dataset=str(experiment.dataset),
-        data=f"{len(bench.dataset.X)} rows x {' x '.join(map(str, bench.dataset.X.shape[1:]))}, "
-        f"{len(bench.dataset.class_names)} classes",
+        data=f"{len(context.dataset.X)} rows x {' x '.join(map(str, context.dataset.X.shape[1:]))}, "
+        f"{len(context.dataset.class_names)} classes",
         task=str(experiment.task),
         primary=f"{primary.name}, {'maximised' if primary.maximise else 'minimised'}",
         folds=[problem.name for problem in folds],
-        preprocessing={role: bench.preprocessing.told(role) or "none" for role in ("features", "signatures")},
+        preprocessing={role: context.preprocessing.told(role) or "none" for role in ("features", "signatures")},
         searched={name: describe_range(experiment.space[name]) for name in sorted(experiment.space)},
         defaults=defaults,
         search={
             "sampler": options.sampler,
             "batch_size": options.batch_size,
-            "pruner": options.pruner if bench.method_class.step_parameter else "none",
+            "pruner": options.pruner if context.method_class.step_parameter else "none",
             "seed": experiment.seed,
             "patience": options.patience,
         },
@@ -165,7 +165,7 @@ def _recorded(
     experiment: Experiment, options: StudyOptions, session: Session, settings: Settings, reporter: Reporter
 ) -> tuple[Experiment, int]:
     """Return the experiment with how it is searched, and how many trials are recorded of it."""
-    method = session.bench.method_class
+    method = session.context.method_class
     plain = searching(experiment, options, method)
     try:
         records = existing_records(settings, reporter.warn)

@@ -10,11 +10,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from zslplat.checks.base import Finding, unsilenced
-from zslplat.checks.records import said
+from zslplat.checks.base import Finding, drop_silenced
+from zslplat.checks.records import warning_facts
 from zslplat.config import write_config
 from zslplat.errors import StoreError, UsageError, ZslplatError
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, repeat_seed
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
@@ -89,13 +89,13 @@ def run_experiment(
     if export_to is not None:
         check_export(export_to)
     reach_database(settings, reporter.warn)
-    bench = Workbench(experiment, settings, on_stage=reporter.stage)
+    context = ExperimentContext(experiment, settings, on_stage=reporter.stage)
     split = TEST if test else VALIDATION
-    bench.require_problems(split)
+    context.require_problems(split)
     records = Records(settings, reporter.warn)
     # Copies are of all artifacts, matrices included, which records do not keep.
     recall = recall and export_to is None
-    with Session(bench, records, reporter, workers=workers, cluster=cluster, recall=recall) as session:
+    with Session(context, records, reporter, workers=workers, cluster=cluster, recall=recall) as session:
         single = _Single(session, split, kind, export_to, part_of)
         single.keep_model = keep_model and kind == "run"
         seed = experiment.seed if method_seed is None else method_seed
@@ -135,21 +135,21 @@ class _Single:
         self.started = time.time()
         self.owner = f"{kind}:{key_of(session.experiment.to_json(), split, self.started)}"
         self.folder = session.settings.studies / self.owner.replace(":", "-")
-        self.problems = session.bench.problems(split)
+        self.problems = session.context.problems(split)
         if target is not None and names_artifact(target) and len(self.problems) > 1:
             raise UsageError(
                 f"each of {len(self.problems)} folds has its own {target.name}; give --export a folder, or --test"
             )
         self.requests: list[Request] = []
-        self.result = RunResult(split, [], [], session.bench.task.primary.name, 0.0, [], 0)
+        self.result = RunResult(split, [], [], session.context.task.primary.name, 0.0, [], 0)
         self.not_exported: Exception | None = None
         self.recorded = False
         self.keep_model = False
 
     def evaluate(self, seed: int, repeats: int, validation_choices: Mapping[str, Any], limits: Limits) -> None:
         """Carry out what is not recorded already, and record each repeat."""
-        session, bench = self.session, self.session.bench
-        for r in range(repeats if bench.random else 1):
+        session, context = self.session, self.session.context
+        for r in range(repeats if context.random else 1):
             run = run_identifier("", self.owner, f"repeat-{r}")
             self.requests.append(
                 Request(
@@ -173,8 +173,8 @@ class _Single:
             session.evaluate(self.requests, prepared, limits, answers.__setitem__)
         except KeyboardInterrupt:
             raise Interrupted("stopped; nothing of this run was recorded; give the same command again") from None
-        built = said_findings(str(session.experiment.method), said(bench.warned(self.problems)))
-        chances = [bench.chance(problem) for problem in self.problems]
+        built = said_findings(str(session.experiment.method), warning_facts(context.warned(self.problems)))
+        chances = [context.chance(problem) for problem in self.problems]
         self.result.chance = fmean(chances)
         self._tell(built)
         found = []
@@ -225,13 +225,13 @@ class _Single:
         # Where nothing was computed, the outcomes are those of the run that it was taken from.
         run = request.run if new else content["known_from"]
         folder = session.records.evaluation_folder(run) if self.split == TEST else None
-        bench = session.bench
-        findings = evaluation_findings(bench.experiment, bench.task, content, self.split, chances, folder)
+        context = session.context
+        findings = evaluation_findings(context.experiment, context.task, content, self.split, chances, folder)
         content |= {
             "seed": request.experiment.method_seed,
             "repeat": r,
             "repeats": len(self.requests),
-            "about": session.bench.about(self.part_of),
+            "about": session.context.about(self.part_of),
             "environment": environment_record(),
             "findings": [finding.to_json() for finding in (*built, *findings)],
             "started": self.started,
@@ -256,7 +256,7 @@ class _Single:
 
     def _tell(self, findings: Sequence[Finding]) -> None:
         """Add findings to the result, whose warnings are the lines of those that are not silenced."""
-        kept, silenced = unsilenced(findings, self.session.settings.silenced)
+        kept, silenced = drop_silenced(findings, self.session.settings.silenced)
         self.result.findings += [finding.to_json() for finding in findings]
         self.result.warnings += [finding.line for finding in kept]
         self.result.silenced += silenced

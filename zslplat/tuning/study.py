@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from zslplat.checks.base import unsilenced
-from zslplat.checks.records import recorded_findings
+from zslplat.checks.base import drop_silenced
+from zslplat.checks.records import findings_of
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import defaults_of
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
@@ -50,10 +50,10 @@ def run_study(
     require_sampler(options.sampler)
     check_space(experiment.space, experiment.method.parameters)
     reach_database(settings, reporter.warn)
-    bench = Workbench(experiment, settings, on_stage=reporter.stage)
-    bench.require_problems(VALIDATION, TEST)
+    context = ExperimentContext(experiment, settings, on_stage=reporter.stage)
+    context.require_problems(VALIDATION, TEST)
     records = Records(settings, reporter.warn)
-    with Session(bench, records, reporter, workers=options.workers, cluster=options.cluster) as session:
+    with Session(context, records, reporter, workers=options.workers, cluster=options.cluster) as session:
         return Study(session, options).run()
 
 
@@ -65,21 +65,21 @@ class Study:
         self.started = time.time()
         if options.timeout:
             session.deadline = Deadline(options.timeout, self.reporter.warn)
-        bench, given = session.bench, session.experiment
-        self.fixed = unsearched(given, bench.template)
+        context, given = session.context, session.experiment
+        self.fixed = unsearched(given, context.template)
         require_fitting(options.sampler, given.space)
         self.experiment = self._searching(given)
         self.wanted = number_of_trials(given, options, self.fixed)
         if nothing_to_search(given.space, self.fixed) and (options.trials or 1) > 1:
             trials = f"--trials {options.trials} does not matter"
             self.reporter.note(f"nothing is searched, so one trial says it all; {trials}")
-        self.maximise = bench.task.primary.maximise
+        self.maximise = context.task.primary.maximise
         self.proposer = Proposer(
             seed=self.experiment.seed,
             batch_size=options.batch_size,
             space=self.experiment.space,
             fixed=self.fixed,
-            defaults=defaults_of(bench.template, self.experiment.space),
+            defaults=defaults_of(context.template, self.experiment.space),
             sampler=options.sampler,
             maximise=self.maximise,
             first=first_values(self.experiment.search),
@@ -93,7 +93,7 @@ class Study:
 
     def _searching(self, given: Experiment) -> Experiment:
         """Return the experiment with how it is searched, and with where the search begins."""
-        search, options = self.session.bench.method_class, self.options
+        search, options = self.session.context.method_class, self.options
         plain = searching(given, options, search)
         if options.warm_start is None:
             return plain
@@ -113,7 +113,7 @@ class Study:
             mark_unshown(self.folder, self.study.owner)
             self.log = TrialLog(self.study, self.experiment, self.maximise, self.reporter, self.wanted, self.folder)
             check_code(
-                session.bench,
+                session.context,
                 self.log.records,
                 self.name,
                 self.reporter,
@@ -147,7 +147,7 @@ class Study:
 
     def _describe(self) -> None:
         """Note what the study needs to be shown and compared without this command."""
-        about = self.study.recall("about", lambda: self.session.bench.about(self.options.part_of))
+        about = self.study.recall("about", lambda: self.session.context.about(self.options.part_of))
         given = self.session.settings.tags
         if not given.items() <= about.get("tags", {}).items():
             self.study.note("about", {**about, "tags": {**about.get("tags", {}), **given}})
@@ -182,7 +182,7 @@ class Study:
         self.session.deadline.awaited = self.log.best_number() < 0
         try:
             problems = problems or self._prepared()
-            remember_validation(self.study, self.session.bench, [problem for problem, _ in problems])
+            remember_validation(self.study, self.session.context, [problem for problem, _ in problems])
             self.reporter.stage(f"tuning {self.experiment.method.name} on {len(problems)} validation folds")
             if isinstance(self.reporter, ProgressReporter):
                 self.reporter.working(len(self.log.records), self.wanted)
@@ -280,11 +280,11 @@ class Study:
             "trials": len(log.records),
             "seconds": took_together(log.records),
             "looks": session.records.test_evaluations(session.experiment.data),
-            "counts": {**session.bench.counts, "known": session.known},
+            "counts": {**session.context.counts, "known": session.known},
             "findings": [finding.to_json() for finding in findings],
             "ended": time.time(),
-            "knows": session.bench.knows(log.records[winner]["parameters"]),
-            "code": code_mark(session.bench, log.records, log.records[winner], test),
+            "knows": session.context.knows(log.records[winner]["parameters"]),
+            "code": code_mark(session.context, log.records, log.records[winner], test),
         }
         before = self.study.values().get("finished", {})
         if self.out_of_patience:
@@ -302,14 +302,14 @@ class Study:
         record = log.records[winner]
         states = [r["state"] for r in log.records]
         values = self.study.values()
-        kept, silenced = unsilenced(recorded_findings(finished), session.settings.silenced)
+        kept, silenced = drop_silenced(findings_of(finished), session.settings.silenced)
         return StudyResult(
             name=self.name,
             winner=winner,
             parameters=dict(record["parameters"]),
             validation=record["metrics"],
             test=[entry["metrics"] for entry in test],
-            primary=session.bench.task.primary.name,
+            primary=session.context.task.primary.name,
             chance=float(values["chance"]),
             test_chance=float(values["test_chance"]),
             trials={s: states.count(s) for s in ("complete", "pruned", "failed")},

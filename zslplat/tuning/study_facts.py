@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.facts import Control, Searched, TrialFacts
+from zslplat.checks.facts import ControlScore, SearchedRange, TrialFacts
 from zslplat.errors import StoreError
 from zslplat.evaluation.scoring.outcomes import read_outcomes
 from zslplat.records.database import Records
@@ -25,7 +25,9 @@ CONTROLS = {"zero-shot": "ridge-prototypes", "exemplar": "cosine"}
 ACCURACIES = ("per_class_accuracy", "per_sample_accuracy", "accuracy")
 
 
-def searched_facts(space: Space, values: Mapping[str, Any], domains: Mapping[str, Parameter]) -> tuple[Searched, ...]:
+def searched_facts(
+    space: Space, values: Mapping[str, Any], domains: Mapping[str, Parameter]
+) -> tuple[SearchedRange, ...]:
     """Return where each value lies in the range in which it was searched; choices have no ends and are left out.
 
     ``domains``: the legal values of parameters, which tell whether anything lies beyond an end.
@@ -42,7 +44,9 @@ def searched_facts(space: Space, values: Mapping[str, Any], domains: Mapping[str
         legal = legal.inner if isinstance(legal, Optional | Scaled) else legal
         least = legal.low if isinstance(legal, Real | Integer) else -math.inf
         most = legal.high if isinstance(legal, Real | Integer) else math.inf
-        found.append(Searched(name, format_value(values[name]), str(dimension), position, low > least, high < most))
+        found.append(
+            SearchedRange(name, format_value(values[name]), str(dimension), position, low > least, high < most)
+        )
     return tuple(found)
 
 
@@ -107,7 +111,7 @@ def controls_of(
     kind: str,
     preprocessing: str,
     lead: Callable[[Sequence[Mapping[str, Any]]], tuple[float, float] | None],
-) -> tuple[Control, ...]:
+) -> tuple[ControlScore, ...]:
     """Return the recorded control of a study on the same data and task: the one whose validation is best.
 
     Behind it, where its preprocessing is another one than the study's, the best of those with the study's own.
@@ -118,7 +122,7 @@ def controls_of(
     name = CONTROLS.get(kind)
     if name is None or _bare(identity["method"]) == name:
         return ()
-    found: list[tuple[float, Control, Sequence[Mapping[str, Any]]]] = []
+    found: list[tuple[float, ControlScore, Sequence[Mapping[str, Any]]]] = []
     for study_name, other in records.identities().items():
         same = all(other.get(key) == identity.get(key) for key in ("dataset", "task", "data", "seed"))
         if not same or _bare(other.get("method", "")) != name:
@@ -140,7 +144,9 @@ def controls_of(
                 sign = 1.0 if about["primary"]["maximise"] else -1.0
                 alike = about.get("preprocessing") == preprocessing
                 mean = float(np.mean([entry["metrics"][metric] for entry in tested]))
-                found.append((sign * validation, Control(study_name, _in_short(other["method"]), mean, alike), tested))
+                found.append(
+                    (sign * validation, ControlScore(study_name, _in_short(other["method"]), mean, alike), tested)
+                )
     if not found:
         return ()
     ordered = sorted(found, key=lambda one: (one[0], one[1].study), reverse=True)

@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.base import Finding, run_checks, unsilenced
-from zslplat.checks.facts import Reached, StudyFacts
-from zslplat.checks.records import said
+from zslplat.checks.base import Finding, drop_silenced, run_checks
+from zslplat.checks.facts import PrimaryScores, StudyFacts
+from zslplat.checks.records import warning_facts
 from zslplat.drawing import dispensable, render
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.evaluation.code import LIBRARIES
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, repeat_seed
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
-from zslplat.evaluation.scoring.messages import entries_of
+from zslplat.evaluation.scoring.messages import warning_entries
 from zslplat.evaluation.session import Problems, Request, Session
 from zslplat.figures import Curve
 from zslplat.keys import key_of, run_identifier
@@ -91,11 +91,11 @@ def run_sweep(
     if parameter in experiment.method.parameters:
         raise UsageError(f"{parameter} is both fixed (--set) and swept (--param); leave one out")
     reach_database(settings, reporter.warn)
-    bench = Workbench(experiment, settings, on_stage=reporter.stage)
+    context = ExperimentContext(experiment, settings, on_stage=reporter.stage)
     splits = (VALIDATION, TEST) if test else (VALIDATION,)
-    bench.require_problems(*splits)
+    context.require_problems(*splits)
     records = Records(settings, reporter.warn)
-    with Session(bench, records, reporter, workers=workers, cluster=cluster) as session:
+    with Session(context, records, reporter, workers=workers, cluster=cluster) as session:
         sweep = _Sweep(session, parameter, dimension, points, repeats, splits)
         sweep.evaluate(limits or Limits())
         return sweep.finish()
@@ -122,10 +122,10 @@ class _Sweep:
         self.session, self.parameter, self.dimension = session, parameter, dimension
         self.started = time.time()
         self.values = grid_values(dimension, points)
-        bench, experiment = session.bench, session.experiment
+        context, experiment = session.context, session.experiment
         for value in self.values:
-            bench.method_class.build({**experiment.method.parameters, parameter: value})
-        self.repeats = range(repeats if bench.random else 1)
+            context.method_class.build({**experiment.method.parameters, parameter: value})
+        self.repeats = range(repeats if context.random else 1)
         identity = {
             **experiment.to_json(),
             "parameter": parameter,
@@ -133,12 +133,12 @@ class _Sweep:
             "splits": list(splits),
             "values": [format_value(value) for value in self.values],
             # A point of other code is another point; those that any sweep has recorded are known to it.
-            "code": [_own_code(bench.code({parameter: value})) for value in self.values],
+            "code": [_own_code(context.code({parameter: value})) for value in self.values],
         }
         self.owner = f"sweep:{key_of(identity)}"
         self.folder = session.settings.studies / self.owner.replace(":", "-")
         self.space = {parameter: replace(dimension, when={})}
-        self.problems = {split: bench.problems(split) for split in splits}
+        self.problems = {split: context.problems(split) for split in splits}
         self.known: dict[str, dict[str, Any]] = {}
 
     def evaluate(self, limits: Limits) -> None:
@@ -158,8 +158,8 @@ class _Sweep:
 
     def finish(self) -> SweepResult:
         """Draw the curves, record and show them."""
-        session, bench = self.session, self.session.bench
-        primary = bench.task.primary
+        session, context = self.session, self.session.context
+        primary = context.task.primary
         curves = {split: [self._mean(value, split, primary.name) for value in self.values] for split in self.problems}
         if all(v is None for v in curves[VALIDATION]):
             reasons = [c.get("reason") for c in self.known.values() if c.get("reason")]
@@ -169,14 +169,14 @@ class _Sweep:
         figure, table = self._write(curves, primary.name)
         findings = self._findings(curves)
         run = self._record(curves, findings, [figure, table])
-        kept, silenced = unsilenced(findings, session.settings.silenced)
+        kept, silenced = drop_silenced(findings, session.settings.silenced)
         return SweepResult(
             self.parameter,
             self.values,
             curves[VALIDATION],
             curves.get(TEST, []),
             primary.name,
-            float(np.mean([bench.chance(problem) for problem in list(self.problems.values())[-1]])),
+            float(np.mean([context.chance(problem) for problem in list(self.problems.values())[-1]])),
             run,
             figure,
             table,
@@ -198,7 +198,7 @@ class _Sweep:
                 validation_choices = (
                     known.get(self._key(value, r, VALIDATION), {}).get("carry", {}) if split == TEST else {}
                 )
-                if self.parameter == session.bench.method_class.step_parameter:
+                if self.parameter == session.context.method_class.step_parameter:
                     validation_choices = {
                         name: number for name, number in validation_choices.items() if name != "best_step"
                     }
@@ -217,7 +217,7 @@ class _Sweep:
         def keep(position: int, answer: Answer) -> None:
             content = answer.result or {"state": "failed", "reason": answer.reason, "metrics": {}}
             session.records.add_evaluation(self.owner, keys[position], split, session.experiment.data, content)
-            value = content["metrics"].get(session.bench.task.primary.name)
+            value = content["metrics"].get(session.context.task.primary.name)
             point = {"what": f"{split} point", "number": position, "parameters": requests[position].parameters}
             session.reporter.trial(position + 1, len(keys), {**point, "value": value, "reason": answer.reason}, None)
 
@@ -235,13 +235,13 @@ class _Sweep:
 
     def _findings(self, curves: Mapping[str, Sequence[float | None]]) -> list[Finding]:
         """Return what checks find: warnings of the points, validation best at an end of the range, or at chance."""
-        bench, primary = self.session.bench, self.session.bench.task.primary
+        context, primary = self.session.context, self.session.context.task.primary
         sign = 1.0 if primary.maximise else -1.0
         best = max((sign * v, -i) for i, v in enumerate(curves[VALIDATION]) if v is not None)
         value = self.values[-best[1]]
         point = self.known[self._key(value, 0, VALIDATION)]
         reached = tuple(fold["metrics"][primary.name] for fold in point.get("folds", []))
-        chances = tuple(bench.chance(problem) for problem in self.problems[VALIDATION])
+        chances = tuple(context.chance(problem) for problem in self.problems[VALIDATION])
         found_at = []
         for key, content in self.known.items():
             if key != SUMMARY:
@@ -254,9 +254,9 @@ class _Sweep:
             subject=str(self.session.experiment.method),
             metric=primary.name,
             maximise=primary.maximise,
-            searched=searched_facts(self.space, {self.parameter: value}, bench.template.domains),
-            validation=Reached(what, primary.name, reached, chances, primary.maximise, tried),
-            warned=(*said(bench.warned(everything)), *said(entries_of(found_at))),
+            searched=searched_facts(self.space, {self.parameter: value}, context.template.domains),
+            validation=PrimaryScores(what, primary.name, reached, chances, primary.maximise, tried),
+            warned=(*warning_facts(context.warned(everything)), *warning_facts(warning_entries(found_at))),
         )
         return run_checks("study", facts)
 
@@ -267,7 +267,7 @@ class _Sweep:
         session, records = self.session, self.session.records
         content = {
             "experiment": session.experiment.to_json(),
-            "about": session.bench.about(),
+            "about": session.context.about(),
             "environment": environment_record(),
             "parameter": self.parameter,
             "values": [format_value(value) for value in self.values],

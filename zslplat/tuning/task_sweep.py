@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.base import UNNAMED, Finding, unsilenced
-from zslplat.checks.facts import Warned
+from zslplat.checks.base import UNNAMED, Finding, drop_silenced
+from zslplat.checks.facts import RecordedWarning
 from zslplat.drawing import dispensable, render
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
@@ -155,7 +155,7 @@ def _point(
     except DataError as error:
         if not test:
             raise DataError(f"{where}: no validation: {error}; --test scores the test split") from error
-        failed = Warned(f"{where}: no validation: {error}", UNNAMED)
+        failed = RecordedWarning(f"{where}: no validation: {error}", UNNAMED)
         _tell(result, said_findings(str(experiment.method), [failed]), settings.silenced)
     result.validation.setdefault(label, []).append(validation)
     if test:
@@ -165,7 +165,7 @@ def _point(
 
 
 def _tell(result: TaskSweepResult, findings: Sequence[Finding], silenced: Collection[str]) -> None:
-    kept, count = unsilenced(findings, silenced)
+    kept, count = drop_silenced(findings, silenced)
     result.findings += [one.to_json() for one in findings]
     result.warnings += [one.line for one in kept]
     result.silenced += count

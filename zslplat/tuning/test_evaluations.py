@@ -34,8 +34,8 @@ def evaluate_winner(
     whose outcomes per row cannot be read is evaluated again. Raises :class:`ZslplatError` where an evaluation fails,
     :class:`StoreError` where one that is made again does not give its recorded numbers.
     """
-    bench, records, winner = session.bench, session.records, log.winner()
-    count = repeats if bench.random else 1
+    context, records, winner = session.context, session.records, log.winner()
+    count = repeats if context.random else 1
     known = records.evaluations(study.owner)
     while f"trial-{winner}/repeat-{count}" in known:
         count += 1
@@ -45,7 +45,7 @@ def evaluate_winner(
     if missing:
         trial = log.records[winner]
         problems = session.prepared(TEST, session.experiment.space)
-        remember_test(study, bench, problems[0][0])
+        remember_test(study, context, problems[0][0])
         session.reporter.stage(f"refitting trial {winner} and scoring the test split, {len(missing)} time(s)")
         requests = []
         for r in missing:

@@ -7,14 +7,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from zslplat.checks.base import Finding, run_checks, unsilenced
+from zslplat.checks.base import Finding, drop_silenced, run_checks
 from zslplat.checks.data_facts import data_findings
-from zslplat.checks.facts import Reached, Steps, StudyFacts, Warned
-from zslplat.checks.records import said
+from zslplat.checks.facts import PrimaryScores, RecordedWarning, StudyFacts, TrainingSteps
+from zslplat.checks.records import warning_facts
 from zslplat.data.catalogue import notes_of
-from zslplat.evaluation.context import Workbench
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, Experiment
-from zslplat.evaluation.scoring.messages import entries_of
+from zslplat.evaluation.scoring.messages import warning_entries
 from zslplat.evaluation.session import Session
 from zslplat.records.studies import OpenStudy
 from zslplat.tasks.base import Task
@@ -31,18 +31,18 @@ from zslplat.tuning.study_facts import (
 MOST_TEXTS = 10
 
 
-def remember_validation(study: OpenStudy, bench: Workbench, problems: Sequence[Path]) -> None:
+def remember_validation(study: OpenStudy, context: ExperimentContext, problems: Sequence[Path]) -> None:
     """Keep what a study needs to know of its validation problems when they are gone."""
-    chances = study.recall("chances", lambda: [bench.chance(problem) for problem in problems])
+    chances = study.recall("chances", lambda: [context.chance(problem) for problem in problems])
     # The score of a trial is the mean over the folds, which need not have as many classes each.
     study.note("chance", fmean(chances))
-    study.recall("validation_warnings", lambda: bench.warned(problems))
+    study.recall("validation_warnings", lambda: context.warned(problems))
 
 
-def remember_test(study: OpenStudy, bench: Workbench, problem: Path) -> None:
+def remember_test(study: OpenStudy, context: ExperimentContext, problem: Path) -> None:
     """Keep what a study needs to know of its test problem when it is gone."""
-    study.remember("test_chance", lambda: bench.chance(problem))
-    study.recall("test_warnings", lambda: bench.warned([problem]))
+    study.remember("test_chance", lambda: context.chance(problem))
+    study.recall("test_warnings", lambda: context.warned([problem]))
 
 
 def study_findings(
@@ -60,47 +60,47 @@ def study_findings(
     ``records`` are those of the trials, ``test`` those of the winner's test evaluations, ``wanted`` the number of
     trials that were asked for; ``grid``: they are all points of a grid, so that there are no more to try.
     """
-    bench = session.bench
+    context = session.context
     if not study.knows("chances", "validation_warnings"):
-        remember_validation(study, bench, bench.validation_problems())
+        remember_validation(study, context, context.validation_problems())
     if not study.knows("test_chance", "test_warnings"):
-        remember_test(study, bench, bench.test_problem())
-    primary, record, experiment = bench.task.primary, records[winner], bench.experiment
+        remember_test(study, context, context.test_problem())
+    primary, record, experiment = context.task.primary, records[winner], context.experiment
     reached = [fold["metrics"][primary.name] for fold in record["folds"]]
     scored = [entry["metrics"][primary.name] for entry in test]
     chances, test_chance = study.recall("chances", list), study.recall("test_chance", float)
-    about = study.recall("about", bench.about)
+    about = study.recall("about", context.about)
     facts = StudyFacts(
         subject=study.name,
         method=str(experiment.method),
         dataset=str(experiment.dataset),
         task=str(experiment.task),
-        kind=bench.task.kind,
+        kind=context.task.kind,
         metric=primary.name,
         maximise=primary.maximise,
         winner=winner,
         wanted=wanted,
         combinations=wanted if grid else combinations_of(experiment.space),
-        searched=searched_facts(experiment.space, record["parameters"], bench.template.domains),
+        searched=searched_facts(experiment.space, record["parameters"], context.template.domains),
         dimensions=len(experiment.space),
         trials=trial_facts(records, primary.name),
-        validation=Reached(
+        validation=PrimaryScores(
             "the best of the search", primary.name, tuple(reached), tuple(chances), primary.maximise, len(records)
         ),
-        test=Reached("test", primary.name, tuple(scored), (test_chance,) * len(scored), primary.maximise),
+        test=PrimaryScores("test", primary.name, tuple(scored), (test_chance,) * len(scored), primary.maximise),
         tested=tuple(entry["metrics"] for entry in test),
-        steps=_steps(bench, record),
+        steps=_steps(context, record),
         controls=controls_of(
             session.records,
             experiment.to_json(),
-            bench.task.kind,
+            context.task.kind,
             about["preprocessing"],
-            lambda control: lead_ends(session.records, bench.task, test, control, primary.name),
+            lambda control: lead_ends(session.records, context.task, test, control, primary.name),
         ),
         warned=tuple(_warned(study, records, winner, test)),
         **outcome_facts(session.records.evaluation_folder(test[0]["run"]), primary.name),
     )
-    found = (*run_checks("study", facts), *data_findings(bench.dataset, session.settings.cache))
+    found = (*run_checks("study", facts), *data_findings(context.dataset, session.settings.cache))
     # A check that does not load belongs to no scope, and is found in each.
     return list({(one.code, one.text): one for one in found}.values())
 
@@ -110,9 +110,9 @@ def warn_of_data(session: Session, part_of: Mapping[str, str] | None = None) -> 
 
     As ``part_of`` a suite findings are only notes.
     """
-    for note in notes_of(session.bench.dataset):
-        session.reporter.note(f"{session.bench.dataset.name}: {note}")
-    found, _ = unsilenced(data_findings(session.bench.dataset, session.settings.cache), session.settings.silenced)
+    for note in notes_of(session.context.dataset):
+        session.reporter.note(f"{session.context.dataset.name}: {note}")
+    found, _ = drop_silenced(data_findings(session.context.dataset, session.settings.cache), session.settings.silenced)
     for finding in found:
         (session.reporter.note if part_of else session.reporter.warn)(finding.line)
 
@@ -124,7 +124,7 @@ def evaluation_findings(
     split: str,
     chances: Sequence[float],
     folder: Path | None = None,
-    warned: Sequence[Warned] = (),
+    warned: Sequence[RecordedWarning] = (),
 ) -> list[Finding]:
     """Return what the checks find in one evaluation that belongs to no study, by what it gave.
 
@@ -134,7 +134,7 @@ def evaluation_findings(
     primary = task.primary
     values = tuple(fold["metrics"][primary.name] for fold in content["folds"])
     what = "the result" if split == TEST else "the result on validation"
-    reached = Reached(what, primary.name, values, tuple(chances), primary.maximise)
+    reached = PrimaryScores(what, primary.name, values, tuple(chances), primary.maximise)
     tested = split == TEST
     facts = StudyFacts(
         subject=str(experiment.method),
@@ -147,32 +147,32 @@ def evaluation_findings(
         validation=None if tested else reached,
         test=reached if tested else None,
         tested=(content["metrics"],) if tested else (),
-        warned=(*said(content["warnings"]), *warned),
+        warned=(*warning_facts(content["warnings"]), *warned),
         **(outcome_facts(folder, primary.name) if folder is not None else {}),
     )
     return run_checks("study", facts)
 
 
-def said_findings(subject: str, warned: Sequence[Warned]) -> list[Finding]:
+def said_findings(subject: str, warned: Sequence[RecordedWarning]) -> list[Finding]:
     """Return what data, task and method warned of, as findings of their codes."""
     return run_checks("study", StudyFacts(subject, warned=tuple(warned)))
 
 
-def _steps(bench: Workbench, record: Mapping[str, Any]) -> Steps | None:
+def _steps(context: ExperimentContext, record: Mapping[str, Any]) -> TrainingSteps | None:
     """Return the step that validation chose of a method that trains in steps."""
-    step, kept = bench.method_class.step_parameter, record["carry"].get("best_step")
+    step, kept = context.method_class.step_parameter, record["carry"].get("best_step")
     if not step or not kept:
         return None
-    most = {**bench.template.get_params(deep=False), **record["parameters"]}.get(step)
-    return Steps(step, float(most), float(kept)) if most else None
+    most = {**context.template.get_params(deep=False), **record["parameters"]}.get(step)
+    return TrainingSteps(step, float(most), float(kept)) if most else None
 
 
 def _warned(
     study: OpenStudy, records: Sequence[Mapping[str, Any]], winner: int, test: Sequence[Mapping[str, Any]]
-) -> list[Warned]:
+) -> list[RecordedWarning]:
     """Return what was warned of: by validation, the best trial, the others (with how many of them) and the test."""
     validation, tested = study.recall("validation_warnings", list), study.recall("test_warnings", list)
-    final = entries_of(
+    final = warning_entries(
         (f"repeat {entry['repeat']}" if len(test) > 1 else "", [warned["text"]])
         for entry in test
         for warned in entry.get("warnings", [])
@@ -186,13 +186,13 @@ def _warned(
                 counts[entry["text"]] = counts.get(entry["text"], 0) + 1
     others = sorted(counts.items(), key=lambda item: -item[1])[:MOST_TEXTS]
     return [
-        *said(validation),
-        *said(best, f"best trial, {winner}"),
+        *warning_facts(validation),
+        *warning_facts(best, f"best trial, {winner}"),
         *(
             warned
             for text, count in others
-            for warned in said([{"text": text, "where": []}], f"{count} of {len(records)} trials")
+            for warned in warning_facts([{"text": text, "where": []}], f"{count} of {len(records)} trials")
         ),
-        *said([entry for entry in tested if entry not in validation], "test"),
-        *said(final, "test"),
+        *warning_facts([entry for entry in tested if entry not in validation], "test"),
+        *warning_facts(final, "test"),
     ]

@@ -29,7 +29,7 @@ _INDEX = "entry.json"
 
 
 @dataclass(frozen=True)
-class Parcel:
+class FileList:
     """The files of a folder by their relative names, with their sizes; ``content`` holds them where they are small."""
 
     sizes: dict[str, int]
@@ -42,18 +42,18 @@ class Parcel:
                 yield name, offset
 
 
-def listed(folder: Path) -> Parcel:
+def listed(folder: Path) -> FileList:
     """Return the files below a folder, without their content."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    return Parcel({path.relative_to(folder).as_posix(): path.stat().st_size for path in files})
+    return FileList({path.relative_to(folder).as_posix(): path.stat().st_size for path in files})
 
 
-def packed(folder: Path) -> Parcel:
+def packed(folder: Path) -> FileList:
     """Return the files below a folder, with their content where they fit into one piece together."""
     found = listed(folder)
     if sum(found.sizes.values()) > PIECE_BYTES:
         return found
-    return Parcel(found.sizes, {name: (folder / name).read_bytes() for name in found.sizes})
+    return FileList(found.sizes, {name: (folder / name).read_bytes() for name in found.sizes})
 
 
 def read_piece(folder: Path, name: str, offset: int) -> bytes:
@@ -103,7 +103,7 @@ def digest_of(folder: Path) -> str:
         return ""
 
 
-def lacking(root: Path, needed: dict[str, str]) -> list[str]:
+def missing_entries(root: Path, needed: dict[str, str]) -> list[str]:
     """Return which of the needed entries a cache does not hold, and mark the others as used."""
     missing = []
     for name, digest in needed.items():

@@ -21,10 +21,10 @@ from zslplat.evaluation.cache.problems import load_problem, views_of
 from zslplat.evaluation.components import build_component
 from zslplat.evaluation.jobs import EvaluateJob, PrepareJob
 from zslplat.evaluation.scoring.folds import Fold, advance_together
-from zslplat.evaluation.scoring.messages import MOST_TEXTS, collected, entries_of
+from zslplat.evaluation.scoring.messages import MOST_TEXTS, collect_warnings, warning_entries
 from zslplat.evaluation.scoring.outcomes import REPLICATES
 from zslplat.evaluation.workers.memory import peak_bytes, reset_peak
-from zslplat.evaluation.workers.proxies import InProcess, Methods
+from zslplat.evaluation.workers.proxies import LocalMethods, Methods
 from zslplat.records.processor import processor
 from zslplat.records.took import CPU_SECONDS, PEAK_BYTES, PREPARED, SECONDS
 from zslplat.spec import Spec
@@ -45,13 +45,13 @@ def prepare(job: PrepareJob, cache: Path, methods: Methods | None = None) -> dic
     ``cache``: the folder of the entries that the job names. ``methods``: where its method runs; in this process where
     nothing is said, as for tests.
     """
-    methods = methods or InProcess()
+    methods = methods or LocalMethods()
     wall, cpu = time.perf_counter(), time.process_time()
     reset_peak()
     methods.begin(0)
     method = methods.build(job.method, job.fixed, 0)
     # Kept with the statistics: whoever finds them in the cache is told, too.
-    with collected() as warned:
+    with collect_warnings() as warned:
         problem = load_problem(cache / job.problem, blocks=job.blocks)
         arrays = make_task(job.task).prepare(_told(problem, method), problem, job.space)
     seconds = time.perf_counter() - wall
@@ -71,7 +71,7 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
     ``cache``: the folder of the entries that the job names. ``methods``: where its method runs; in this process where
     nothing is said, as for tests.
     """
-    methods = methods or InProcess()
+    methods = methods or LocalMethods()
     wall, cpu = time.perf_counter(), time.process_time()
     reset_peak()
     methods.begin(job.seed)
@@ -125,7 +125,7 @@ def found_by(
         "metrics": _mean_metrics(outcomes),
         "folds": [fold.record for fold in done],
         "carry": task.validation_choices(outcomes) if complete else {},
-        "warnings": entries_of((fold.problem.name, fold.warned) for fold in done),
+        "warnings": warning_entries((fold.problem.name, fold.warned) for fold in done),
         "steps": {str(number): value for number, value in enumerate(curve, start=1)},
     }
 
@@ -175,7 +175,7 @@ def _mean_metrics(outcomes: Sequence[Outcome]) -> dict[str, float]:
     return {key: float(np.mean([o.metrics[key] for o in outcomes])) for key in keys}
 
 
-def evaluate_given(
+def evaluate_scores(
     task: Task,
     problems: Sequence[Problem],
     scores: Sequence[np.ndarray],

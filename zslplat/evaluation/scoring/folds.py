@@ -19,7 +19,7 @@ import numpy as np
 
 from zslplat.errors import MethodError, StoreError
 from zslplat.evaluation.jobs import EvaluateJob
-from zslplat.evaluation.scoring.messages import collected, require_names
+from zslplat.evaluation.scoring.messages import collect_warnings, require_names
 from zslplat.evaluation.scoring.outcomes import replicates, resampled, write_outcomes
 from zslplat.evaluation.workers.proxies import learned, state_within
 from zslplat.figures import Curve, Figure
@@ -62,7 +62,7 @@ class Fold:
     def advance(self) -> bool:
         """Take one step and score it; False where the training has ended."""
         start = time.perf_counter()
-        with collected() as warned:
+        with collect_warnings() as warned:
             found = next(self._training, None)
         self._trained += warned
         if found is not None:
@@ -76,7 +76,7 @@ class Fold:
         """Train to the end, score the end alone, and keep it."""
         start = time.perf_counter()
         last: tuple[int, Arrays] | None = None
-        with collected() as self._trained:
+        with collect_warnings() as self._trained:
             for found in self._training:
                 last = found
         if last is None:
@@ -129,7 +129,7 @@ class Fold:
         if job.model_bytes and job.outcomes is not None and self.method is not None:
             self.record["model"] = self._keep_model(self._own(job.outcomes))
         if job.full:
-            with collected():  # known from the first time
+            with collect_warnings():  # known from the first time
                 full = task.score(self.problem, self._kept_outputs, job.validation_choices, full=True)
             outcome.tables, outcome.figures = full.tables, {**full.figures, **self._learned.figures}
             if len(mean_by_step) > 1:
@@ -148,7 +148,7 @@ class Fold:
         return outcome
 
     def _score(self, outputs: Arrays) -> None:
-        with collected() as self._latest_scored:
+        with collect_warnings() as self._latest_scored:
             self._latest = self.task.score(self.problem, outputs, self.job.validation_choices, full=False)
         # Outputs are large, and only a full account needs them once more.
         self._outputs = outputs if self.job.full else {}
@@ -189,7 +189,7 @@ class Fold:
         from zslplat.models.keeping import keep_model
 
         job = self.job
-        with collected():
+        with collect_warnings():
             told = state_within(self.method, job.model_bytes)
             try:
                 return keep_model(
@@ -211,7 +211,7 @@ class Fold:
         try:
             share = self.job.matrices_bytes // len(self.job.problems)
             series = self._learned.series if self._learned.ended else self.method.diagnostics.series
-            with collected() as self._exported:
+            with collect_warnings() as self._exported:
                 write_artifacts(folder, self._learned.matrices, series, outcome, share)
                 if self.job.full and self.method is not None:
                     self.task.export(self.method, self.problem, folder)

@@ -22,7 +22,7 @@ Entries = list[dict[str, Any]]
 
 
 @contextmanager
-def collected() -> Iterator[list[str]]:
+def collect_warnings() -> Iterator[list[str]]:
     """Collect the texts of every :class:`OutcomeWarning` of a block; other warnings go their usual way."""
     found: list[str] = []
     with warnings.catch_warnings():
@@ -40,7 +40,7 @@ def collected() -> Iterator[list[str]]:
         yield found
 
 
-def entries_of(found: Iterable[tuple[str, Iterable[str]]]) -> Entries:
+def warning_entries(found: Iterable[tuple[str, Iterable[str]]]) -> Entries:
     """Return the entries of a record from (where, texts); beyond :data:`MOST_TEXTS` texts the rest is counted only."""
     entries: dict[str, dict[str, Any]] = {}
     left_out = 0

@@ -25,7 +25,7 @@ from typing import Any
 
 from zslplat.errors import OutageError, StoreError, UsageError, ZslplatError
 from zslplat.evaluation.cache.transfer import (
-    Parcel,
+    FileList,
     begin_entry,
     digest_of,
     end_entry,
@@ -37,7 +37,7 @@ from zslplat.evaluation.cache.transfer import (
 )
 from zslplat.evaluation.jobs import Answer, Limits, Place
 from zslplat.evaluation.workers import cluster_worker
-from zslplat.evaluation.workers.cluster_worker import ARTIFACTS, OUTCOMES, TARGET, Errand, Reply
+from zslplat.evaluation.workers.cluster_worker import ARTIFACTS, OUTCOMES, TARGET, RemoteJob, Reply
 from zslplat.keys import key_of
 
 # How long a scheduler may be away before a command gives up; the same command goes on where it was.
@@ -97,7 +97,7 @@ class Cluster:
         while not self._stopped.is_set():
             needed = needed_entries(job, self.place.cache)
             key = f"zslplat-{self._name}-{next(self._numbers)}"
-            errand = Errand(
+            errand = RemoteJob(
                 key, pickled, limits, self._store, needed, self.place.cache_bytes, cluster_worker.software()
             )
             client = self._connected()
@@ -124,7 +124,7 @@ class Cluster:
                 self._look_after(client)
         return _STOPPED
 
-    def _ask(self, client: Any, errand: Errand, prefer: list[str]) -> Reply | Answer:
+    def _ask(self, client: Any, errand: RemoteJob, prefer: list[str]) -> Reply | Answer:
         """Return the reply to an errand, or what is to be recorded where there will be none."""
         from distributed.scheduler import KilledWorker
 
@@ -226,7 +226,7 @@ class Cluster:
             with suppress(_Away):
                 self._call(client, reply.worker, cluster_worker.drop, reply.key)
 
-    def _keep(self, client: Any, worker: str, folder: str, parcel: Parcel, name: str) -> None:
+    def _keep(self, client: Any, worker: str, folder: str, parcel: FileList, name: str) -> None:
         """Put an entry that a job made into the leader's own cache."""
         root = self.place.cache
         try:
@@ -241,7 +241,7 @@ class Cluster:
                 f"cannot keep cache entry {root / name}: {error}; free space or choose another --store"
             ) from error
 
-    def _receive(self, client: Any, worker: str, folder: str, parcel: Parcel, target: Path) -> None:
+    def _receive(self, client: Any, worker: str, folder: str, parcel: FileList, target: Path) -> None:
         target.mkdir(parents=True, exist_ok=True)
         for name, offset in parcel.pieces():
             if parcel.content is not None:

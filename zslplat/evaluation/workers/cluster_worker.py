@@ -22,7 +22,15 @@ from typing import Any
 
 from zslplat.errors import StoreError
 from zslplat.evaluation.cache.arrays import ArrayCache
-from zslplat.evaluation.cache.transfer import Parcel, begin_entry, end_entry, lacking, packed, read_piece, write_piece
+from zslplat.evaluation.cache.transfer import (
+    FileList,
+    begin_entry,
+    end_entry,
+    missing_entries,
+    packed,
+    read_piece,
+    write_piece,
+)
 from zslplat.evaluation.code import libraries
 from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, Place, PrepareJob
 from zslplat.evaluation.workers.memory import worker_share
@@ -37,7 +45,7 @@ _SILENT_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Errand:
+class RemoteJob:
     """A job for a worker elsewhere.
 
     ``key`` is that of its Dask task, and of its answer. ``job`` is pickled. ``store`` names the leader's cache, of
@@ -61,7 +69,7 @@ class Reply:
     worker: str
     answer: Answer | None = None
     missing: tuple[str, ...] = ()
-    made: dict[str, tuple[str, Parcel]] = field(default_factory=dict)
+    made: dict[str, tuple[str, FileList]] = field(default_factory=dict)
 
 
 @cache
@@ -70,7 +78,7 @@ def software() -> dict[str, str]:
     return {"Python": ".".join(map(str, sys.version_info[:2])), **libraries()}
 
 
-def carry_out(errand: Errand) -> Reply:
+def carry_out(errand: RemoteJob) -> Reply:
     """Run an errand in a thread of a Dask worker."""
     from distributed import get_worker
 
@@ -82,7 +90,7 @@ def carry_out(errand: Errand) -> Reply:
         return Reply(errand.key, address, Answer(None, reason, fatal=True))
     with _own_faults(address):
         depot = _depot(here, errand.store)
-        missing = lacking(depot.root, errand.needed)
+        missing = missing_entries(depot.root, errand.needed)
         return Reply(errand.key, address, missing=tuple(missing)) if missing else depot.run(errand, address)
 
 
@@ -154,7 +162,7 @@ class _Depot:
         util.Finalize(None, self.end, exitpriority=20)
         threading.Thread(target=self._watch, daemon=True, name="watch-tasks").start()
 
-    def run(self, errand: Errand, address: str) -> Reply:
+    def run(self, errand: RemoteJob, address: str) -> Reply:
         """Run a job whose entries are all here."""
         job, outbox, limits = pickle.loads(errand.job), self._outbox(errand.key), errand.limits
         folders: dict[str, Path] = {}
@@ -178,7 +186,7 @@ class _Depot:
 
     def begin(self, name: str, digest: str, cache_bytes: float) -> str | None:
         """See :func:`offer`."""
-        if not lacking(self.root, {name: digest}):
+        if not missing_entries(self.root, {name: digest}):
             return ""
         now = time.monotonic()
         for place, coming in list(self._coming.items()):

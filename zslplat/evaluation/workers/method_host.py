@@ -26,7 +26,7 @@ from typing import Any
 from zslplat.evaluation.workers.memory import own_bytes
 from zslplat.evaluation.workers.method_process import serve
 from zslplat.evaluation.workers.processes import adopt_orphans, ask_for_death_signal, end_like, has_children
-from zslplat.evaluation.workers.proxies import Ended, Later, MethodProcess
+from zslplat.evaluation.workers.proxies import Ended, Later, MethodClient
 from zslplat.registry import registry
 
 _ENDED = 64  # the exit code of a method process whose evaluation has ended
@@ -153,7 +153,7 @@ class MethodHost:
         except (EOFError, OSError):
             raise Ended.of(self.process) from None
         self.method_process = number, shared
-        self.methods = TellingMethods(self.process, self._connection, shared, self._report, self._facts)
+        self.methods = ReportingClient(self.process, self._connection, shared, self._report, self._facts)
         return bool(left)
 
     def renew(self) -> bool:
@@ -167,7 +167,7 @@ _SECONDS = 0.25
 _STEPS = ("start", "advance")
 
 
-class TellingMethods(MethodProcess):
+class ReportingClient(MethodClient):
     """A method process that tells how far the job is, from 0 to 1."""
 
     def __init__(
@@ -191,12 +191,12 @@ class TellingMethods(MethodProcess):
         self._say()
         return method
 
-    def ask_for_later(self, wish: str, *arguments: Any) -> Later:
+    def send(self, wish: str, *arguments: Any) -> Later:
         """Send a request; a step of a training is counted."""
         if wish in _STEPS:
             self._steps += 1
             self._say()
-        return super().ask_for_later(wish, *arguments)
+        return super().send(wish, *arguments)
 
     def _most_steps(self, name: str, method: Any, parameters: Mapping[str, Any]) -> int:
         """Return the number of steps that a training takes at most; 0 where it has none."""

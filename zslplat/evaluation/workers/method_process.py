@@ -26,7 +26,7 @@ import numpy as np
 
 from zslplat.data.store.row_sources import Stored
 from zslplat.errors import MethodError, StoreError, ZslplatError
-from zslplat.evaluation.scoring.messages import collected, message_of, printable
+from zslplat.evaluation.scoring.messages import collect_warnings, message_of, printable
 from zslplat.evaluation.workers.channel import Channel, pack
 from zslplat.evaluation.workers.memory import peak_bytes, reset_peak
 from zslplat.evaluation.workers.processes import seed_generators
@@ -37,7 +37,7 @@ from zslplat.registry import component, known_as
 
 METHOD, ENCODING, TRAINING = "method", "encoding", "training"
 # What an answer may consist of, beside what Python has built in: arrays, and the plain data of these modules.
-ANSWERED = ("zslplat.figures", "zslplat.tables", "zslplat.methods.base", "zslplat.data.store.preprocessing")
+ANSWER_MODULES = ("zslplat.figures", "zslplat.tables", "zslplat.methods.base", "zslplat.data.store.preprocessing")
 
 
 _MOST_SHOWN = 20_000  # characters of a traceback in the log
@@ -123,7 +123,7 @@ class _Served:
             self._cpu = time.process_time()
         early, self._warned_early = self._warned_early, []
         failed, self._failed = self._failed, None
-        with collected() as warned:
+        with collect_warnings() as warned:
             warned += early
             try:
                 if failed is not None:
@@ -209,7 +209,7 @@ class _Served:
         return target
 
     def _build(self, number: int, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
-        with collected() as warned:
+        with collect_warnings() as warned:
             try:
                 method = make_method(name, parameters, seed)
             except BaseException as error:
@@ -257,7 +257,7 @@ class _Served:
         if any(value is known for known in _TRAVELS):
             return NotImplemented
         module = getattr(value if callable(value) else type(value), "__module__", "") or ""
-        if module.partition(".")[0] == "numpy" or module in ANSWERED:
+        if module.partition(".")[0] == "numpy" or module in ANSWER_MODULES:
             return NotImplemented
         raise MethodError(f"{value!r} of type {type(value).__name__} is no number, text or list that can be recorded")
 
@@ -281,10 +281,10 @@ def _facts(method: Any) -> tuple[Any, ...]:
         str(method.step_parameter),
         bool(method.takes_blocks),
     )
-    return (name, *told, called, of_class and told == tuple(getattr(method_class, fact) for fact in TOLD))
+    return (name, *told, called, of_class and told == tuple(getattr(method_class, fact) for fact in DECLARATIONS))
 
 
-TOLD = ("kind", "tags", "transductive", "step_parameter", "takes_blocks")
+DECLARATIONS = ("kind", "tags", "transductive", "step_parameter", "takes_blocks")
 
 
 @cache
@@ -292,7 +292,7 @@ def _class_facts(method_class: type) -> tuple[str, frozenset[str], bool]:
     """Return the name, what can be called, and whether what is told is the same for all methods of the class."""
     offered = [name for name in dir(method_class) if not name.startswith("_")]
     called = frozenset(name for name in offered if callable(getattr(method_class, name, None)))
-    plain = all(type(getattr_static(method_class, fact)) in (str, bool, tuple) for fact in TOLD)
+    plain = all(type(getattr_static(method_class, fact)) in (str, bool, tuple) for fact in DECLARATIONS)
     return known_as(method_class), called, plain
 
 

@@ -134,7 +134,7 @@ _leaving_out = threading.Lock()
 
 
 @contextlib.contextmanager
-def main_left_out() -> Iterator[None]:
+def without_main_module() -> Iterator[None]:
     """Start processes by multiprocessing that do not run the program's main module again, as they do else.
 
     Nothing that they need is in it, and a script, or the cells of a notebook, would begin anew in each of them.

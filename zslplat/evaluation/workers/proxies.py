@@ -65,7 +65,7 @@ class Methods(Protocol):
         """Return seconds of processor time and the most bytes that were held, beside those of this process."""
 
 
-class InProcess:
+class LocalMethods:
     """Methods in this very process: for tests, and for measuring what the separation costs."""
 
     def step_parameter(self, name: str) -> str:
@@ -84,7 +84,7 @@ class InProcess:
         return 0.0, 0
 
 
-class MethodProcess:
+class MethodClient:
     """The scorer's side of a method process.
 
     ``shared_bytes`` is what it holds of one memory with other processes. ``facts`` of the classes of methods, by name,
@@ -96,7 +96,7 @@ class MethodProcess:
     ) -> None:
         self.process, self.shared_bytes = process, shared_bytes
         self._channel = Channel(connection)
-        self._known: WeakValueDictionary[int, StandIn] = WeakValueDictionary()
+        self._known: WeakValueDictionary[int, Proxy] = WeakValueDictionary()
         self._released: list[int] = []
         self._seed: int | None = None
         self._usage: tuple[float, int] | None = None
@@ -134,7 +134,7 @@ class MethodProcess:
 
     def end(self) -> None:
         """End the evaluation there; nothing can be asked afterwards. Raises :class:`Ended` where it is gone."""
-        self.ask_for_later("end")
+        self.send("end")
         self._channel.detach()
 
     def usage(self) -> tuple[float, int]:
@@ -144,9 +144,9 @@ class MethodProcess:
 
     def ask(self, wish: str, *arguments: Any) -> Any:
         """Send a request and return its answer; raises :class:`Failed`, or :class:`Ended` where the process is gone."""
-        return self.ask_for_later(wish, *arguments).get()
+        return self.send(wish, *arguments).get()
 
-    def ask_for_later(self, wish: str, *arguments: Any) -> Later:
+    def send(self, wish: str, *arguments: Any) -> Later:
         """Send a request, and let the process answer it meanwhile; raises :class:`Ended` where it is gone."""
         if self._later is not None:
             # Both ends take turns.
@@ -191,17 +191,17 @@ class MethodProcess:
         if (module, name) == (there.__name__, "registered"):
             return self._stand_in
         allowed = name in _BUILT_IN if module == "builtins" else module.partition(".")[0] == "numpy"
-        if not allowed and module not in there.ANSWERED:
+        if not allowed and module not in there.ANSWER_MODULES:
             raise MethodError(f"a method's process answered with {module}.{name}, which is no plain data")
         target: Any = __import__(module, fromlist=[name])
         for part in name.split("."):
             target = getattr(target, part)
         return target
 
-    def _stand_in(self, kind: str, number: int, facts: Any) -> StandIn:
+    def _stand_in(self, kind: str, number: int, facts: Any) -> Proxy:
         known = self._known.get(number)
         if known is None:
-            kinds = {there.ENCODING: EncodingStandIn, there.TRAINING: TrainingStandIn}
+            kinds = {there.ENCODING: EncodingProxy, there.TRAINING: TrainingProxy}
             known = (_method_class(facts) if kind == there.METHOD else kinds[kind])(self, number)
             self._known[number] = known
         return known
@@ -210,8 +210,8 @@ class MethodProcess:
 class Later:
     """An answer that is on its way; nothing else can be asked of the process before it is there."""
 
-    def __init__(self, process: MethodProcess) -> None:
-        self._process: MethodProcess | None = process
+    def __init__(self, process: MethodClient) -> None:
+        self._process: MethodClient | None = process
         self._answer: Any = None
         self._error: Exception | None = None
 
@@ -234,7 +234,7 @@ class Later:
 
 def _reduced(value: Any, paths: list[str]) -> Any:
     """Reduce what the method process has or may open; files are added to ``paths`` and named by their place there."""
-    if isinstance(value, StandIn):
+    if isinstance(value, Proxy):
         if value._unbuilt:
             told, value.__dict__["_unbuilt"] = value._unbuilt, None
             return there.built, (value._number, *told)
@@ -251,14 +251,14 @@ def _reduced(value: Any, paths: list[str]) -> Any:
     return NotImplemented
 
 
-class StandIn:
+class Proxy:
     """An object of a method process, known by its number."""
 
-    def __init__(self, process: MethodProcess, number: int) -> None:
+    def __init__(self, process: MethodClient, number: int) -> None:
         object.__setattr__(self, "_process", process)
         object.__setattr__(self, "_number", number)
 
-    _process: MethodProcess
+    _process: MethodClient
     _number: int
     _unbuilt: tuple[Any, ...] | None = None
 
@@ -268,10 +268,10 @@ class StandIn:
             self._process.release(self._number)
 
 
-class TrainingStandIn(StandIn):
+class TrainingProxy(Proxy):
     """A running training: its steps, one by one."""
 
-    def __iter__(self) -> TrainingStandIn:
+    def __iter__(self) -> TrainingProxy:
         """Return itself."""
         return self
 
@@ -286,9 +286,9 @@ class TrainingStandIn(StandIn):
 class StartingTraining:
     """A training that begins with its first step: both are asked for together."""
 
-    def __init__(self, method: MethodStandIn, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+    def __init__(self, method: MethodProxy, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         self._asked: tuple[Any, ...] | None = (method, arguments, named)
-        self._training: TrainingStandIn | None = None
+        self._training: TrainingProxy | None = None
 
     def __iter__(self) -> StartingTraining:
         """Return itself."""
@@ -308,16 +308,16 @@ class StartingTraining:
         return next(self._training)
 
 
-class EncodingStandIn(StandIn):
+class EncodingProxy(Proxy):
     """An encoding of rows by an exemplar method."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return int(self._process.ask("length", self))
 
-    def take(self, rows: np.ndarray | slice) -> EncodingStandIn:
+    def take(self, rows: np.ndarray | slice) -> EncodingProxy:
         """Return the encoding of these rows."""
-        taken: EncodingStandIn = self._process.ask("call", self, "take", (rows,), {})
+        taken: EncodingProxy = self._process.ask("call", self, "take", (rows,), {})
         return taken
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -326,7 +326,7 @@ class EncodingStandIn(StandIn):
         return arrays
 
 
-class MethodStandIn(StandIn):
+class MethodProxy(Proxy):
     """A method: what its class declares is known here, everything else is asked for there."""
 
     registered_as = ""
@@ -358,10 +358,10 @@ def learned(method: Any, *, matrices: bool, figures: bool) -> Callable[[], tuple
 
     A method process puts it together until the call, and says what it has used.
     """
-    if not isinstance(method, MethodStandIn):
+    if not isinstance(method, MethodProxy):
         return lambda: there.learned_by(method, matrices, figures)
-    process: MethodProcess = method._process
-    later = process.ask_for_later("learned", method, matrices, figures)
+    process: MethodClient = method._process
+    later = process.send("learned", method, matrices, figures)
 
     def found() -> tuple[Any, Any, Any]:
         answer: tuple[Any, Any, Any]
@@ -374,7 +374,7 @@ def learned(method: Any, *, matrices: bool, figures: bool) -> Callable[[], tuple
 
 def state_within(method: Any, most: int) -> dict[str, Any]:
     """Return what a fitted method tells of itself for a model: :func:`zslplat.models.state.state_within`, there."""
-    if isinstance(method, MethodStandIn):
+    if isinstance(method, MethodProxy):
         try:
             found: dict[str, Any] = method._process.ask("state_within", method, most)
         except Ended:
@@ -388,9 +388,9 @@ def state_within(method: Any, most: int) -> dict[str, Any]:
 
 
 @cache
-def _method_class(facts: tuple[Any, ...]) -> type[MethodStandIn]:
+def _method_class(facts: tuple[Any, ...]) -> type[MethodProxy]:
     """Return a class with the name and the declarations of a method, so that messages and checks read the same."""
     name, *told, called, of_class = facts
-    declared = dict(zip(there.TOLD, told, strict=True))
+    declared = dict(zip(there.DECLARATIONS, told, strict=True))
     known = {"called": called, "registered_as": name, "facts": facts, "facts_of_class": of_class}
-    return type(name, (MethodStandIn,), {**declared, **known})
+    return type(name, (MethodProxy,), {**declared, **known})

@@ -17,7 +17,7 @@ from typing import Any
 from zslplat.evaluation.jobs import Answer, Job, Limits, Place
 from zslplat.evaluation.workers.guardian import guard
 from zslplat.evaluation.workers.memory import MemoryWatch
-from zslplat.evaluation.workers.processes import ctrl_c_blocked, ending, main_left_out, one_thread_variables
+from zslplat.evaluation.workers.processes import ctrl_c_blocked, ending, one_thread_variables, without_main_module
 from zslplat.evaluation.workers.scorer import FORKED_WITH, PROGRESS, READY, score_jobs
 
 # How often the memory of a job is looked at, where it is bounded.
@@ -65,7 +65,7 @@ class Child:
             # No daemon: it starts processes itself. It is killed before the leader waits for it.
             target = guard if guarded else score_jobs
             self.process = _process_class()(target=target, args=(theirs, place, dict(os.environ)))
-            with contextlib.nullcontext() if guarded else main_left_out():
+            with contextlib.nullcontext() if guarded else without_main_module():
                 self.process.start()
 
     def run(self, job: Job, limits: Limits, on_progress: Callable[[float], None] | None = None) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from zslplat.checks.base import unsilenced
+from zslplat.checks.base import drop_silenced
 from zslplat.evaluation.experiment import VALIDATION
 from zslplat.reports.blocks import Block, Folded, Items, Section, Words
 from zslplat.reports.facts import Board, Recorded
@@ -118,7 +118,7 @@ def _look(board: Board, entries: Sequence[tuple[str, Recorded]], looks: int | No
     found += [(f"sweep of {sweep.parameter}", one) for sweep in board.sweeps for one in sweep.findings]
     # Of the rows beside each other: what compare says below its table.
     found += [("the comparison", one) for one in (board.comparison.findings if board.comparison is not None else ())]
-    kept, silenced = unsilenced([one for _, one in found], easel.silenced)
+    kept, silenced = drop_silenced([one for _, one in found], easel.silenced)
     if kept:
         yield Words("What checks found; the command behind each tells its cause and what to do about it.")
         yield Items([f"{name}: {one.line} ({one.page})" for name, one in found if one in kept], "warning")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zslplat.checks.base import unsilenced
+from zslplat.checks.base import drop_silenced
 from zslplat.reports.blocks import Commands, Items, Page, Section, TableBlock, Words
 from zslplat.reports.facts import Facts
 from zslplat.reports.sections.across import across_section
@@ -75,7 +75,7 @@ def _notes(facts: Facts, easel: Easel) -> list[str]:
 
 def _suites(facts: Facts) -> list[Words | TableBlock | Items]:
     """Return what checks found in suites, as lists of warnings; findings that are silenced are counted."""
-    kept, silenced = unsilenced(facts.suites, facts.silenced)
+    kept, silenced = drop_silenced(facts.suites, facts.silenced)
     blocks: list[Words | TableBlock | Items] = []
     if kept:
         blocks.append(Words("What checks found in suites; the command behind each tells its cause and what to do."))

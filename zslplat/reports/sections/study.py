@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from zslplat.checks.base import shown
+from zslplat.checks.base import finding_lines
 from zslplat.comparison.listed import unmistakable
 from zslplat.records.took import took_together
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Section, TableBlock, Words
@@ -34,7 +34,7 @@ def study_section(entry: Recorded, label: str, anchor: str, easel: Easel, behind
     if behind:
         blocks.append(Words(f"The same experiment was also evaluated as {listed(list(map(unmistakable, behind)))}."))
     if entry.findings:
-        blocks.append(Items(shown(entry.findings, easel.silenced), "warning"))
+        blocks.append(Items(finding_lines(entry.findings, easel.silenced), "warning"))
     if entry.winner is not None and entry.winner["parameters"]:
         blocks.append(_parameters(entry))
     if entry.tested or entry.winner is not None:
