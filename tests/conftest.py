@@ -24,6 +24,7 @@ from long_tests import (  # noqa: F401  hooks of this conftest
     pytest_addoption,
     pytest_collection_modifyitems,
     pytest_configure,
+    pytest_ignore_collect,
     pytest_report_header,
 )
 from support import REFERENCE, Done, blank_main, install_distribution, with_own_path

@@ -1,13 +1,8 @@
 """The house stays as it was drawn: floors that import downwards only, no circles, no long files."""
 
-import ast
-from collections import defaultdict
-from pathlib import Path
-
 import pytest
+from import_graph import ROOT, imports, modules
 
-ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "zslplat"
 # From the top; a floor imports only what stands below it.
 FLOORS = (
     ("cli", "documentation", "testing", "scaffold", "__main__"),
@@ -36,29 +31,6 @@ FLOORS = (
     ("multiples", "keys", "names", "plain_json", "wording", "__init__"),
 )
 MOST_LINES = 500
-
-
-def modules():
-    return {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in PACKAGE.rglob("*.py")
-    }
-
-
-def imports():
-    """Return {module: modules of the package that it imports}, those inside functions included."""
-    known = modules()
-    found = defaultdict(set)
-    for name, path in known.items():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                found[name] |= {alias.name for alias in node.names if alias.name in known}
-            elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "zslplat":
-                for alias in node.names:
-                    full = f"{node.module}.{alias.name}"
-                    found[name].add(full if full in known else node.module)
-        found[name].discard(name)
-    return found
 
 
 def floor_of(module):
@@ -101,3 +73,8 @@ def test_no_two_files_import_each_other_in_a_circle():
 def test_no_file_is_long(folder):
     lines = {path: len(path.read_text().splitlines()) for path in (ROOT / folder).rglob("*.py")}
     assert {str(path.relative_to(ROOT)): count for path, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_no_two_test_files_have_one_name():
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
