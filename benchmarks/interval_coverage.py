@@ -21,6 +21,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import norm
@@ -31,13 +32,14 @@ from zslplat.comparison.paired import Scored, difference, interval
 from zslplat.metrics.ausuc import winners
 from zslplat.metrics.jackknife import jackknifed
 from zslplat.metrics.resampling import draws, draws_of_things, resampled_ausuc, resampled_means
-from zslplat.reproduction.results import keep_results
+from zslplat.suites.result_files import keep_results
 
 CLASSES = (5, 10, 20, 50)
 LEVEL, MEAN, CLASS_SD, CORRELATION = 0.05, 0.5, 0.8, 0.7
 # Bias from which on a row is given an unseen class: seen rows, unseen rows, spread between classes.
 CRITICAL_SEEN, CRITICAL_UNSEEN, CRITICAL_SD = 1.0, 0.3, 0.6
 
+RESULTS = Path(__file__).parents[1] / "plugins/zslplat-papers/zslplat_papers/reproduction/results"
 Line = dict[str, float]
 
 
@@ -258,7 +260,7 @@ def kept(part: str, times: int, results: dict[str, dict[str, Line]], seconds: fl
         for (quantity, size), line in by_quantity(results).items()
         for name, share in line.items()
     ]
-    keep_results("coverage", lines, ("part", "quantity", "size", "of"), hours=seconds / 3600)
+    keep_results("coverage", lines, ("part", "quantity", "size", "of"), RESULTS, hours=seconds / 3600)
 
 
 def main() -> None:

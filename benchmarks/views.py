@@ -33,9 +33,10 @@ from zslplat.data.store.rows import View
 from zslplat.errors import ZslplatError
 from zslplat.methods.coding.estimator import KernelCodingMethod
 from zslplat.registry import component
-from zslplat.reproduction.results import keep_results
 from zslplat.space import Choice, Integer, Real, Space
+from zslplat.suites.result_files import keep_results
 
+RESULTS = Path(__file__).parents[1] / "plugins/zslplat-papers/zslplat_papers/reproduction/results"
 Line = dict[str, Any]
 
 CELL, BINS = 6, 9
@@ -282,7 +283,8 @@ def keep(options: argparse.Namespace, lines: Sequence[Line]) -> None:
             {"data": options.command, **{k: float(v) if isinstance(v, np.floating) else v for k, v in line.items()}}
             for line in lines
         ]
-        keep_results("views", [{**line, "seed": options.seed} for line in stamped], ("data", "method", "row"), hours=0)
+        stamped = [{**line, "seed": options.seed} for line in stamped]
+        keep_results("views", stamped, ("data", "method", "row"), RESULTS, hours=0)
 
 
 def faces(options: argparse.Namespace) -> None:

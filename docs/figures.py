@@ -4,7 +4,7 @@
     python docs/figures.py --check    # say what would change, and which figures have no source; a test does the same
 
 ``figures.toml`` beside this file lists them. A ``[[table]]`` is drawn between ``<!-- figures: NAME -->`` and
-``<!-- end of figures -->`` from kept results (``zslplat/reproduction/results/``, each line with its provenance).
+``<!-- end of figures -->`` from the kept results of the package ``zslplat-papers``, each line with its provenance.
 A ``[[quoted]]`` is a passage in which every ``{}`` stands for a number, one source for each:
 
 ``results``, ``where``, ``value``    the one line of kept results that fits, and the column to quote; ``form``: ".3f"
@@ -32,8 +32,8 @@ from typing import Any
 
 from scipy import stats
 
-from zslplat.published import load_table
-from zslplat.reproduction.results import PACKAGED, read_file
+from zslplat_papers.published import load_table
+from zslplat_papers.reproduction.results import PACKAGED, read_file
 
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("figures.toml")

@@ -1,5 +1,7 @@
 """The house stays as it was drawn: floors that import downwards only, no circles, no long files."""
 
+import re
+
 import pytest
 from import_graph import ROOT, imports, modules
 
@@ -8,7 +10,6 @@ FLOORS = (
     ("cli", "documentation", "testing", "scaffold", "__main__"),
     ("front",),
     ("reports",),
-    ("reproduction",),
     ("suites",),
     ("comparison",),
     ("serving",),
@@ -24,7 +25,7 @@ FLOORS = (
     ("methods",),
     ("kernels",),
     ("data",),
-    ("drawing", "tables", "published"),
+    ("drawing", "tables"),
     ("figures", "pictures", "metrics", "config", "space", "spec", "settings", "registry", "hookspecs", "builtins"),
     ("imports",),
     ("errors",),
@@ -78,3 +79,10 @@ def test_no_file_is_long(folder):
 def test_no_two_test_files_have_one_name():
     names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
     assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+def test_the_platform_imports_no_package_of_the_folder_plugins():
+    packages = {path.parent.name for path in (ROOT / "plugins").glob("*/*/__init__.py")}
+    assert packages
+    imported = re.compile(rf"^\s*(?:from|import) (?:{'|'.join(packages)})\b", re.MULTILINE)
+    assert [str(path) for path in modules().values() if imported.search(path.read_text())] == []

@@ -17,6 +17,8 @@ of it with ``taken``. A method with ``takes_blocks`` is given rows, others array
 method which columns are which view.
 
 Version 1.3: suites and checks of a plugin's own (``zslplat_suites``, ``zslplat_checks``).
+
+Version 1.4: published tables (``zslplat_tables``).
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from typing import Any
 
 import pluggy
 
-API_VERSION = "1.3"
+API_VERSION = "1.4"
 
 hookspec = pluggy.HookspecMarker("zslplat")
 hookimpl = pluggy.HookimplMarker("zslplat")
@@ -55,6 +57,14 @@ def zslplat_tasks() -> Mapping[str, Any]:  # type: ignore[empty-body]
 @hookspec
 def zslplat_suites() -> Mapping[str, Any]:  # type: ignore[empty-body]
     """Return {name: path of a TOML file, or its content as a mapping} of suites, for ``zslplat bench NAME``."""
+
+
+@hookspec
+def zslplat_tables() -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """Return {name: path of a CSV file} of published tables of results.
+
+    ``zslplat bench SUITE`` compares its scores with those in the table ``bench-SUITE-scores``, as ``--keep`` writes it.
+    """
 
 
 @hookspec

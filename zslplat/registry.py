@@ -28,8 +28,8 @@ from zslplat.spec import Spec
 GROUP = "zslplat"
 COMMAND_GROUP = "zslplat.commands"
 KINDS = {"methods": "method", "kernels": "kernel", "datasets": "data set", "tasks": "task", "checks": "check"}
-# All that hooks register by name: components, and suites, which are data.
-LISTED = {**KINDS, "suites": "suite"}
+# All that hooks register by name: components, and what is data.
+LISTED = {**KINDS, "suites": "suite", "tables": "published table"}
 # By name, as these classes stand above this file.
 BASES = {
     "methods": "zslplat.methods.base.Method",
@@ -44,6 +44,11 @@ OWNER = ":"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*([.-][A-Za-z0-9_]+)*")
 _CODE = re.compile(r"[A-Z]+[0-9]+")
 _HOOKS = "zslplat_"
+# What stands for data.
+_DATA = {
+    "suites": "the path of a TOML file or its content as a mapping",
+    "tables": "the path of a CSV file",
+}
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class BrokenPlugin(Plugin):
 class Entry:
     """A registered component: where it comes from, and the class or ``module:Class`` that it is.
 
-    Of a suite, the path of its file, or its content as a mapping.
+    Of a suite, the path of its file, or its content as a mapping; of a published table, the path of its file.
     """
 
     kind: str
@@ -82,7 +87,7 @@ class Entry:
     def load(self) -> Any:
         """Import the component; raises :class:`PluginError` naming component, distribution and cause."""
         target = self.target
-        if self.kind == "suites":
+        if self.kind not in KINDS:
             return target
         if isinstance(target, str):
             try:
@@ -275,7 +280,7 @@ def _collect(registry: Registry, module: Any, plugin: Plugin) -> Iterator[str]:
                 with imports.program_kept() if plugin.distribution != OWN else nullcontext():
                     components = implementation.function()
                 if not isinstance(components, Mapping):
-                    what = "path or mapping" if kind == "suites" else "class or 'module:Class'"
+                    what = _DATA.get(kind, "class or 'module:Class'")
                     raise TypeError(f"returns {type(components).__name__}, expected {{name: {what}}}")
                 found = list(components.items())
             except KeyboardInterrupt:
@@ -302,9 +307,9 @@ def _fault(name: Any, target: Any, kind: str) -> str:
             "cannot be written in a command; a name is made of letters, digits, _, - and ., begins with a letter, and "
             "is none of true, false, none, inf"
         )
-    if kind == "suites":
-        fits = isinstance(target, str | Path | Mapping)
-        return "" if fits else f"is {target!r}, expected the path of a TOML file or its content as a mapping"
+    if kind in _DATA:
+        fits = isinstance(target, str | Path) or (kind == "suites" and isinstance(target, Mapping))
+        return "" if fits else f"is {target!r}, expected {_DATA[kind]}"
     if isinstance(target, type) or (isinstance(target, str) and re.fullmatch(r"[\w.]+:\w+", target)):
         return ""
     return f"is {target!r}, expected a class or 'module:Class'"

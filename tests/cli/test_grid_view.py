@@ -9,9 +9,9 @@ from rich.console import Console
 
 from zslplat.cli.grid_view import GridTerminal, ended_text, grid_table, print_grid, print_plan, progress_text
 from zslplat.comparison.paired import Scored
-from zslplat.reproduction.again import Again
 from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, WAITING, Cell
 from zslplat.suites.clock import Clock, duration
+from zslplat.suites.earlier_results import Again
 from zslplat.suites.plan import Estimate, Plan
 from zslplat.suites.recorded import Entry
 from zslplat.suites.result import GridResult

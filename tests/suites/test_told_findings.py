@@ -6,9 +6,9 @@ import zslplat
 from zslplat.checks.base import Finding
 from zslplat.errors import StoreError
 from zslplat.front.benches import Grid
-from zslplat.reproduction.again import Again
 from zslplat.settings import resolve_settings
 from zslplat.suites.cells import DONE, Cell
+from zslplat.suites.earlier_results import Again
 from zslplat.suites.recorded import Entry
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import suite_from

@@ -3,9 +3,9 @@
 import pytest
 
 from zslplat.errors import StoreError
-from zslplat.reproduction.cells import Budget
 from zslplat.tuning.code_changes import check_code
 from zslplat.tuning.options import StudyOptions
+from zslplat_papers.reproduction.cells import Budget
 
 
 class Bench:

@@ -111,15 +111,12 @@ def repository(folder, *files):
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_the_recorded_commit_is_that_of_the_sources_and_not_of_the_folder_one_stands_in(tmp_path, monkeypatch):
     here = repository(tmp_path / "work", "notes.txt")
-    sources = repository(
-        tmp_path / "clone", "zslplat/__init__.py", "zslplat/reproduction/results/claims.csv", "README.md"
-    )
+    sources = repository(tmp_path / "clone", "zslplat/__init__.py", "README.md")
     monkeypatch.chdir(tmp_path / "work")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "work" / ".git"))
     assert git_state().get("commit") != here
     assert git_state(tmp_path / "clone" / "zslplat") == {"commit": sources, "dirty": False}
     (tmp_path / "clone" / "README.md").write_text("changed")
-    (tmp_path / "clone" / "zslplat" / "reproduction" / "results" / "claims.csv").write_text("kept just now")
     assert git_state(tmp_path / "clone" / "zslplat")["dirty"] is False
     (tmp_path / "clone" / "zslplat" / "__init__.py").write_text("x = 2\n")
     assert git_state(tmp_path / "clone" / "zslplat")["dirty"] is True

@@ -26,10 +26,8 @@ from zslplat.cli import (
     models,
     outside,
     plugins,
-    published,
     query,
     report,
-    reproduction,
     store,
     studies,
     sweeping,
@@ -101,7 +99,7 @@ def _plugin_command(point: Any) -> Any:
         ) from error
     if isinstance(loaded, typer.Typer):
         return typer.main.get_command(loaded)
-    single = typer.Typer()
+    single = Commands()
     single.command(point.name)(loaded)
     return typer.main.get_command(single)
 
@@ -117,12 +115,10 @@ sweeping.register(app)
 cross_validation.register(app)
 bench.register(app)
 compare.register(app)
-reproduction.register(app)
 report.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")
-app.add_typer(published.app, name="published")
 app.add_typer(store.app, name="store")
 app.add_typer(studies.app, name="studies")
 models.register(app)

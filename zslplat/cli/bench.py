@@ -51,7 +51,7 @@ def bench(
     ] = False,
     results: Annotated[
         Path | None,
-        typer.Option("--results", help="Folder of kept results; default: zslplat's own in a checkout, else ./results."),
+        typer.Option("--results", help="Folder of kept results; default: ./results."),
     ] = None,
     dry_run: Annotated[
         bool,
@@ -96,7 +96,7 @@ def bench(
     """
     from zslplat.cli.grid_view import grid_reporting, print_grid, print_plan
     from zslplat.front.benches import tables_folder
-    from zslplat.reproduction.compared import carry_out_compared
+    from zslplat.suites.earlier_results import carry_out_compared
     from zslplat.suites.grid import GridOptions
     from zslplat.suites.suite import load_suite
 

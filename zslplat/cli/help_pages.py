@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 # A command that stands nowhere here is shown at the end, above those of plugins.
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Experiments", ("tune", "run", "rerun", "sweep", "cross-validate", "bench")),
-    ("Results", ("compare", "report", "reproduce", "claims", "published", "explain")),
+    ("Results", ("compare", "report", "explain")),
     ("Models", ("models", "predict", "query", "export")),
     ("Data", ("data", "export-split", "score")),
     ("Components and plugins", ("list", "show", "plugins")),

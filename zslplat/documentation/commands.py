@@ -13,7 +13,9 @@ from zslplat.documentation.docstrings import to_markdown
 
 def commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield ("data list", command) of a Typer application's root command, those of groups included."""
-    for name, command in group.commands.items():
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if hasattr(command, "commands"):
             yield from commands(command, f"{prefix}{name} ")
         else:

@@ -16,11 +16,10 @@ from zslplat.figures import MatrixFigure
 from zslplat.front.asking import Tags, option_numbers, places
 from zslplat.front.grid_progress import grid_progress
 from zslplat.front.results import Result, Summary, warning_lines
-from zslplat.reproduction.again import Again
-from zslplat.reproduction.compared import carry_out_compared
 from zslplat.settings import Settings
 from zslplat.suites.budgets import GIVEN
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell
+from zslplat.suites.earlier_results import Again, carry_out_compared
 from zslplat.suites.grid import GridOptions
 from zslplat.suites.remembered import place_of
 from zslplat.suites.result import GridResult

@@ -49,9 +49,7 @@ def git_state(package: Path = Path(zslplat.__file__).parent) -> dict[str, Any]:
         # Fails where the repository around the package does not hold it.
         _git(package, "ls-files", "--error-unmatch", "__init__.py")
         commit = _git(package, "rev-parse", "HEAD")
-        # Kept results lie among the sources and are none: what was kept a moment ago has not changed the code.
-        paths = (".", ":(exclude)reproduction/results")
-        return {"commit": commit, "dirty": bool(_git(package, "status", "--porcelain", "--untracked-files=no", *paths))}
+        return {"commit": commit, "dirty": bool(_git(package, "status", "--porcelain", "--untracked-files=no", "."))}
     except (OSError, subprocess.SubprocessError):
         return {}
 

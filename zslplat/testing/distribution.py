@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 from zslplat import imports
@@ -76,6 +77,8 @@ def _pending_of(registry: Registry, entry: Entry) -> list[Pending]:
         results.append(_known(CheckResult("name_is_unique", FAILED, f"claimed by {owners}; choose another name")))
     if entry.kind == "suites":
         return [*results, pending_check(suite_is_sound, entry)]
+    if entry.kind == "tables":
+        return [*results, pending_check(table_is_sound, entry)]
     try:
         instance = entry.load()()
         return results + pending_checks(instance)
@@ -95,6 +98,13 @@ def suite_is_sound(entry: Entry) -> None:
     from zslplat.suites.suite import suite_of
 
     check_suite(suite_of(entry))
+
+
+def table_is_sound(entry: Entry) -> None:
+    """A published table is read without an error: its columns are complete, and its numbers are numbers."""
+    from zslplat.suites.result_files import read_file
+
+    assert read_file(Path(entry.target)), f"{entry.target} has no line"
 
 
 def command_loads(point: EntryPoint) -> None:

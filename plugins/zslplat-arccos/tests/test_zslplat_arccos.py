@@ -1,9 +1,8 @@
 """The promises of every kernel, checked by the kit of zslplat, for each degree and inside expressions."""
 
-from zslplat_arccos.arc_cosine import ArcCosine
-
 from zslplat.api import parse_kernel
 from zslplat.testing import parametrize_with_checks
+from zslplat_arccos.arc_cosine import ArcCosine
 
 KERNELS = [ArcCosine(degree) for degree in (0, 1, 2)]
 EXPRESSIONS = [0.5 * ArcCosine(1) + ArcCosine(2), ArcCosine(1) ** 2, ArcCosine(0) * parse_kernel("gaussian(sigma=1)")]

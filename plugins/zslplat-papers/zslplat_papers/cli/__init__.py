@@ -1,0 +1,1 @@
+"""The commands ``reproduce``, ``claims`` and ``published``."""

@@ -1,0 +1,124 @@
+"""What ``reproduce`` prints: a line per cell, stand-ins apart, and how to get what is not at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table as Shown
+
+from zslplat.cli.reporting import print_json, stdout_console
+from zslplat_papers.published import load_table
+from zslplat_papers.reproduction.claims import Judged, single_line
+from zslplat_papers.reproduction.oracle import Oracle, gain_words
+from zslplat_papers.reproduction.recipe import OURS, PRINTED, load_recipe, recipe_ids
+from zslplat_papers.reproduction.reproduce import Made, Reproduction
+from zslplat_papers.reproduction.verdicts import CLAIM_VERDICTS
+
+
+def list_tables(*, as_json: bool) -> None:
+    """Print the tables that have a recipe."""
+    known = [(name, load_table(name), load_recipe(name)) for name in recipe_ids()]
+    if as_json:
+        lines = [
+            {"table": name, "title": table.title, "rows": list(recipe.rows), "columns": list(recipe.columns)}
+            for name, table, recipe in known
+        ]
+        print_json(lines)
+        return
+    shown = Shown("table", "paper", "what it shows", "columns", "stand-ins")
+    for name, table, recipe in known:
+        shown.add_row(name, table.paper.name, table.title, ", ".join(recipe.columns), ", ".join(recipe.standins))
+    stdout_console().print(shown, markup=False)
+
+
+def print_reproduction(found: Reproduction, settings: Any, *, dry_run: bool) -> None:
+    """Print a table made again."""
+    console = stdout_console()
+    table, recipe = load_table(found.table), load_recipe(found.table)
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    say(f"{found.table}: {table.paper.name}, {table.label}, {table.title}")
+    for way in (PRINTED, OURS):
+        say(f"  {way}: {' '.join(recipe.protocol[way].split())}")
+    own = [made for made in found.made if made.cell.place.standin is None]
+    others = [made for made in found.made if made.cell.place.standin is not None]
+    if own:
+        console.print(_cells(own, dry_run=dry_run), markup=False)
+    if others:
+        say("Stand-ins: other data, not to be compared with the paper's numbers.")
+        console.print(_cells(others, dry_run=dry_run), markup=False)
+        for label, differs in dict.fromkeys((made.cell.place.id, made.cell.place.differs) for made in others):
+            say(f"  {label}: {differs}")
+    by_way: dict[str, list[str]] = {}
+    for missing in found.missing:
+        by_way.setdefault(missing.how, []).append(missing.column)
+    for how, columns in by_way.items():
+        say(f"Cannot tell, data not at hand: {', '.join(columns)}. To get them: {how}")
+    if found.missing and settings.data_root is None:
+        say("No data root is set (--data-root).")
+    for row, why in recipe.left_out.items():
+        say(f"Left out: {row}: {why}")
+    for text in dict.fromkeys(made.cell.unsure for made in found.made if made.cell.unsure):
+        say(f"What the paper leaves open ({PRINTED}): {text}")
+
+
+def print_claims(found: Sequence[Judged]) -> None:
+    """Print claims with their verdicts, paper by paper, and how many there are of each."""
+    console = stdout_console()
+    for code in dict.fromkeys(judged.claim.paper.code for judged in found):
+        own = [judged for judged in found if judged.claim.paper.code == code]
+        paper = own[0].claim.paper
+        title = f"{code}: {paper.name} ({paper.authors}, {paper.venue} {paper.year})"
+        console.print(title, highlight=False, markup=False, soft_wrap=True)
+        longest = max(len(judged.claim.id) for judged in own)
+        shown = Shown(show_lines=True)
+        # What is printed can be given again: ids are never cut, and on one line wherever there is room, as in a pipe.
+        shown.add_column("claim", width=longest if 3 * longest <= console.width else None, overflow="fold")
+        for column in ("printed", "tested by", "verdict", "why"):
+            shown.add_column(column, overflow="fold")
+        for judged in own:
+            claim = judged.claim
+            by = "\n".join(part.rpartition("::")[2] for part in judged.experiment.split(", ") if part)
+            lines = [single_line(line) for line in judged.lines]
+            apart = [f"not the paper's: {judged.apart}"] if judged.apart else []
+            why = "\n".join([judged.verdict.why, *lines, *apart])
+            shown.add_row(f"{claim.id}\n{claim.text}", claim.printed, by, judged.verdict.verdict, why)
+        console.print(shown, markup=False)
+    counts = {name: sum(judged.verdict.verdict == name for judged in found) for name in CLAIM_VERDICTS}
+    console.print("; ".join(f"{name}: {count}" for name, count in counts.items()), highlight=False, markup=False)
+
+
+def _cells(found: list[Made], *, dry_run: bool) -> Shown:
+    """Return the table of cells; a column for the oracle where there is one."""
+    with_oracle = any(made.oracle for made in found)
+    heads = ["row", "column", "metric", "way", "paper", "ours", "these rows", "new classes", "verdict", "why"]
+    shown = Shown(*heads[:-2], *(["oracle (by the test split)"] if with_oracle else []), *heads[-2:])
+    for made in found:
+        cell, place = made.cell, made.cell.place
+        compared = not place.standin and not made.differs
+        line = [cell.row, place.id, place.metric, cell.way, _number(cell.printed) if compared else ""]
+        if dry_run:
+            shown.add_row(
+                *line, "", "", "", "", f"{cell.trials} trials, {cell.experiment.method}, {cell.experiment.task}"
+            )
+            continue
+        ours = [_number(made.ours), _ends(made.low, made.high), _ends(made.low_classes, made.high_classes)]
+        priced = [_price(made.oracle) if made.oracle else ""] if with_oracle else []
+        why = "stand-in" if place.standin and made.status == "done" else made.verdict.why
+        shown.add_row(*line, *ours, *priced, made.verdict.verdict, why)
+    return shown
+
+
+def _price(oracle: Oracle) -> str:
+    return f"{oracle.best:.4f} {gain_words(oracle.gain, oracle.gain_by_metric, oracle.metric)}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}" if abs(value) >= 10 else f"{value:.4f}"
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{_number(low)} .. {_number(high)}"

@@ -1,0 +1,368 @@
+"""The papers' claims with their verdicts: carried out now (``--run``), or as they are recorded among the results."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import UnknownNameError, ZslplatError, near_names, quoted, split_code
+from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.evaluation.scoring.messages import collect_warnings
+from zslplat.settings import Settings
+from zslplat.suites.cells import DONE, FAILED, SKIPPED
+from zslplat.suites.grid import GridOptions, carry_out
+from zslplat.suites.result import GridResult
+from zslplat.suites.result_files import Line, number
+from zslplat.suites.suite import Suite
+from zslplat.wording import counted
+from zslplat_papers.published import Claim, load_claims
+from zslplat_papers.reproduction.contrasts import contrasts_of, named
+from zslplat_papers.reproduction.experiments import (
+    Experiment,
+    Experiments,
+    Measured,
+    load_experiments,
+    needed_rows,
+    suite_of,
+)
+from zslplat_papers.reproduction.measures import load_measure
+from zslplat_papers.reproduction.measures.ground import DATA, DRAWN, Ground
+from zslplat_papers.reproduction.results import keep_results, read_results
+from zslplat_papers.reproduction.verdicts import (
+    NOT_TESTED,
+    Contrast,
+    Verdict,
+    claim_verdict,
+    contrast_verdict,
+)
+
+RESULTS = "claims"
+KEY = ("claim", "suite", "contrast", "trials", "seed")
+
+
+@dataclass
+class Judged:
+    """A claim, the experiments on it, the differences that were found, and the verdict.
+
+    ``lines`` are the differences as results keep them; ``experiment`` names what tests the claim; ``failed`` says which
+    of its cells failed just now, and why.
+    """
+
+    claim: Claim
+    experiment: str
+    verdict: Verdict
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    apart: str = ""
+    failed: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the claim as plain values."""
+        return {
+            "claim": self.claim.id,
+            "paper": self.claim.paper.code,
+            "text": self.claim.text,
+            "where": self.claim.where,
+            "printed": self.claim.printed,
+            "experiment": self.experiment,
+            "apart": self.apart,
+            "verdict": self.verdict.verdict,
+            "why": self.verdict.why,
+            "failed": list(self.failed),
+            "contrasts": self.lines,
+        }
+
+
+def chosen_claims(names: Sequence[str] = ()) -> list[Claim]:
+    """Return the claims that names mean: ids, or codes of papers; none for all.
+
+    Raises :class:`UnknownNameError` for a name that means none.
+    """
+    known = load_claims()
+    for name in names:
+        if not any(name in (claim.id, claim.paper.code) for claim in known):
+            raise UnknownNameError("claim or paper", name, {c.id for c in known} | {c.paper.code for c in known})
+    return [claim for claim in known if not names or claim.id in names or claim.paper.code in names]
+
+
+def recorded_claims(names: Sequence[str] = (), folder: Path | None = None) -> list[Judged]:
+    """Return claims with the verdicts that follow from the kept results; nothing is carried out."""
+    experiments = load_experiments()
+    kept = read_results(RESULTS, folder, KEY)
+    return [
+        _judged(claim, experiments, [_plain(line) for line in kept if line["claim"] == claim.id])
+        for claim in chosen_claims(names)
+    ]
+
+
+def lines_of_no_claim(folder: Path | None = None) -> list[str]:
+    """Return what is to be said of kept differences whose claim is not known: no verdict counts them."""
+    known = {claim.id for claim in load_claims()}
+    told = []
+    for name, count in Counter(line["claim"] for line in read_results(RESULTS, folder, KEY)).items():
+        if name not in known:
+            meant = near_names(name, known)
+            differences = counted(count, "kept difference is", "kept differences are")
+            what = f"was {' or '.join(meant)} meant?" if meant else "zslplat claims lists them all"
+            told.append(f"{differences} of {quoted(name)}, which is no claim: left out; {what}")
+    return told
+
+
+def run_claims(
+    names: Sequence[str],
+    settings: Settings,
+    options: GridOptions | None = None,
+    *,
+    suites: Sequence[str] = (),
+    reporter: Reporter | None = None,
+    watch: Callable[[str], None] = lambda text: None,
+) -> list[Judged]:
+    """Carry out the suites and measures that test the claims, or what is missing of suites, and judge the claims.
+
+    Of a suite only the rows that are compared are carried out. ``options.only`` restricts the data sets; ``suites``
+    restricts suites and measures. A cell that fails, or whose data are not at hand, leaves the others alone.
+    """
+    reporter, options = reporter or SilentReporter(), options or GridOptions()
+    experiments, claims = load_experiments(), chosen_claims(names)
+    wanted: dict[str, list[Experiment]] = {}
+    for claim in claims:
+        for tested in experiments.tested.get(claim.id, ()):
+            if not suites or tested.suite in suites:
+                wanted.setdefault(tested.suite, []).append(tested)
+    measures = [one for claim in claims for one in experiments.measured.get(claim.id, ())]
+    _check_asked(claims, experiments, suites, options.only, settings)
+    lines: dict[str, list[dict[str, Any]]] = {claim.id: [] for claim in claims}
+    failed: dict[str, list[str]] = {claim.id: [] for claim in claims}
+    for name, tests in wanted.items():
+        watch(f"suite {name}, for {len(tests)} experiments")
+        try:
+            found, troubles = _carried_out(suite_of(name, settings), tests, options, settings, reporter)
+        except Interrupted:
+            raise
+        except ZslplatError as error:
+            reporter.warn(f"suite {name}: {error}")
+            found, troubles = [], {one.claim: [f"suite {name}: {error}"] for one in tests}
+        for line in found:
+            lines[line["claim"]].append(line)
+        for claimed, texts in troubles.items():
+            failed[claimed] += texts
+    for one in measures:
+        if suites and one.suite not in suites:
+            continue
+        watch(f"{one.by}, for {one.claim}")
+        try:
+            lines[one.claim] += _measured(one, Ground(settings, options.only, say=reporter.note), reporter)
+        except ZslplatError as error:
+            reporter.warn(f"{one.by}: {error}")
+            failed[one.claim].append(f"{one.by}: {error}")
+    return [_judged(claim, experiments, lines[claim.id], failed[claim.id]) for claim in claims]
+
+
+def _check_asked(
+    claims: Sequence[Claim], experiments: Experiments, suites: Sequence[str], only: Sequence[str], settings: Settings
+) -> None:
+    """Raise :class:`UnknownNameError` for a suite or measure that tests none of the claims, or data that none has."""
+    tests = [one for claim in claims for one in experiments.of(claim.id)]
+    known = sorted({one.suite for one in tests})
+    for name in suites:
+        if name not in known:
+            raise UnknownNameError("suite or measure that tests these claims (--suite)", name, known)
+    if only:
+        of_suites = {one.suite for one in tests if isinstance(one, Experiment) and (not suites or one.suite in suites)}
+        data = {entry.name for name in of_suites for entry in suite_of(name, settings).data}
+        if any(isinstance(one, Measured) and (not suites or one.suite in suites) for one in tests):
+            data |= {*DATA, DRAWN}
+        for name in only:
+            if name not in data:
+                raise UnknownNameError("data set of what tests these claims (--only)", name, sorted(data))
+
+
+def keep_claims(judged: Sequence[Judged], folder: Path | None = None) -> Path | None:
+    """Keep the differences that were found as ``claims.csv``; None where there are none.
+
+    One that is no number says nothing, and is not kept.
+    """
+    lines = [line for one in judged for line in one.lines if math.isfinite(float(line["difference"]))]
+    if not lines:
+        return None
+    return keep_results(RESULTS, lines, KEY, folder, hours=0.0)
+
+
+def single_line(line: Mapping[str, Any]) -> str:
+    """Return a difference in one line: what, estimate, interval and what it is over."""
+    ends = "no interval"
+    if line["low"] is not None and line["high"] is not None:
+        ends = f"[{line['low']:+.3f}, {line['high']:+.3f}] over {line['over']}"
+    return f"{line['contrast']}: {line['difference']:+.3f} {ends}: {line['verdict']}"
+
+
+def _carried_out(
+    suite: Suite, tests: Sequence[Experiment], options: GridOptions, settings: Settings, reporter: Reporter
+) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
+    """Return the differences that a suite gives, and by claim the cells that failed."""
+    rows = needed_rows(tests)
+    data = [entry.name for entry in suite.data if _is_wanted(entry.name, tests, options.only)]
+    only = [f"{name}/{row}" for name in data for row in rows]
+    if not only:
+        return [], {}
+    grid = carry_out(suite, replace(options, only=only), settings, reporter)
+    for cell in grid.cells:
+        if cell.status in (FAILED, SKIPPED):
+            reporter.note(f"{cell.title}: {cell.status}: {cell.reason}")
+    asked = {entry.name: options.trials or entry.trials or suite.trials for entry in suite.data}
+    lines = []
+    for tested in tests:
+        own = needed_rows([tested])
+        for found in contrasts_of(tested, grid.scores):
+            name = found.of.partition(":")[0]
+            made = _trials(grid, name, own) or {asked[name]}
+            if len(made) > 1:
+                counts = ", ".join(map(str, sorted(made)))
+                reporter.warn(
+                    f"{found.of}: searches of {counts} trials are compared; --trials {max(made)} makes them equal"
+                )
+            spent = sum(c.seconds for c in grid.having(DONE) if c.data == name and c.row in own)
+            lines.append(_line(tested, found, min(made), grid.repeats, suite.seed, spent))
+    troubles: dict[str, list[str]] = {}
+    for tested in tests:
+        own = needed_rows([tested])
+        texts = [f"{cell.title}: {cell.reason}" for cell in grid.having(FAILED) if cell.row in own]
+        troubles.setdefault(tested.claim, []).extend(texts)
+    return lines, troubles
+
+
+def _measured(tested: Measured, ground: Ground, reporter: Reporter) -> list[dict[str, Any]]:
+    """Return the differences that a measure finds; each says the time since the one before."""
+    lines, begun = [], time.perf_counter()
+    with collect_warnings() as warned:
+        for found in load_measure(tested.suite)(ground, tested.given):
+            lines.append(_line(tested, found, 0, 1, 0, time.perf_counter() - begun))
+            begun = time.perf_counter()
+    by_check: dict[str, list[str]] = {}
+    for text in warned:
+        by_check.setdefault(split_code(text)[1], []).append(text)
+    for texts in by_check.values():
+        reporter.note(f"{tested.by}: said {len(texts)} times, first: {texts[0]}")
+    return lines
+
+
+def _trials(grid: GridResult, data: str, rows: Sequence[str]) -> set[int]:
+    """Return how many trials the searches of rows had, which may be more than this command asked for."""
+    found: dict[str, int] = {}
+    for key, entry in grid.entries.items():
+        # Of the tasks of a row the first is searched; studies of the others make one trial.
+        if key[0] == data and key[1] in rows:
+            found[key[1]] = max(found.get(key[1], 0), entry.trials if entry.searched else 0)
+    return {trials for trials in found.values() if trials}
+
+
+def _is_wanted(name: str, tests: Sequence[Experiment], only: Sequence[str]) -> bool:
+    return (not only or name in only) and any(not one.data or name in one.data for one in tests)
+
+
+def _line(
+    tested: Experiment | Measured, found: Contrast, trials: int, repeats: int, seed: int, seconds: float
+) -> dict[str, Any]:
+    single = contrast_verdict(found, tested.least, level=tested.direction == "level")
+    return {
+        "claim": tested.claim,
+        "suite": tested.suite,
+        "contrast": found.of,
+        "difference": found.difference,
+        "low": found.low,
+        "high": found.high,
+        "over": found.over,
+        "classes": found.classes,
+        "verdict": single.verdict,
+        "direction": tested.direction,
+        "joined": tested.joined,
+        "least": tested.least,
+        "trials": trials,
+        "repeats": repeats,
+        "seed": seed,
+        "seconds": round(seconds, 1),
+    }
+
+
+def _plain(line: Line) -> dict[str, Any]:
+    numbers = {name: number(line.get(name)) for name in ("difference", "low", "high", "least")}
+    numbers["seconds"] = number(line.get("seconds"))
+    counts = {name: int(line[name]) if line.get(name) else None for name in ("classes", "trials", "repeats", "seed")}
+    return {**line, **numbers, **counts}
+
+
+def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]], failed: Sequence[str] = ()) -> Judged:
+    tested = experiments.of(claim.id)
+    if claim.id in experiments.shown:
+        by, verdict = experiments.shown[claim.id]
+        return Judged(claim, ", ".join(by), verdict)
+    if not tested:
+        return Judged(claim, "", Verdict(NOT_TESTED, experiments.untested.get(claim.id, "no experiment")))
+    # What is claimed is what the experiments say now, whatever they said when a line was kept.
+    first = tested[0]
+    lines = [new for line in _one_each(lines) if (new := _judged_now(line, tested)) is not None]
+    contrasts = [_contrast(line) for line in lines]
+    carried = ", ".join(dict.fromkeys(one.by for one in tested))
+    missing = f"zslplat claims {claim.id} --run carries out {carried}"
+    if failed:
+        what = "measures" if claim.id in experiments.measured else "cells"
+        missing = f"{len(failed)} {what} failed, the first: {failed[0]}"
+    verdict = claim_verdict(
+        contrasts,
+        first.least,
+        level=first.direction == "level",
+        every=first.joined == "all",
+        absent=sum(_absent(one, lines) for one in tested if isinstance(one, Experiment)),
+        missing=missing,
+    )
+    apart = "; ".join(filter(None, dict.fromkeys(one.apart for one in tested)))
+    return Judged(claim, ", ".join(dict.fromkeys(one.suite for one in tested)), verdict, lines, apart, tuple(failed))
+
+
+def _judged_now(line: dict[str, Any], tested: Sequence[Experiment | Measured]) -> dict[str, Any] | None:
+    """Return a line as the experiments judge it now; None where none of them asks for the difference any longer."""
+    for one in tested:
+        if one.suite != line["suite"]:
+            continue
+        # A measure names its differences itself.
+        if isinstance(one, Measured) or any(line["contrast"].endswith(named("", side)) for side in one.sides):
+            judged = contrast_verdict(_contrast(line), one.least, level=one.direction == "level")
+            now = {"direction": one.direction, "joined": one.joined, "least": one.least}
+            return {**line, **now, "verdict": judged.verdict}
+    return None
+
+
+def _contrast(line: Mapping[str, Any]) -> Contrast:
+    low, high = line["low"], line["high"]
+    return Contrast(line["contrast"], float(line["difference"]), low, high, line["over"], line["classes"])
+
+
+def _one_each(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one line of each difference: that of the largest budget, and of these the one that was kept last.
+
+    The same difference found again with another budget or seed is on the same classes, so it is no further evidence.
+    """
+    best: dict[tuple[str, str], dict[str, Any]] = {}
+    for line in lines:
+        place = (line["suite"], line["contrast"])
+        if place not in best or _weight(line) > _weight(best[place]):
+            best[place] = line
+    return list(best.values())
+
+
+def _weight(line: Mapping[str, Any]) -> tuple[float, float, str]:
+    return float(line["trials"] or 0), float(line["repeats"] or 0), str(line.get("kept", ""))
+
+
+def _absent(tested: Experiment, lines: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many differences of an experiment are missing on the data sets on which others of it were found."""
+    found = {str(line["contrast"]) for line in lines if line["suite"] == tested.suite}
+    wanted = 0
+    for data in {text.partition(":")[0] for text in found}:
+        own = {named(data, side) for side in tested.sides}
+        wanted += len(own - found) if own & found else 0
+    return wanted

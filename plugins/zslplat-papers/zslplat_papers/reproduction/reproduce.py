@@ -1,0 +1,299 @@
+"""A published table made again, as far as its data are at hand: ours beside the paper's, with a verdict per cell.
+
+Every cell is a study (or, where nothing is searched, a study of one trial) in the store: the same call goes on where it
+was stopped, cells that share a study carry it out once, and a cell that fails leaves the others alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from zslplat.comparison.classes import over_classes
+from zslplat.comparison.paired import Scored, interval
+from zslplat.comparison.test_evaluations import read_test_evaluations
+from zslplat.data.dataset import Dataset
+from zslplat.errors import ZslplatError
+from zslplat.evaluation.components import open_dataset
+from zslplat.evaluation.jobs import Limits
+from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.metrics.shares import within
+from zslplat.records.database import SEALED, Records
+from zslplat.records.took import took_together
+from zslplat.registry import one_line
+from zslplat.settings import Settings
+from zslplat.tuning.results import StudyResult
+from zslplat.tuning.study import run_study
+from zslplat_papers.published import load_table
+from zslplat_papers.reproduction.cells import Budget, Cell, Missing, planned
+from zslplat_papers.reproduction.intervals import t_interval
+from zslplat_papers.reproduction.oracle import Oracle, score_trials
+from zslplat_papers.reproduction.recipe import WAYS, facts_of_data, load_recipe
+from zslplat_papers.reproduction.verdicts import CANNOT_TELL, Estimate, Verdict, cell_verdict
+
+ROWS, CLASSES, SEEDS = "these test rows", "new classes", "these seeds"
+DONE, FAILED, PLANNED = "done", "failed", "planned"
+
+
+@dataclass
+class Made:
+    """One cell as it came out: ours with both intervals, the printed number, the verdict, the oracle.
+
+    ``status``: done, failed (``why`` says it) or planned. ``low`` and ``high`` are over these test rows (or over the
+    seeds, where a metric has no value per row), ``low_classes`` and ``high_classes`` over new classes. ``differs`` says
+    in what the data that lie here are not the paper's.
+    """
+
+    cell: Cell
+    status: str = PLANNED
+    study: str = ""
+    ours: float | None = None
+    low: float | None = None
+    high: float | None = None
+    low_classes: float | None = None
+    high_classes: float | None = None
+    validation: float | None = None
+    repeats: int = 0
+    trials: int = 0
+    seconds: float = 0.0
+    verdict: Verdict = field(default_factory=lambda: Verdict(CANNOT_TELL, "not carried out"))
+    oracle: Oracle | None = None
+    differs: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the line of a table: plain values, the same names in every line."""
+        cell, oracle = self.cell, self.oracle
+        return {
+            "table": cell.table,
+            "row": cell.row,
+            "column": cell.place.id,
+            "stand_in_for": cell.place.column if cell.place.standin else None,
+            "stand_in": cell.place.standin is not None,
+            "way": cell.way,
+            "method": str(cell.experiment.method),
+            "dataset": str(cell.experiment.dataset),
+            "task": str(cell.experiment.task),
+            "metric": cell.place.metric,
+            # Other data are never compared with the number of the column that they stand for.
+            "paper": None if cell.place.standin or self.differs else cell.printed,
+            "ours": self.ours,
+            "low": self.low,
+            "high": self.high,
+            "low_classes": self.low_classes,
+            "high_classes": self.high_classes,
+            "validation": self.validation,
+            "verdict": self.verdict.verdict,
+            "why": self.verdict.why,
+            "oracle": oracle.best if oracle else None,
+            "oracle_gain": oracle.gain if oracle else None,
+            "oracle_gain_by_metric": oracle.gain_by_metric if oracle else None,
+            "oracle_trials": oracle.trials if oracle else None,
+            "trials": self.trials,
+            "repeats": self.repeats,
+            "seed": cell.experiment.seed,
+            "seconds": round(self.seconds, 1),
+            "status": self.status,
+            "study": self.study,
+            "unsure": cell.unsure,
+        }
+
+
+@dataclass
+class Reproduction:
+    """A table made again: its cells, and the columns whose data are not at hand."""
+
+    table: str
+    made: list[Made]
+    missing: list[Missing]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "table": self.table,
+            "cells": [made.to_json() for made in self.made],
+            "not_at_hand": [asdict(missing) for missing in self.missing],
+        }
+
+
+Watch = Callable[[Made], None]
+
+
+def reproduce(
+    table: str,
+    settings: Settings,
+    budget: Budget | None = None,
+    *,
+    only: Sequence[str] = (),
+    ways: Sequence[str] = WAYS,
+    standins: bool = True,
+    oracle: bool = False,
+    dry_run: bool = False,
+    seed: int = 0,
+    reporter: Reporter | None = None,
+    watch: Watch = lambda made: None,
+) -> Reproduction:
+    """Carry out the cells of a published table whose data are at hand; ``watch`` is told of each as it ends.
+
+    ``budget``: trials and repeats in place of the recipe's, workers and limits. ``dry_run``: nothing is carried out.
+    ``oracle`` scores every trial of every study on the test split afterwards, see :mod:`.oracle`.
+    Raises :class:`UsageError` for a table without a recipe, for an ``only`` that names nothing, and where ``ways`` and
+    ``standins`` leave nothing of what is asked for.
+    """
+    reporter = reporter or SilentReporter()
+    budget = budget or Budget()
+    cells, missing = planned(
+        *(load_table(table), load_recipe(table), settings),
+        only=only,
+        ways=ways,
+        standins=standins,
+        seed=seed,
+        budget=budget,
+    )
+    found = Reproduction(table, [Made(c, trials=c.trials, repeats=c.repeats) for c in cells], missing)
+    if dry_run:
+        return found
+    work = _Work(settings, budget, reporter, oracle=oracle)
+    for made in found.made:
+        work.make(made)
+        watch(made)
+    return found
+
+
+class _Work:
+    """The studies of one call; each is carried out once, however many cells read it."""
+
+    def __init__(self, settings: Settings, budget: Budget, reporter: Reporter, *, oracle: bool) -> None:
+        self.settings, self.budget, self.reporter, self.oracle = settings, budget, reporter, oracle
+        self._studies: dict[str, StudyResult] = {}
+        self._priced = set[str]()
+
+    def make(self, made: Made) -> None:
+        """Carry out a cell and judge it; what goes wrong is noted in the cell."""
+        try:
+            self._make(made)
+            made.status = DONE
+        except Interrupted:
+            raise
+        except Exception as error:  # of whatever kind: what a plugin does is the affair of its cell
+            made.status = FAILED
+            reason = str(error) if isinstance(error, ZslplatError) else one_line(error)
+            made.verdict = Verdict(CANNOT_TELL, f"failed: {' '.join(reason.split())}")
+            self.reporter.warn(f"{made.cell.name}: {reason}")
+
+    def _make(self, made: Made) -> None:
+        cell = made.cell
+        if cell.place.standin is None:
+            known = facts_of_data().get(cell.place.dataset, {})
+            made.differs = other_data(open_dataset(cell.experiment.dataset, self.settings), known)
+        study = self._study(made)
+        made.study = study.name
+        experiment = cell.experiment
+        (scored,) = read_test_evaluations(
+            self.settings, str(experiment.dataset), str(experiment.task), [made.study], warn=self.reporter.warn
+        )
+        judge(made, scored)
+        # A study goes on where it was: it may have had more trials than this call asks for.
+        made.trials = sum(study.trials.values())
+        if self.oracle:
+            self._price(made)
+
+    def _price(self, made: Made) -> None:
+        """Add the oracle; where it has no price, what was found of the cell stays."""
+        cell = made.cell
+        try:
+            made.oracle = score_trials(
+                *(cell.experiment, made.study, cell.place.metric, self.settings),
+                workers=self.budget.workers,
+                cluster=self.budget.cluster,
+                less_is_better=cell.less_is_better,
+                limits=Limits(self.budget.trial_timeout, self.budget.memory_bytes),
+                reporter=self.reporter,
+            )
+        except ZslplatError as error:
+            if isinstance(error, Interrupted):
+                raise
+            self.reporter.warn(f"{cell.name}: {error}")
+        if made.study not in self._priced:
+            self._priced.add(made.study)
+            made.seconds += self._oracle_seconds(made.study)
+
+    def _oracle_seconds(self, name: str) -> float:
+        """Return the seconds of all that the oracle scored of a study, whenever that was."""
+        records = Records(self.settings, self.reporter.warn)
+        evaluated = records.evaluations(f"{SEALED}{name}")
+        records.close()
+        return took_together(evaluated.values())
+
+    def _study(self, made: Made) -> StudyResult:
+        """Return the study of a cell, carried out or recorded already; the cell that asks first has its seconds."""
+        cell = made.cell
+        key = json.dumps([cell.experiment.to_json(), cell.trials, cell.repeats], sort_keys=True)
+        if key not in self._studies:
+            options = self.budget.options(cell.trials, cell.repeats)
+            self._studies[key] = run_study(cell.experiment, options, self.settings, self.reporter)
+            made.seconds = self._recorded_seconds(self._studies[key].name)
+        return self._studies[key]
+
+    def _recorded_seconds(self, name: str) -> float:
+        """Return the seconds of all trials and test evaluations of a study, whenever they were computed."""
+        records = Records(self.settings, self.reporter.warn)
+        study = records.study(name)
+        evaluated = [*(record for _, record in study.finished()), *records.evaluations(study.owner).values()]
+        records.close()
+        return took_together(evaluated)
+
+
+def judge(made: Made, scored: Scored) -> None:
+    """Note what a study's test evaluations say of a cell, and the verdict on the printed number.
+
+    The verdict is by the interval over these test rows where they are the paper's, and over new classes where the
+    paper drew others: there its own choice of classes stands between the two numbers as well.
+    """
+    cell, metric = made.cell, made.cell.place.metric
+    if metric not in scored.values:
+        raise ZslplatError(f"no {metric} was recorded; recorded: {', '.join(sorted(scored.values))}")
+    rows, classes = estimate(scored, metric), class_estimate(scored, metric)
+    made.ours, made.low, made.high = rows.value, rows.low, rows.high
+    made.low_classes, made.high_classes = (classes.low, classes.high) if classes else (None, None)
+    made.validation = scored.validation.get(metric)
+    made.repeats, made.trials = len(scored.values[metric]), cell.trials
+    by = rows if cell.place.same_rows else classes or rows
+    differs = cell.place.differs or made.differs
+    made.verdict = cell_verdict(cell.printed, by, rounding=cell.rounding, share=cell.share, differs=differs)
+
+
+def other_data(data: Dataset, known: Mapping[str, int]) -> str:
+    """Return in words what tells data from those of the paper, by what these are ``known`` by; empty where nothing."""
+    S = data.signature_set() if data.signatures else None
+    found = {
+        "rows": len(data.X),
+        "classes": len(data.class_names),
+        "dimensions": data.X.shape[1],
+        "attributes": 0 if S is None else S.values.shape[1],
+    }
+    wrong = [f"{found[name]} {name}, not {number}" for name, number in known.items() if found[name] != number]
+    return f"other data than the paper's: {'; '.join(wrong)}" if wrong else ""
+
+
+def estimate(scored: Scored, metric: str) -> Estimate:
+    """Return a metric with its interval over these test rows; over the seeds where it has no value per row."""
+    own = interval(scored, metric)
+    if not np.isnan(own.low):
+        return Estimate(own.estimate, *within(metric, own.estimate, own.low, own.high), ROWS)
+    values = np.asarray(scored.values[metric], dtype=float)
+    ends = t_interval(own.estimate, values)
+    if ends is None:
+        return Estimate(own.estimate)
+    return Estimate(own.estimate, *within(metric, own.estimate, *ends), SEEDS)
+
+
+def class_estimate(scored: Scored, metric: str) -> Estimate | None:
+    """Return a metric with its interval over new classes; None where it has no value per class."""
+    draw = over_classes(scored, metric)
+    if draw is None or np.isnan(draw.ends[0]):
+        return None
+    return Estimate(draw.estimate, *within(metric, draw.estimate, *draw.ends), CLASSES)

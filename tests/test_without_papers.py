@@ -1,0 +1,60 @@
+"""The platform without the package of the papers' tables: every command works, and the papers' commands are gone."""
+
+import importlib.metadata
+import json
+import sys
+
+import pytest
+import typer
+
+from zslplat.cli.app import app
+
+CORE = sorted(typer.main.get_command(app).commands)
+PAPERS = ("claims", "published", "reproduce")
+
+
+@pytest.fixture(autouse=True)
+def _without_papers(monkeypatch):
+    """Hide the distribution and its module, as if it had never been installed."""
+    from zslplat.registry import registry
+
+    def others(**selected):
+        points = importlib.metadata.entry_points(**selected)
+        return [point for point in points if not point.value.startswith("zslplat_papers")]
+
+    monkeypatch.setattr("zslplat.registry.entry_points", others)
+    monkeypatch.setattr("zslplat.cli.app.entry_points", others)
+    for name in [name for name in sys.modules if name.startswith("zslplat_papers.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "zslplat_papers", None)
+    registry.cache_clear()
+    yield
+    registry.cache_clear()
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_command_has_its_help(call, name):
+    done = call(name, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_papers_commands_are_not_there(call, name):
+    done = call(name)
+    assert done.returncode == 2
+    assert f"No such command '{name}'" in done.stderr
+    assert name not in call("--help").stdout.split()
+
+
+@pytest.mark.long
+def test_a_suite_is_carried_out_kept_and_compared(call, tmp_path):
+    (tmp_path / "two.toml").write_text(
+        'trials = 1\nrepeats = 1\nworkers = 1\ntasks = ["zsl"]\n[[data]]\nname = "digits"\ndataset = "digit-pairs"\n'
+        '[[row]]\nname = "linear"\nmethod = "eszsl"\n[[row]]\nname = "ridge"\nmethod = "ridge-prototypes"\n'
+    )
+    kept = [json.loads(call("bench", "two.toml", "--keep", "--json").stdout)["kept"] for _ in range(2)]
+    assert [one["same"] > 0 for one in kept] == [False, True]
+    assert (tmp_path / "results" / "bench-two-scores.csv").is_file()
+    for command in (("compare",), ("report",), ("list",), ("list", "plugins"), ("studies", "list")):
+        assert call(*command).returncode == 0, command

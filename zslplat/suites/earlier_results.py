@@ -1,0 +1,167 @@
+"""A suite carried out and compared with the results that are kept of it, and its tables kept as results.
+
+What is kept has six digits. Numbers that differ in them come of other code, libraries or processors (a search may end
+elsewhere where two of its trials are level to rounding), or of other data under the same name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import UsageError
+from zslplat.evaluation.reporter import Reporter
+from zslplat.settings import Settings
+from zslplat.suites.budgets import BUDGETS, GIVEN
+from zslplat.suites.grid import GridOptions, carry_out
+from zslplat.suites.result import GridResult
+from zslplat.suites.result_files import FOLDER, check_files, check_places, keep_results, key_of, number, read_results
+from zslplat.suites.suite import Suite, load_suite, suite_names
+from zslplat.suites.written import DIFFERENCES, MEAN, SCORES, tables_of
+
+SCORE_KEY = ("data", "row", "task", "metric", "split")
+DIFFERENCE_KEY = ("task", "metric", "ahead", "behind", "data", "split")
+BUDGET_KEY = ("data", "row", "split")
+KEPT_TABLES = ("scores", "differences", "budgets")
+_DIGITS = 1e-5  # of a number: half a unit of the last kept digit is 5e-6 of it at most
+
+
+@dataclass(frozen=True)
+class Differing:
+    """A number that is not as kept: of which score, how it is kept, and how it is now."""
+
+    score: tuple[str, ...]
+    kept: float
+    now: float
+
+    @property
+    def line(self) -> str:
+        """What is said of it."""
+        data, row, task, metric, split = self.score
+        where = data if split == GIVEN else f"{data} #{split}"
+        return f"{metric} of {row} on {where}, task {task}: {self.kept:.4g} kept, {self.now:.4g} now"
+
+
+@dataclass(frozen=True)
+class Again:
+    """How many numbers of a grid are ``same`` as kept, and which are not (``others``), the farthest first."""
+
+    same: int
+    others: tuple[Differing, ...]
+
+    @property
+    def line(self) -> str:
+        """One line for all, empty where nothing is kept that these numbers could be compared with."""
+        count = self.same + len(self.others)
+        if not count:
+            return ""
+        told = f"kept results: {self.same} of {count} test scores are as kept"
+        return f"{told}; farthest: {self.others[0].line}" if self.others else told
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form for ``--json``."""
+        others = [{**dict(zip(SCORE_KEY, o.score, strict=True)), "kept": o.kept, "now": o.now} for o in self.others]
+        return {"same": self.same, "others": others}
+
+
+def kept_scores(suite: str, folder: Path | None = None) -> dict[tuple[str, ...], tuple[str, float]]:
+    """Return the trials and the value of each kept test score of a suite, by :data:`SCORE_KEY`.
+
+    ``folder``: of kept results; default: those that packages bring, and those in ``./results`` over them. Raises
+    :class:`StoreError` for what cannot be read.
+    """
+    lines = read_results(f"bench-{suite}-scores", folder, SCORE_KEY)
+    values = [number(line["test"]) for line in lines]
+    return {
+        key_of(line, SCORE_KEY): (line.get("trials", ""), value)
+        for line, value in zip(lines, values, strict=True)
+        if value is not None
+    }
+
+
+def against_kept(result: GridResult, kept: Mapping[tuple[str, ...], tuple[str, float]]) -> Again:
+    """Compare the test scores of a grid with kept ones of its suite, where these took as many trials.
+
+    With other repeats than the suite's nothing is compared: results are kept without their number.
+    """
+    same, others = 0, []
+    comparable = kept and result.repeats == result.suite.repeats
+    for values in tables_of(result).scores if comparable else ():
+        now = dict(zip(SCORES, values, strict=True))
+        key, value = key_of(now, SCORE_KEY), float(now["test"])
+        trials, before = kept.get(key, (None, 0.0))
+        if trials != str(now["trials"]):
+            continue
+        if math.isclose(value, before, rel_tol=_DIGITS, abs_tol=1e-12):
+            same += 1
+        else:
+            others.append(Differing(key, before, value))
+    return Again(same, tuple(sorted(others, key=lambda one: -abs(one.now - one.kept))))
+
+
+def carry_out_compared(
+    suite: Suite, options: GridOptions, settings: Settings, reporter: Reporter, *, keep: bool, folder: Path | None
+) -> tuple[GridResult, Again]:
+    """Carry out a suite; return how it ended, and which of its test scores are as kept in ``folder`` before.
+
+    ``keep`` keeps its tables there. What is kept of a built-in suite is nothing to a file of the same name. Raises
+    :class:`UsageError` for such a file that is to be kept beside it, :class:`StoreError` for kept results that are
+    damaged and for folders that cannot be written, before anything is computed, and like
+    :func:`~zslplat.suites.grid.carry_out`.
+    """
+    foreign = folder is None and suite.name in suite_names() and load_suite(suite.name).origin != suite.origin
+    if foreign and keep:
+        raise UsageError(
+            f"--keep: suite {suite.where} has the name of the registered suite {suite.name}, whose results are kept "
+            "under it; give the file another name, or a folder of your own with --results"
+        )
+    before = {} if foreign else kept_scores(suite.name, folder)
+    if keep:
+        check_files([f"bench-{suite.name}-{part}" for part in KEPT_TABLES], folder)
+    given = None if options.out is None or options.out.absolute().is_relative_to(settings.store) else options.out
+    check_places(given, (folder or FOLDER) if keep else None)
+    result = carry_out(suite, options, settings, reporter)
+    again = against_kept(result, before)
+    if keep:
+        keep_grid(result, folder)
+    return result, again
+
+
+def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
+    """Keep the tables of a grid as ``bench-SUITE-scores.csv``, ``-differences.csv`` and ``-budgets.csv``.
+
+    What other commands kept of the suite stays, so that the data sets of a long grid can be carried out one by one, in
+    other stores or on other machines. A mean over data sets therefore says which these are.
+    """
+    tables, hours = tables_of(result), sum(entry.seconds for entry in result.entries.values()) / 3600
+    # Differences between means over draws of classes are others than those on the given classes.
+    drawn = any(split is not None for *_, split in result.scores)
+    found = []
+    for name, header, lines, key, more in zip(
+        KEPT_TABLES,
+        (SCORES, DIFFERENCES, BUDGETS),
+        (tables.scores, tables.differences, tables.budgets),
+        (SCORE_KEY, DIFFERENCE_KEY, BUDGET_KEY),
+        ({}, {"split": MEAN if drawn else GIVEN}, {}),
+        strict=True,
+    ):
+        kept = [{**dict(zip(header, line, strict=True)), **more, "seed": result.suite.seed} for line in lines]
+        if name == "differences":
+            _name_sets_of_means(kept)
+        if kept:
+            found.append(keep_results(f"bench-{result.suite.name}-{name}", kept, key, folder, hours=hours))
+    return found
+
+
+def _name_sets_of_means(lines: Sequence[dict[str, Any]]) -> None:
+    """Put the data sets of a mean over them in place of its bare name."""
+    sets: dict[tuple[str, ...], list[str]] = {}
+    for line in lines:
+        names = sets.setdefault(tuple(line[name] for name in ("task", "metric", "ahead", "behind")), [])
+        if line["data"] == MEAN:
+            line["data"] = f"{MEAN} of {', '.join(names)}"
+        else:
+            names.append(line["data"])
