@@ -18,6 +18,7 @@ from pathlib import Path
 from import_graph import ROOT, imported_by, importers, modules
 
 TESTS = ROOT / "tests"
+FOLDERS = (TESTS, *sorted((ROOT / "plugins").glob("*/tests")))
 # The tests of the conformance kit go over the registry: what they test is in their names.
 REGISTRY_TESTS = {TESTS / "testing" / "test_kit.py"}
 MOST_FILES = 40
@@ -31,7 +32,7 @@ class Changes:
         edited = {names[path] for path in paths if path in names}
         helpers = {path.stem for path in paths if path.parent == TESTS and not path.name.startswith("test_")}
         self.other = sorted(path for path in paths if path.suffix != ".py")
-        tests = {path: path.read_text() for path in TESTS.rglob("test_*.py")}
+        tests = {path: path.read_text() for folder in FOLDERS for path in folder.rglob("test_*.py")}
         self.files = {path for path in paths if path in tests}
         self.files |= {path for path, text in tests.items() if any(f"from {name} import" in text for name in helpers)}
         for name in edited:

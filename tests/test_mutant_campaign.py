@@ -90,27 +90,3 @@ def test_a_few_tests_are_tried_first_and_none_beyond_the_seconds(mutants):
     found = list(mutants.batches(list(seconds), seconds.get, most=125))
     assert [len(some) for some in found] == [3, 5, 4]
     assert [test for some in found for test in some] == list(seconds)[:12]
-
-
-def test_coverage_is_summed_by_package(monkeypatch):
-    monkeypatch.syspath_prepend(str(CAMPAIGNS))
-    import covered
-
-    def file(*counts):
-        names = ("num_statements", "covered_lines", "num_branches", "covered_branches", "missing_lines")
-        return {"summary": dict(zip(names, (*counts, counts[0] - counts[1]), strict=True))}
-
-    report = {
-        "files": {
-            "zslplat/keys.py": file(10, 10, 0, 0),
-            "zslplat/data/a.py": file(30, 15, 8, 2),
-            "zslplat/data/b/c.py": file(10, 5, 2, 2),
-        }
-    }
-    lines = [line.split() for line in covered.table(report)]
-    assert lines[1:4] == [
-        ["(top)", "10", "100.0", "0", "0.0"],
-        ["data", "40", "50.0", "10", "40.0"],
-        ["all", "50", "60.0", "10", "40.0"],
-    ]
-    assert lines[-1][-6:] == ["zslplat/data/a.py", "15,", "zslplat/data/b/c.py", "5,", "zslplat/keys.py", "0"]
