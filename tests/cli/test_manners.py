@@ -13,7 +13,7 @@ import pytest
 
 from zslplat.cli import completion
 from zslplat.cli.app import _root
-from zslplat.cli.help_pages import OTHERS, SECTIONS
+from zslplat.cli.commands import OTHERS, SECTIONS
 from zslplat.data.catalogue import FILE_SUFFIXES
 
 

@@ -2,9 +2,14 @@
 
 import pytest
 
-from zslplat.cli.options import memory_limit, worker_count
 from zslplat.errors import UsageError
-from zslplat.evaluation.workers.memory import LEADER_BYTES, LEAST_WORKER_BYTES, machine_bytes
+from zslplat.evaluation.workers.memory import (
+    LEADER_BYTES,
+    LEAST_WORKER_BYTES,
+    machine_bytes,
+    memory_limit,
+    worker_count,
+)
 
 GIB = 2**30
 

@@ -8,8 +8,9 @@ import tomllib
 import pytest
 from support import evaluations_of, runs_of
 
-from zslplat.cli.app import _root
-from zslplat.cli.study_file import NO_KEYS, keys_of
+from zslplat.errors import UnknownNameError
+from zslplat.front.options import TuneCommand
+from zslplat.front.schema import options_of, read_study_file, write_study_file
 from zslplat.records.glance import study_names
 
 NOTHING_SEARCHED = ("--dry-run", "--json")
@@ -25,12 +26,17 @@ def study_file(tmp_path):
     return write
 
 
-def test_every_option_of_tune_has_a_key():
-    tune = _root().commands["tune"]
-    written = {option for parameter in tune.params for option in parameter.opts if option.startswith("--")}
-    wanted = {name.removeprefix("--").replace("-", "_") for name in written}
-    assert set(keys_of(tune)) == wanted - set(NO_KEYS)
-    assert {"method", "set", "space", "warm_start", "trial_timeout", "store"} <= set(keys_of(tune))
+def test_a_file_may_hold_every_option_that_is_not_of_one_call(tmp_path):
+    options = options_of(TuneCommand)
+    path = tmp_path / "study.toml"
+    write_study_file(path, {**{name: option.default for name, option in options.items()}, "method": "a"}, TuneCommand)
+    assert set(read_study_file(path, TuneCommand)) == {name for name, option in options.items() if option.always}
+    of_call = {name for name, option in options.items() if option.of_call}
+    assert of_call == {"config", "write_config", "dry_run", "json"}
+    for name in of_call:
+        path.write_text(f"{name} = true")
+        with pytest.raises(UnknownNameError, match=name):
+            read_study_file(path, TuneCommand)
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from store_toys import BOTH, MadeStore
 
-from zslplat.cli.comparison_table import _print_sheet
+from zslplat.cli.compare import _print_sheet
 from zslplat.comparison import exports
 from zslplat.comparison.columns import letters_of
 from zslplat.comparison.exports import FORMATS, export, latex, markdown

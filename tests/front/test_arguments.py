@@ -7,33 +7,26 @@ import sys
 
 import numpy as np
 import pytest
-import typer
 
 import zslplat
-from zslplat.cli.app import app
 from zslplat.errors import UsageError
-from zslplat.front import asking
-from zslplat.front.asking import option_numbers, range_text, spec_of
 from zslplat.front.grid_progress import grid_progress
+from zslplat.front.options import TuneCommand
 from zslplat.front.progress import progress
+from zslplat.front.requests import combine_spec, range_text, spec_of
+from zslplat.front.schema import complete_options
 
 
 def test_numbers_have_the_bounds_of_the_options():
-    bounds = {**asking._WHOLE, **asking._REAL}
-    found, commands = {}, typer.main.get_command(app).commands
-    for command in ("tune", "run", "sweep", "bench"):
-        for option in commands[command].params:
-            least = getattr(option, "min", None)
-            if least is not None:
-                assert bounds[option.name] == least, (command, option.name)
-                found[option.name] = least
-    assert found == bounds
-    assert option_numbers(trials=np.int64(3), memory=np.float32(0.5), seed=None, workers=2.0) == {
+    numbers = {"method": "eszsl", "trials": np.int64(3), "memory": np.float32(0.5), "workers": 2.0}
+    options = complete_options(TuneCommand, numbers, "tune")
+    assert {name: options[name] for name in ("trials", "memory", "seed", "workers")} == {
         "trials": 3,
         "memory": 0.5,
-        "seed": None,
+        "seed": 0,
         "workers": 2,
     }
+    assert isinstance(options["trials"], int)
     for wrong in (0, -1, 1.5, "3", True, float("nan"), float("inf"), [1]):
         with pytest.raises(UsageError, match=r"workers=.*expected a whole number, at least 1"):
             zslplat.evaluate("eszsl", workers=wrong)
@@ -65,7 +58,7 @@ def test_numbers_of_numpy_are_numbers():
     assert range_text((np.int64(1), np.int64(9))) == range_text((1, 9))
     assert range_text((np.float64(0.1), np.float32(8), "log")) == "0.1..8.0:log"
     assert range_text(np.array([1.0, 2.0])) == range_text([1.0, 2.0])
-    spec = asking.combined(spec_of("eszsl"), {"alpha": np.float32(0.5)}, None)
+    spec = combine_spec(spec_of("eszsl"), {"alpha": np.float32(0.5)}, None)
     assert str(spec) == "eszsl(alpha=0.5)"
 
 

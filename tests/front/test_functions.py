@@ -18,14 +18,13 @@ from support import evaluations_of, trials_of
 import zslplat
 from zslplat.cli.app import app
 from zslplat.errors import DataError, StoreError, UnknownNameError, UsageError
-from zslplat.front.asking import range_text, spec_of
 from zslplat.front.progress import NotebookReporter
+from zslplat.front.requests import range_text, spec_of
 from zslplat.front.results import Summary
 from zslplat.registry import component
 
 HERE = {"workers": 1, "quiet": True}
 TUNE = ("tune", "-m", "eszsl", "-d", "marked", "--workers", 1, "--json")
-GIVEN = {"set": "set_", "range": "range_"}
 
 
 def commands():
@@ -36,15 +35,19 @@ def commands():
     ("function", "command"), [("tune", "tune"), ("evaluate", "run"), ("sweep", "sweep"), ("bench", "bench")]
 )
 def test_arguments_and_defaults_are_those_of_the_command(function, command):
-    own = {n: p.default for n, p in inspect.signature(getattr(zslplat, function)).parameters.items()}
+    arguments = {n: p.default for n, p in inspect.signature(getattr(zslplat, function)).parameters.items()}
     options = {p.name: p.default for p in commands()[command].params}
-    left_out = {"as_json", "debug", "probe", "write_config"}
+    left_out = {"json", "debug", "probe", "write_config"}
     left_out |= {"dry_run"} if command == "bench" else set()
-    assert {GIVEN.get(name, name) for name in own} == set(options) - left_out
-    for name, default in own.items():
-        usual = options[GIVEN.get(name, name)]
-        if default is not inspect.Parameter.empty and function != "evaluate":
-            assert default == usual or (default is None and not usual), name
+    assert set(arguments) == set(options) - left_out
+    for name, default in arguments.items():
+        if default is not inspect.Parameter.empty:
+            assert default == options[name] or (default is None and not options[name]), name
+
+
+def test_an_argument_that_is_no_option_is_refused_with_near_matches():
+    with pytest.raises(UnknownNameError, match="argument of tune 'trails'; did you mean trials"):
+        zslplat.tune("eszsl", trails=3)
 
 
 @pytest.mark.long

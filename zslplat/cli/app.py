@@ -18,7 +18,6 @@ from zslplat.cli import (
     catalogue,
     compare,
     completion,
-    cross_validation,
     data,
     docs,
     experiments,
@@ -30,9 +29,8 @@ from zslplat.cli import (
     report,
     store,
     studies,
-    sweeping,
 )
-from zslplat.cli.help_pages import Command, Commands, Group, write_sections
+from zslplat.cli.commands import Command, Commands, Group, make_command
 from zslplat.cli.interrupts import CONTINUE
 from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, with_own_options, write_failure
 from zslplat.errors import ZslplatError
@@ -64,19 +62,19 @@ class PluginGroup(Group):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands in groups, without importing any of a plugin."""
-        own = super().list_commands(ctx)
-        foreign = [name for name in self.list_commands(ctx) if name not in own]
+        names = super().list_commands(ctx)
+        of_plugins = [name for name in self.list_commands(ctx) if name not in names]
         self._listing = True
         try:
-            write_sections(self, ctx, formatter, own, foreign)
+            self.format_sections(ctx, formatter, names, of_plugins)
         finally:
             self._listing = False
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a built-in command, or import one of a plugin."""
-        own = super().get_command(ctx, cmd_name)
-        if own is not None:
-            return own
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            return command
         for point in entry_points(group=COMMAND_GROUP, name=cmd_name):
             if self._listing:
                 source = point.dist.name if point.dist else point.value
@@ -99,9 +97,7 @@ def _plugin_command(point: Any) -> Any:
         ) from error
     if isinstance(loaded, typer.Typer):
         return typer.main.get_command(loaded)
-    single = Commands()
-    single.command(point.name)(loaded)
-    return typer.main.get_command(single)
+    return make_command(point.name, loaded)
 
 
 app = Commands(
@@ -111,8 +107,6 @@ app = Commands(
     help="Zero-shot learning and kernel methods: tune, run and compare, with every run tracked.",
 )
 experiments.register(app)
-sweeping.register(app)
-cross_validation.register(app)
 bench.register(app)
 compare.register(app)
 report.register(app)

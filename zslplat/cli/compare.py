@@ -1,103 +1,29 @@
-"""``compare``: what is recorded of tasks on data sets, side by side."""
+"""``compare``: what is recorded of tasks on data sets, side by side, in tables that fit the width of a page."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING
 
-import typer
+from zslplat.cli.commands import Commands
+from zslplat.front.options import CompareCommand
 
-from zslplat.cli import completion
-from zslplat.cli import options as o
+if TYPE_CHECKING:
+    from zslplat.cli.terminal import Console
+    from zslplat.comparison.selection import Comparison
+    from zslplat.comparison.sheets import Sheet
+
+PAGE = 120
+_GAP = 2
+_ANY = 10_000  # more than any table needs
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the command to the application."""
     app.command()(compare)
 
 
-def compare(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help='Studies, methods, specs, run ids or rows of suites, patterns as "mfmr*" among them; default: all.',
-            metavar="[NAME]...",
-        ),
-    ] = None,
-    datasets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--dataset",
-            "-d",
-            autocompletion=completion.datasets,
-            help="Data set; may be repeated. Default: all that are recorded; several make a table methods x data sets.",
-        ),
-    ] = None,
-    tasks: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--task",
-            "-t",
-            autocompletion=completion.tasks,
-            help="Task; may be repeated. Default: all that are recorded on the data sets, a table each.",
-        ),
-    ] = None,
-    methods: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--method",
-            "-m",
-            autocompletion=completion.methods,
-            help='Show these methods only: a name or spec, or a pattern, "mfmr*".',
-        ),
-    ] = None,
-    studies: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--study", autocompletion=completion.studies, help="Show these studies only; patterns are known, too."
-        ),
-    ] = None,
-    mlflow_experiments: Annotated[
-        list[str] | None,
-        typer.Option("--mlflow-experiment", help='Show what one MLflow experiment holds only, "zsl: digit-pairs".'),
-    ] = None,
-    suites: Annotated[
-        list[str] | None, typer.Option("--suite", help="Show what was recorded for this suite only.")
-    ] = None,
-    tags: Annotated[
-        list[str] | None,
-        typer.Option("--tag", metavar="KEY[=VALUE]", help="Show what was recorded with this tag only (tune --tag)."),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            "--against",
-            help="What the others are compared with; default: the best on validation (the first recorded where nothing "
-            "was validated), and over data sets the best mean rank.",
-        ),
-    ] = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option("--metric", help="Metric; may be repeated, for a table each. Default: the task's own."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="File that gets the table, by its ending: .md, .tex, .csv, .parquet or .json; "
-            "of several data sets .svg or .png draws mean ranks with their critical difference.",
-        ),
-    ] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="A row per study and single run; default: one per experiment.")
-    ] = False,
-    wide: Annotated[bool, typer.Option("--wide", help="Show every column, however wide the table is.")] = False,
-    store: o.Store = None,
-    tracking_uri: o.TrackingUri = None,
-    storage_url: o.StorageUrl = None,
-    silence: o.Silence = None,
-    as_json: o.Json = False,
-) -> None:
+def compare(options: CompareCommand) -> None:
     """Compare the recorded test scores of methods, with intervals of their differences and what these cover.
 
     Like ``report`` and ``studies list`` it takes all that is recorded; names and options choose. What was scored on
@@ -113,31 +39,56 @@ def compare(
 
     Several tasks or metrics make a table each, below each other; JSON is then a list.
     """
-    from zslplat.cli.comparison_table import print_comparison
-    from zslplat.cli.reporting import print_json, print_warnings, stdout_console
+    from zslplat.cli.reporting import print_json, print_warnings, stdout_console, warn
     from zslplat.comparison.exports import check_ending, export_each
-    from zslplat.comparison.filters import Filters
-    from zslplat.front.comparing import compared_as_asked
+    from zslplat.front.comparisons import compare_recorded
 
-    if out is not None:
-        check_ending(out)
-    settings = o.settings_from(None, store, tracking_uri, storage_url, silence)
-    found = compared_as_asked(
-        settings,
-        Filters(*(tuple(given or ()) for given in (names, methods, studies, mlflow_experiments, suites, tags))),
-        datasets=datasets or (),
-        tasks=tasks or (),
-        against=against,
-        metrics=metrics or (),
-        every=every,
-        warn=o.say,
-    )
-    if out is not None:
-        export_each(found, out)
-    if as_json:
-        contents = [one.to_json() for one in found]
+    path = options["out"]
+    if path is not None:
+        check_ending(path)
+    tables = compare_recorded(options, warn).tables
+    if path is not None:
+        export_each(tables, path)
+    if options["json"]:
+        contents = [table.to_json() for table in tables]
         print_json(contents[0] if len(contents) == 1 else contents)
         return
-    for one in found:
-        print_comparison(one, wide=wide)
-        print_warnings(stdout_console(), one.warnings, len(one.findings) - len(one.warnings))
+    for table in tables:
+        print_comparison(table, wide=options["wide"])
+        print_warnings(stdout_console(), table.warnings, len(table.findings) - len(table.warnings))
+
+
+def print_comparison(comparison: Comparison, *, wide: bool) -> None:
+    """Print the table of a comparison; ``wide`` shows every column that has content, however wide that is."""
+    from zslplat.cli.terminal import Console
+    from zslplat.comparison.sheets import sheets
+
+    width = None if wide else min(Console().width, PAGE) if sys.stdout.isatty() else PAGE
+    for sheet in sheets(comparison, width=width, gap=_GAP):
+        _print_sheet(Console(width=width or _ANY), sheet)
+
+
+def _print_sheet(console: Console, sheet: Sheet) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from zslplat.comparison.sheets import BEST
+
+    _line(console, sheet.title)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for title, right in zip(sheet.titles, sheet.right, strict=True):
+        table.add_column(Text(title), justify="right" if right else "left")
+    for group, members in sheet.sections.items():
+        if len(sheet.sections) > 1:
+            table.add_row(Text(f"{group}:", style="italic"))
+        for cells in members:
+            table.add_row(*(Text(cell.text, "bold" if cell.standing == BEST else "") for cell in cells))
+    console.print(table)
+    hidden = [f"--wide shows also: {', '.join(dict.fromkeys(sheet.left_out))}"] if sheet.left_out else []
+    for note in [*sheet.notes, *hidden]:
+        _line(console, note)
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)

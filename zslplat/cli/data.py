@@ -11,8 +11,9 @@ import typer
 
 from zslplat.cli import completion
 from zslplat.cli import options as o
-from zslplat.cli.help_pages import Commands
+from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
+from zslplat.front.options import read_assignments
 from zslplat.names import visible
 
 app = Commands(
@@ -138,7 +139,7 @@ def import_(
         source,
         root,
         name,
-        options=o.assigned(set_),
+        options=read_assignments(set_) or {},
         description=description,
         licence=licence,
         citation=citation,
@@ -173,7 +174,9 @@ def import_(
         place = f" to {imported.path}" if root is not None else ""
         echo(f"nothing was written; the same command without --dry-run imports it{place}")
         return
-    places = o.places_given(settings)
+    from zslplat.cli.reporting import place_options
+
+    places = place_options(settings)
     echo(f"use it: --dataset {format_value(imported.name)}{places}")
 
 

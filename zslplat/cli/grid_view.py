@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from rich.markup import escape
@@ -13,18 +12,10 @@ from zslplat.cli.reporting import print_json, print_warnings, stdout_console
 from zslplat.front.grid_progress import GridLines as GridLines
 from zslplat.front.grid_progress import GridTerminal as GridTerminal
 from zslplat.front.grid_progress import ended_text as ended_text
-from zslplat.front.grid_progress import grid_progress
 from zslplat.front.grid_progress import grid_table as grid_table
 from zslplat.front.grid_progress import progress_text as progress_text
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING
 from zslplat.wording import counted
-
-
-@contextmanager
-def grid_reporting(*, as_json: bool, quiet: bool) -> Iterator[Any]:
-    """Give the reporter that fits where the output goes; its view is gone afterwards."""
-    with grid_progress(quiet=as_json or quiet) as reporter:
-        yield reporter
 
 
 def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: bool) -> None:

@@ -117,8 +117,9 @@ def with_debug(command: Any) -> Any:
     """Return the command, group or all commands of a group with the option ``--debug``, unless it has one."""
     if not any("--debug" in parameter.opts for parameter in command.params):
         command.params.append(_made("--debug", "Show tracebacks.", _debug_callback))
-    for below in getattr(command, "commands", {}).values():
-        with_debug(below)
+    for member in dict.values(getattr(command, "commands", {})):
+        if member is not None:  # one that is made when it is used has the option then
+            with_debug(member)
     return command
 
 

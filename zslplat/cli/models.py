@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from zslplat.cli import options as o
-from zslplat.cli.help_pages import Commands
+from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
 
 app = Commands(help="Models that final evaluations left: list them, show one, remove one.")

@@ -130,75 +130,11 @@ def settings_from(
     silence: list[str] | None = None,
     tag: list[str] | None = None,
 ) -> Any:
-    """Resolve places, silenced checks and tags from the options of a command; see :func:`front.asking.places`."""
-    from zslplat.front.asking import places
+    """Resolve places, silenced checks and tags from the options of a command."""
+    from zslplat.front.requests import settings_of
 
-    return places(data_root, store, tracking_uri, storage_url, silence, tag)
-
-
-def method_spec(method: str, assignments: list[str] | None, kernel: str | None, *, recorded: bool = False) -> Any:
-    """Combine ``--method``, ``--set`` and ``--kernel`` into one spec; see :func:`zslplat.front.asking.combined`."""
-    from zslplat.front.asking import combined
-    from zslplat.spec import Spec
-
-    return combined(Spec.parse(method), assigned(assignments), kernel, recorded=recorded)
-
-
-def assigned(assignments: list[str] | None) -> dict[str, Any]:
-    """Read ``--set name=value`` options; raises :class:`UsageError` for a name that is given twice."""
-    from zslplat.errors import UsageError
-    from zslplat.spec import parse_assignment
-
-    values: dict[str, Any] = {}
-    for text in assignments or []:
-        name, value = parse_assignment(text)
-        if name in values:
-            raise UsageError(f"--set gives {name} twice, the second time as {text!r}; leave one out")
-        values[name] = value
-    return values
-
-
-def places_given(settings: Any) -> str:
-    """Return the options, ready to be appended to a command, that lead to these places where nothing else would.
-
-    A password is masked, so that such a command asks for it again.
-    """
-    import shlex
-
-    usual = settings_from()
-    options = {
-        "--data-root": (settings.data_root, usual.data_root),
-        "--store": (settings.store, usual.store),
-        "--tracking-uri": (
-            settings.shown_tracking_uri,
-            None if settings.tracking_is_local else usual.shown_tracking_uri,
-        ),
-        "--storage-url": (settings.masked(settings.storage_url), usual.masked(usual.storage_url)),
-    }
-    if settings.tracking_is_local:
-        del options["--tracking-uri"]
-    if settings.storage_is_local:
-        del options["--storage-url"]
-    return "".join(
-        f" {option} {shlex.quote(str(value))}"
-        for option, (value, known) in options.items()
-        if value not in (known, None)
-    )
-
-
-def ranges_from(spaces: list[str] | None) -> dict[str, str]:
-    """Read ``--space name=range`` options."""
-    from zslplat.errors import UsageError
-
-    ranges: dict[str, str] = {}
-    for text in spaces or []:
-        name, separator, value = text.partition("=")
-        if not separator or not name.strip() or not value.strip():
-            raise UsageError(f"--space {text!r}: write name=low..high, name=low..high:log or name=a|b|c")
-        if name.strip() in ranges:
-            raise UsageError(f"--space gives {name.strip()} twice, the second time as {text!r}; leave one out")
-        ranges[name.strip()] = value.strip()
-    return ranges
+    places = {"data_root": data_root, "store": store, "tracking_uri": tracking_uri, "storage_url": storage_url}
+    return settings_of({**places, "silence": silence, "tag": tag})
 
 
 def say(text: str) -> None:

@@ -1,14 +1,19 @@
-"""What ``tune``, ``run`` and ``sweep`` print at their end."""
+"""What ``tune``, ``run``, ``sweep``, ``cross-validate`` and ``score`` print at their end."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from zslplat.cli import options as o
-from zslplat.cli.reporting import metrics_table, print_json, print_warnings, stdout_console
+from zslplat.cli.invocation import echo
+from zslplat.cli.reporting import metrics_table, place_options, print_json, print_warnings, stdout_console
+from zslplat.front.time_left import duration
 from zslplat.spec import format_value
+from zslplat.wording import counted
+
+_NOTHING = "nothing is recorded; the same command without --dry-run carries it out"
 
 
 def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
@@ -36,7 +41,7 @@ def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -
         for parameters in (result.parameters, fixed)
     ]
     best = "; ".join(text for text in (values[0], values[1] and f"fixed: {values[1]}") if text)
-    places = o.places_given(settings)
+    places = place_options(settings)
     lines = [
         f"best: trial {result.winner}" + (f" ({best})" if best else ""),
         f"knows of the scored batch: {knows}",
@@ -51,6 +56,65 @@ def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -
     if result.code:
         _line(console, f"code: {result.code}; {MEANING.get(result.code, '')}")
     print_warnings(console, result.warnings, result.silenced)
+
+
+def print_plan(plan: Any, settings: Any, *, as_json: bool) -> None:
+    """Print what a study would do and take, as lines or as JSON."""
+    if as_json:
+        print_json(asdict(plan))
+        return
+    for line in plan_lines(plan, str(settings.store)):
+        echo(line)
+
+
+def plan_lines(plan: Any, store: str) -> list[str]:
+    """Return what a study would do and take."""
+    missing = plan.trials - plan.recorded
+    search = plan.search
+    lines = [
+        f"study {plan.study} in {store}",
+        f"  method         {plan.method}",
+        f"  data set       {plan.dataset}: {plan.data}",
+        f"  task           {plan.task}: {plan.primary}; {len(plan.folds)} validation folds",
+        *(f"  {role:<13}  {steps}" for role, steps in plan.preprocessing.items()),
+    ]
+    if plan.searched:
+        lines.append("  searched")
+        for name, text in plan.searched.items():
+            default = f"  (trial 0: {format_value(plan.defaults[name])})" if name in plan.defaults else ""
+            lines.append(f"    {name}: {text}{default}")
+    else:
+        lines.append("  searched       nothing")
+    for number, values in enumerate(plan.first, start=1):
+        lines.append(f"    trial {number}: {', '.join(f'{k}={format_value(v)}' for k, v in values.items())}")
+    patience = f", at most {search['patience']} without a better one" if search["patience"] else ""
+    recorded = f", {plan.recorded} of them recorded already" if plan.recorded else ""
+    lines += [
+        f"  trials         {plan.trials}{recorded}; sampler {search['sampler']}, batches of {search['batch_size']}, "
+        f"pruner {search['pruner']}, seed {search['seed']}{patience}",
+        f"  test           {plan.tests} evaluation{'s' if plan.tests > 1 else ''} of the best, on the test split",
+    ]
+    if plan.reason:
+        return [*lines, f"the trial that was to be timed failed: {plan.reason}", _NOTHING]
+    least = "at least " if plan.at_least else "about "
+    timed = "was stopped after" if plan.at_least else "took"
+    return [
+        *lines,
+        f"time: {least}{duration(plan.seconds)} for {counted(missing, 'trial')} and the test with "
+        f"{counted(plan.workers, 'worker')}; a "
+        f"trial at the defaults {timed} {plan.trial_seconds:.2g} s, preparing {plan.prepare_seconds:.2g} s",
+        f"memory: about {size(plan.memory_bytes)} in the workers together"
+        if plan.memory_bytes
+        else "memory: not known, since the trial was stopped",
+        f"disk: at most about {size(plan.disk_bytes)} of records, pictures and matrices, {size(plan.cache_bytes)} of "
+        "cache, which is bounded",
+        _NOTHING,
+    ]
+
+
+def size(count: int) -> str:
+    """Return bytes as people say them."""
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{max(count / 2**20, 0.1):.1f} MiB"
 
 
 def print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
@@ -95,6 +159,38 @@ def print_outside(result: Any, settings: Any, *, as_json: bool) -> None:
     for line in lines:
         _line(console, line)
     print_warnings(console, result.warnings, result.silenced)
+
+
+def print_cross_validation(result: Any, experiment: Any, *, as_json: bool) -> None:
+    """Print the metrics of every fold, and their mean and spread."""
+    from rich.table import Table
+
+    if as_json:
+        studies = [{"fold": fold, **vars(one)} for fold, one in zip(result.folds, result.studies, strict=True)]
+        print_json({"primary": result.primary, "mean": result.mean, "spread": result.spread, "studies": studies})
+        return
+    console = stdout_console()
+    _line(
+        console,
+        f"{experiment.method.name} on {experiment.dataset}, task {experiment.task}: "
+        f"{len(result.folds)} folds, a study each",
+    )
+    names = list(result.mean)
+    table = Table("fold", *(f"{'validation and ' if name == result.primary else ''}test {name}" for name in names))
+    for fold, study, test in zip(result.folds, result.studies, result.test, strict=True):
+        cells = {name: f"{test[name]:.4f}" for name in names}
+        cells[result.primary] = f"{study.validation[result.primary]:.4f} -> {test[result.primary]:.4f}"
+        table.add_row(str(fold), *cells.values())
+    table.add_section()
+    table.add_row("mean", *(f"{result.mean[name]:.4f} ± {result.spread[name]:.4f}" for name in names))
+    console.print(table, markup=False)
+    chance = sum(study.test_chance for study in result.studies) / len(result.studies)
+    _line(
+        console,
+        f"± is the standard deviation over the folds; chance {chance:.4f}; every fold tuned in its own training rows",
+    )
+    lines = list(dict.fromkeys(line for study in result.studies for line in study.warnings))
+    print_warnings(console, lines, sum(study.silenced for study in result.studies))
 
 
 def print_sweep(result: Any, experiment: Any, *, as_json: bool) -> None:

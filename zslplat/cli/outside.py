@@ -1,198 +1,198 @@
 """``export-split`` and ``score``: rows and folds for other software, and the scores that it made of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
-import typer
+from zslplat.cli.commands import Commands
+from zslplat.front.options import (
+    DEFAULT_DATASET,
+    DEFAULT_TASK,
+    DataRootOptions,
+    Dataset,
+    Json,
+    RecordOptions,
+    Seed,
+    SilenceOptions,
+    StoreOptions,
+    Task,
+)
+from zslplat.front.schema import REQUIRED, Option
 
-from zslplat.cli import completion
-from zslplat.cli import options as o
-from zslplat.cli.experiments import DEFAULT_DATASET, DEFAULT_TASK
 
-
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the commands to the application."""
-    app.command("export-split")(export_split)
+    app.command()(export_split)
     app.command()(score)
 
 
-def export_split(
-    to: Annotated[Path, typer.Option("--to", help="Folder that gets the files; new, empty or an earlier export.")],
-    dataset: o.DatasetSpec = DEFAULT_DATASET,
-    task: o.TaskSpec = DEFAULT_TASK,
-    split: Annotated[
-        str, typer.Option("--split", help="test, validation (its folds) or all.", metavar="SPLIT")
-    ] = "all",
-    features: Annotated[bool, typer.Option("--features", help="Write the feature matrices, too.")] = False,
-    with_labels: Annotated[
-        bool,
-        typer.Option("--with-labels", help="Write labels of test rows, too; the manifest says so from then on."),
-    ] = False,
-    seed: o.Seed = 0,
-    data_root: o.DataRoot = None,
-    store: o.Store = None,
-    silence: o.Silence = None,
-    as_json: o.Json = False,
-) -> None:
+class ExportedRows(TypedDict, total=False):
+    """Which rows are written, and where."""
+
+    to: Annotated[Path, Option("Folder that gets the files; new, empty or an earlier export.", REQUIRED)]
+    dataset: Dataset
+    task: Task
+    split: Annotated[str, Option("test, validation (its folds) or all.", "all", metavar="SPLIT")]
+    features: Annotated[bool, Option("Write the feature matrices, too.", False)]
+    with_labels: Annotated[bool, Option("Write labels of test rows, too; the manifest says so from then on.", False)]
+    seed: Seed
+
+
+class ExportSplitOptions(ExportedRows, DataRootOptions, StoreOptions, SilenceOptions, total=False):
+    """The options of ``export-split``."""
+
+    json: Json
+
+
+def export_split(options: ExportSplitOptions) -> None:
     """Write the rows, classes, folds and signatures of a task for other software (docs/outside-methods.md)."""
     import shlex
 
     from zslplat.checks.base import drop_silenced
     from zslplat.checks.records import warning_facts
-    from zslplat.cli.reporting import print_json, print_warnings, stdout_console
-    from zslplat.data.catalogue import parse_dataset
+    from zslplat.cli.reporting import place_options, print_json, print_warnings, stdout_console
     from zslplat.errors import UnknownNameError
     from zslplat.evaluation.components import build_component, open_dataset
     from zslplat.evaluation.outside import exported_split
     from zslplat.evaluation.scoring.messages import collect_warnings, warning_entries
+    from zslplat.front.datasets import dataset_spec
+    from zslplat.front.requests import settings_of
     from zslplat.spec import Spec
     from zslplat.tuning.verdicts import said_findings
 
-    if split not in ("test", "validation", "all"):
-        raise UnknownNameError("split", split, ("test", "validation", "all"))
-    settings = o.settings_from(data_root, store, silence=silence)
-    task_spec, dataset_spec = Spec.parse(task), parse_dataset(dataset)
-    built = build_component("tasks", task_spec)
-    names = {"dataset": str(dataset_spec), "task": str(task_spec)}
-    wanted: dict[str, Any] = {"seed": seed, "split": split, "features": features, "with_labels": with_labels}
-    with collect_warnings() as warned:
-        data = open_dataset(dataset_spec, settings)
-        manifest = exported_split.export_split(data, built.suited(data), to, names=names, **wanted)
-    found = said_findings(names["dataset"], warning_facts(warning_entries([("", warned)])))
-    kept, silenced = drop_silenced(found, settings.silenced)
-    if as_json:
-        told = {"warnings": [one.line for one in kept], "findings": [one.to_json() for one in found]}
-        print_json({"manifest": str(manifest.path), **manifest.content, **told, "silenced": silenced})
+    if options["split"] not in ("test", "validation", "all"):
+        raise UnknownNameError("split", options["split"], ("test", "validation", "all"))
+    settings = settings_of(options)
+    task_spec, data_spec = Spec.parse(options["task"]), dataset_spec(options["dataset"], settings)
+    task = build_component("tasks", task_spec)
+    names = {"dataset": str(data_spec), "task": str(task_spec)}
+    with collect_warnings() as warnings:
+        data = open_dataset(data_spec, settings)
+        manifest = exported_split.export_split(
+            data,
+            task.suited(data),
+            options["to"],
+            names=names,
+            seed=options["seed"],
+            split=options["split"],
+            features=options["features"],
+            with_labels=options["with_labels"],
+        )
+    findings = said_findings(names["dataset"], warning_facts(warning_entries([("", warnings)])))
+    shown, silenced = drop_silenced(findings, settings.silenced)
+    if options["json"]:
+        lines = {"warnings": [one.line for one in shown], "findings": [one.to_json() for one in findings]}
+        print_json({"manifest": str(manifest.path), **manifest.content, **lines, "silenced": silenced})
         return
     console = stdout_console()
-    console.print(f"{task_spec} on {dataset_spec}, seed {seed}: {manifest.path}", highlight=False, soft_wrap=True)
+    title = f"{task_spec} on {data_spec}, seed {options['seed']}: {manifest.path}"
+    console.print(title, highlight=False, soft_wrap=True)
     for entry in manifest.content["problems"]:
         text = f"  {entry['name']}: {entry['train']} rows to train on, {entry['rows']} to score for "
         text += f"{entry['classes']} classes" + (", labels included" if entry["labels"] else "")
         console.print(text, highlight=False, soft_wrap=True)
-    line = f"then: zslplat score --name NAME --scores FILE --manifest {shlex.quote(str(to))}{o.places_given(settings)}"
+    folder = shlex.quote(str(options["to"]))
+    line = f"then: zslplat score --name NAME --scores FILE --manifest {folder}{place_options(settings)}"
     console.print(line, highlight=False, markup=False, soft_wrap=True)
-    print_warnings(console, [one.line for one in kept], silenced)
+    print_warnings(console, [one.line for one in shown], silenced)
 
 
-def score(
-    name: Annotated[str, typer.Option("--name", help="What the scores are called: outside:NAME in comparisons.")],
+class ScoredRows(TypedDict, total=False):
+    """Scores, and what they are of."""
+
+    name: Annotated[str, Option("What the scores are called: outside:NAME in comparisons.", REQUIRED)]
     scores: Annotated[
         list[Path],
-        typer.Option("--scores", help="A .npy, CSV or Parquet file; several are those of several seeds, in order."),
-    ],
+        Option("A .npy, CSV or Parquet file; several are those of several seeds, in order.", REQUIRED),
+    ]
     dataset: Annotated[
         str | None,
-        typer.Option(
-            "--dataset",
-            "-d",
-            autocompletion=completion.datasets,
-            help=f"Data set; default: that of the manifest, or {DEFAULT_DATASET}.",
-        ),
-    ] = None,
+        Option(f"Data set; default: that of the manifest, or {DEFAULT_DATASET}.", short="-d", complete="datasets"),
+    ]
     task: Annotated[
         str | None,
-        typer.Option(
-            "--task",
-            "-t",
-            autocompletion=completion.tasks,
-            help=f"Protocol; default: that of the manifest, or {DEFAULT_TASK}.",
-        ),
-    ] = None,
+        Option(f"Protocol; default: that of the manifest, or {DEFAULT_TASK}.", short="-t", complete="tasks"),
+    ]
     split: Annotated[
         str,
-        typer.Option(
-            "--split",
-            help="test, or validation: --scores are of the folds, and the test split is not looked at.",
+        Option(
+            "test, or validation: --scores are of the folds, and the test split is not looked at.",
+            "test",
             metavar="SPLIT",
         ),
-    ] = "test",
-    manifest: Annotated[
-        Path | None, typer.Option("--manifest", help="Folder of the `export-split` whose rows and classes were scored.")
-    ] = None,
-    rows: Annotated[
-        Path | None,
-        typer.Option("--rows", help="File with a column row: which row of the data set each row of scores is of."),
-    ] = None,
-    classes: Annotated[
-        Path | None, typer.Option("--classes", help="File with a column class: the class of each column of scores.")
-    ] = None,
+    ]
+    manifest: Annotated[Path | None, Option("Folder of the `export-split` whose rows and classes were scored.")]
+    rows: Annotated[Path | None, Option("File with a column row: which row of the data set each row of scores is of.")]
+    classes: Annotated[Path | None, Option("File with a column class: the class of each column of scores.")]
     validation: Annotated[
-        list[Path] | None,
-        typer.Option("--validation", help="Scores of the validation folds: a file each, or one with a column fold."),
-    ] = None,
+        list[Path] | None, Option("Scores of the validation folds: a file each, or one with a column fold.")
+    ]
     knows: Annotated[
         str,
-        typer.Option(
-            "--knows",
-            help="What the method knew of the scored batch: transductive, class balance, unseen signatures, or words "
+        Option(
+            "What the method knew of the scored batch: transductive, class balance, unseen signatures, or words "
             "of your own, separated by commas.",
+            "",
         ),
-    ] = "",
-    description: Annotated[str, typer.Option("--description", help="What made the scores.")] = "",
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", help="Seconds that learning and scoring took, for comparisons.", min=0)
-    ] = None,
-    repeat: Annotated[
-        int, typer.Option("--repeat", help="Number of the (first) file among the seeds of this name, from 0.", min=0)
-    ] = 0,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of folds and order; default: that of the manifest, or 0.", min=0)
-    ] = None,
-    data_root: o.DataRoot = None,
-    store: o.Store = None,
-    tracking_uri: o.TrackingUri = None,
-    storage_url: o.StorageUrl = None,
-    silence: o.Silence = None,
-    tag: o.Tag = None,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
+    ]
+    description: Annotated[str, Option("What made the scores.", "")]
+    seconds: Annotated[float | None, Option("Seconds that learning and scoring took, for comparisons.", least=0)]
+    repeat: Annotated[int, Option("Number of the (first) file among the seeds of this name, from 0.", 0, least=0)]
+    seed: Annotated[int | None, Option("Seed of folds and order; default: that of the manifest, or 0.", least=0)]
+
+
+class ScoreOptions(ScoredRows, RecordOptions, total=False):
+    """The options of ``score``."""
+
+    json: Json
+
+
+def score(options: ScoreOptions) -> None:
     """Evaluate and record scores that other software made, so that they are compared like a method of ours.
 
     It counts as a look at the test split. Scores that are recorded already are not evaluated again.
     """
     from zslplat.cli.outcomes import print_outside
-    from zslplat.cli.reporting import reporting
     from zslplat.data.catalogue import parse_dataset
     from zslplat.errors import UnknownNameError, UsageError
     from zslplat.evaluation.outside.exported_split import Manifest
+    from zslplat.front.progress import progress
+    from zslplat.front.requests import settings_of
     from zslplat.spec import Spec
     from zslplat.tuning.outside import score_outside
     from zslplat.tuning.outside_scores import OutsideScores
 
-    if split not in ("test", "validation"):
-        raise UnknownNameError("split", split, ("test", "validation"))
-    folds_only = split == "validation"
-    if folds_only and (validation or rows or classes or repeat):
-        raise UsageError(
-            "--split validation takes the files of the folds as --scores; leave --validation, --rows, --classes and "
-            "--repeat out"
-        )
-    exported = None if manifest is None else Manifest.read(manifest)
-    told: Any = {} if exported is None else exported.content
-    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence, tag)
-    asked = OutsideScores(
-        name,
-        () if folds_only else scores,
-        scores if folds_only else validation or (),
-        rows,
-        classes,
-        exported,
-        knows.split(","),
-        description,
-        seconds,
-        repeat,
+    if options["split"] not in ("test", "validation"):
+        raise UnknownNameError("split", options["split"], ("test", "validation"))
+    scores, validation = options["scores"], options["validation"] or ()
+    if options["split"] == "validation":
+        if validation or options["rows"] or options["classes"] or options["repeat"]:
+            raise UsageError(
+                "--split validation takes the files of the folds as --scores; leave --validation, --rows, --classes "
+                "and --repeat out"
+            )
+        scores, validation = [], scores
+    manifest = None if options["manifest"] is None else Manifest.read(options["manifest"])
+    exported: Any = {} if manifest is None else manifest.content
+    settings = settings_of(options)
+    outside_scores = OutsideScores(
+        options["name"],
+        scores,
+        validation,
+        options["rows"],
+        options["classes"],
+        manifest,
+        options["knows"].split(","),
+        options["description"],
+        options["seconds"],
+        options["repeat"],
     )
-    with reporting(as_json=as_json, quiet=quiet) as reporter:
+    with progress(quiet=options["quiet"]) as reporter:
         result = score_outside(
-            asked,
-            parse_dataset(dataset or told.get("dataset", DEFAULT_DATASET)),
-            Spec.parse(task or told.get("task", DEFAULT_TASK)),
+            outside_scores,
+            parse_dataset(options["dataset"] or exported.get("dataset", DEFAULT_DATASET)),
+            Spec.parse(options["task"] or exported.get("task", DEFAULT_TASK)),
             settings,
-            seed=seed if seed is not None else int(told.get("seed", 0)),
+            seed=options["seed"] if options["seed"] is not None else int(exported.get("seed", 0)),
             reporter=reporter,
         )
-    print_outside(result, settings, as_json=as_json)
+    print_outside(result, settings, as_json=options["json"])

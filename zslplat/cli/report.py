@@ -48,7 +48,7 @@ def report(
     """
     import shlex
 
-    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.cli.reporting import place_options, print_json, stdout_console
     from zslplat.reports.selection import Asked
     from zslplat.reports.writing import write_report
     from zslplat.tracking.stores import show_what_is_left
@@ -62,7 +62,7 @@ def report(
     words += ["--task", task] if task else []
     words += ["--out", str(out)] if out else []
     words += [word for code in silence or () for word in ("--silence", code)]
-    options = o.places_given(settings)
+    options = place_options(settings)
     written = write_report(settings, asked, out, shlex.join(words) + options, options)
     for note in written.notes:
         o.say(note)

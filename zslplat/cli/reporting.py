@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from zslplat.cli.invocation import write_result
+from zslplat.cli.invocation import echo, write_result
 from zslplat.cli.terminal import Console
 from zslplat.evaluation.reporter import Reporter
 from zslplat.front.progress import LineReporter as LineReporter
@@ -23,6 +23,11 @@ def reporting(*, as_json: bool, quiet: bool) -> Iterator[Reporter]:
     """Give the reporter that fits where the output goes; its live line is gone afterwards."""
     with progress(quiet=as_json or quiet) as reporter:
         yield reporter
+
+
+def warn(text: str) -> None:
+    """Print a warning of a command that shows no progress."""
+    echo(f"warning: {text}", err=True)
 
 
 def print_json(content: Any) -> None:
@@ -69,3 +74,33 @@ def print_warnings(console: Console, lines: Sequence[str], silenced: int = 0) ->
 def stdout_console() -> Console:
     """Return the console for results; as wide as needed in a pipe, so that tables are not cut."""
     return Console() if sys.stdout.isatty() else Console(width=140)
+
+
+def place_options(settings: Any) -> str:
+    """Return the options, ready to be appended to a command, that lead to these places where nothing else would.
+
+    A password is masked, so that such a command asks for it again.
+    """
+    import shlex
+
+    from zslplat.front.requests import settings_of
+
+    usual = settings_of({})
+    options = {
+        "--data-root": (settings.data_root, usual.data_root),
+        "--store": (settings.store, usual.store),
+        "--tracking-uri": (
+            settings.shown_tracking_uri,
+            None if settings.tracking_is_local else usual.shown_tracking_uri,
+        ),
+        "--storage-url": (settings.masked(settings.storage_url), usual.masked(usual.storage_url)),
+    }
+    if settings.tracking_is_local:
+        del options["--tracking-uri"]
+    if settings.storage_is_local:
+        del options["--storage-url"]
+    return "".join(
+        f" {option} {shlex.quote(str(value))}"
+        for option, (value, default) in options.items()
+        if value not in (default, None)
+    )

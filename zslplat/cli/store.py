@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from zslplat.cli import options as o
-from zslplat.cli.help_pages import Commands
+from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
 from zslplat.wording import counted
 

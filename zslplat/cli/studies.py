@@ -9,7 +9,7 @@ import typer
 
 from zslplat.cli import completion
 from zslplat.cli import options as o
-from zslplat.cli.help_pages import Commands
+from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
 
 app = Commands(help="Studies: list them, show one, delete one.")

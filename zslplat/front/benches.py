@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from zslplat.comparison.leaderboard import larger_is_better
 from zslplat.drawing import drawn
-from zslplat.evaluation.workers.memory import memory_limit, worker_count
 from zslplat.figures import MatrixFigure
-from zslplat.front.asking import Tags, option_numbers, places
 from zslplat.front.grid_progress import grid_progress
+from zslplat.front.options import BenchCommand, BenchOptions
+from zslplat.front.requests import settings_of, workforce_of
 from zslplat.front.results import Result, Summary, warning_lines
+from zslplat.front.schema import complete_options, with_options
 from zslplat.settings import Settings
 from zslplat.suites.budgets import GIVEN
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell
@@ -78,57 +79,35 @@ class Grid(Result):
         rows, data = (list(dict.fromkeys(getattr(cell, name) for cell in cells)) for name in ("row", "data"))
         values = np.full((len(rows), len(data)), np.nan)
         for row, data_set in np.ndindex(values.shape):
-            own = [c.value for c in cells if (c.row, c.data) == (rows[row], data[data_set]) and c.value is not None]
-            values[row, data_set] = np.mean(own) if own else np.nan
+            place = (rows[row], data[data_set])
+            scores = [cell.value for cell in cells if (cell.row, cell.data) == place and cell.value is not None]
+            values[row, data_set] = np.mean(scores) if scores else np.nan
         title = f"suite {self.result.suite.name}: task {cells[0].task}, test"
         return drawn(MatrixFigure(values, rows, data, title=title))
 
     def _summary(self) -> Summary:
         result = self.result
-        counts = ", ".join(f"{len(found)} {s}" for s in (DONE, FAILED, SKIPPED) if (found := result.having(s)))
-        told = result.told(self.settings.silenced)
+        by_status = {status: len(result.having(status)) for status in (DONE, FAILED, SKIPPED)}
+        counts = ", ".join(f"{count} {status}" for status, count in by_status.items() if count)
+        findings = result.told(self.settings.silenced)
         left_out = {cell.data: cell.reason for cell in result.having(SKIPPED)}
         frame = self.scores()[["data", "row", "task", "metric", "test"]]
         table = {name: column.tolist() for name, column in frame.items()}
-        held, cells = result.held
-        tables = f"tables: {result.out}, {held} of the suite's {cells} cells"
+        in_tables, cells = result.held
+        tables = f"tables: {result.out}, {in_tables} of the suite's {cells} cells"
         lines = [
-            *([tables] if result.out is not None and held else []),
+            *([tables] if result.out is not None and in_tables else []),
             *(f"left out: {name}: {reason}" for name, reason in left_out.items()),
             *(f"failed: {cell.title}: {cell.reason}" for cell in self.failed),
             *(f"failed: {line}" for line in result.unheard_metrics()),
             *([self.kept.line] if self.kept.line else []),
-            *warning_lines(told.lines, told.silenced),
+            *warning_lines(findings.lines, findings.silenced),
         ]
         return Summary(f"suite {result.suite.name}: {counts}", [table], lines)
 
 
-def bench(
-    suite: str | Path | Mapping[str, Any] | Suite,
-    *,
-    only: str | Sequence[str] | None = None,
-    trials: int | None = None,
-    repeats: int | None = None,
-    splits: int | None = None,
-    out: str | Path | None = None,
-    workers: int | None = None,
-    cluster: str | None = None,
-    abreast: int | None = None,
-    trial_timeout: float | None = None,
-    memory: float | None = None,
-    retry_failed: bool = False,
-    accept_changed_code: bool = False,
-    no_model: bool = False,
-    keep: bool = False,
-    results: str | Path | None = None,
-    data_root: str | Path | None = None,
-    store: str | Path | None = None,
-    tracking_uri: str | None = None,
-    storage_url: str | None = None,
-    silence: Sequence[str] | None = None,
-    tag: Tags | None = None,
-    quiet: bool = False,
-) -> Grid:
+@with_options(BenchOptions)
+def bench(suite: str | Path | Mapping[str, Any] | Suite, **options: Unpack[BenchOptions]) -> Grid:
     """Carry out a suite, methods x data sets x tasks with equal budgets, as ``zslplat bench``.
 
     The arguments are the options of the command, with its defaults. ``suite`` is a name, the path of a TOML file, or
@@ -146,42 +125,43 @@ def bench(
     >>> grid.to_frame()[["row", "status"]].values.tolist(), grid.failed
     ([['linear', 'done'], ['ridge', 'done']], [])
     """
-    numbers = option_numbers(trials=trials, repeats=repeats, splits=splits, workers=workers, abreast=abreast)
-    numbers |= option_numbers(trial_timeout=trial_timeout, memory=memory)
-    settings = places(data_root, store, tracking_uri, storage_url, silence, tag)
-    found = _suite(suite, settings)
-    count = numbers["workers"] or found.workers or worker_count(None, numbers["memory"])
-    options = GridOptions(
-        trials=numbers["trials"],
-        repeats=numbers["repeats"],
-        workers=count,
-        cluster=cluster,
-        only=(only,) if isinstance(only, str) else tuple(only or ()),
-        splits=numbers["splits"],
-        out=tables_folder(settings, found, splits) if out is None else Path(out),
-        trial_timeout=numbers["trial_timeout"],
-        memory_bytes=memory_limit(numbers["memory"], count, cluster),
-        retry_failed=retry_failed,
-        accept_changed_code=accept_changed_code,
-        abreast=numbers["abreast"],
-        keep_models=not no_model,
-    )
-    folder = None if results is None else Path(results)
-    with grid_progress(quiet=quiet) as reporter:
-        result, kept = carry_out_compared(found, options, settings, reporter, keep=keep, folder=folder)
+    return carry_out_suite(complete_options(BenchCommand, {"suite": suite, **options}, "bench"))
+
+
+def carry_out_suite(options: BenchCommand) -> Grid:
+    """Carry out the suite that the options of the command or the function name."""
+    suite, grid_options, settings = suite_request(options)
+    folder = None if options["results"] is None else Path(options["results"])
+    with grid_progress(quiet=options["quiet"]) as reporter:
+        result, kept = carry_out_compared(suite, grid_options, settings, reporter, keep=options["keep"], folder=folder)
     return Grid(result, settings, kept)
 
 
-def tables_folder(settings: Settings, suite: Suite, splits: int | None) -> Path:
-    """Return where the tables of a suite go where nothing is said."""
-    return place_of(settings, suite.name, drawn=splits is not None)
+def suite_request(options: BenchCommand) -> tuple[Suite, GridOptions, Settings]:
+    """Return a suite, how it is carried out, and where it is recorded."""
+    settings = settings_of(options)
+    suite = _suite_of(options["suite"], settings)
+    only, splits, out = options["only"], options["splits"], options["out"]
+    grid_options = GridOptions(
+        trials=options["trials"],
+        repeats=options["repeats"],
+        only=(only,) if isinstance(only, str) else tuple(only or ()),
+        splits=splits,
+        out=place_of(settings, suite.name, drawn=splits is not None) if out is None else Path(out),
+        retry_failed=options["retry_failed"],
+        accept_changed_code=options["accept_changed_code"],
+        abreast=options["abreast"],
+        keep_models=not options["no_model"],
+        **vars(workforce_of(options, suite.workers)),
+    )
+    return suite, grid_options, settings
 
 
-def _suite(given: str | Path | Mapping[str, Any] | Suite, settings: Settings) -> Suite:
-    if isinstance(given, Suite):
-        return given
-    if isinstance(given, Mapping):
-        content = dict(given)
+def _suite_of(suite: str | Path | Mapping[str, Any] | Suite, settings: Settings) -> Suite:
+    if isinstance(suite, Suite):
+        return suite
+    if isinstance(suite, Mapping):
+        content = dict(suite)
         name = str(content.pop("name", "suite"))
         return suite_from(name, content, f"suite {name}")
-    return load_suite(given, settings)
+    return load_suite(suite, settings)

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from zslplat.comparison.exports import check_ending, export_each
 from zslplat.comparison.filters import Filters
 from zslplat.comparison.selection import Comparison
+from zslplat.comparison.several import compared_each
 from zslplat.comparison.sheets import sheets
+from zslplat.data.catalogue import parse_dataset
 from zslplat.drawing import INK, LABEL, PALETTE, written
-from zslplat.errors import StoreError, UsageError, quoted
-from zslplat.front.asking import places
-from zslplat.front.comparing import compared_as_asked
+from zslplat.errors import StoreError, UnknownNameError, UsageError, quoted
+from zslplat.front.options import CompareCommand, CompareOptions
 from zslplat.front.progress import QuietReporter
+from zslplat.front.requests import settings_of
 from zslplat.front.results import Result, Summary, warning_lines
-from zslplat.front.studies import Study
+from zslplat.front.schema import complete_options, with_options
 from zslplat.settings import Settings
+from zslplat.spec import Spec
+from zslplat.tracking.stores import show_what_is_left
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-# A text, or several.
-Texts = str | Sequence[str]
+    from zslplat.front.studies import Study
+
+# Options that choose what is compared, in the order of the fields of Filters.
+_FILTERS = ("names", "method", "study", "mlflow_experiment", "suite", "tag")
 _WIDTH = 120  # characters of the table in plain text
 _NAME = 34  # and of a method's name beside its line
 
@@ -41,8 +48,8 @@ class Comparisons(Result):
     def best(self) -> dict[str, Any]:
         """The row that is best on validation, of the first table (and of each data set, where there are several)."""
         first = self.tables[0]
-        found = {dataset: self._best_of(first, dataset) for dataset in first.datasets}
-        return found if len(found) > 1 else next(iter(found.values()))
+        best = {dataset: self._best_of(first, dataset) for dataset in first.datasets}
+        return best if len(best) > 1 else next(iter(best.values()))
 
     def to_frame(self) -> pd.DataFrame:
         """Return all rows, with every key that the command's JSON has."""
@@ -73,9 +80,9 @@ class Comparisons(Result):
 
     @staticmethod
     def _best_of(table: Comparison, dataset: str) -> dict[str, Any]:
-        known = [row for row in table.on(dataset) if row["validation"] is not None]
-        rows = known or table.on(dataset)
-        by = "validation" if known else "test"
+        validated = [row for row in table.on(dataset) if row["validation"] is not None]
+        rows = validated or table.on(dataset)
+        by = "validation" if validated else "test"
         return dict((max if table.maximise else min)(rows, key=lambda row: row[by]))
 
     def _summary(self) -> Summary:
@@ -87,27 +94,12 @@ class Comparisons(Result):
             cells = [[one.text for one in line] for members in sheet.sections.values() for line in members]
             tables.append({title: [line[i] for line in cells] for i, title in enumerate(titles)})
             lines += list(sheet.notes)
-        told = [line for table in self.tables for line in warning_lines(table.warnings, 0)]
-        return Summary("; ".join(sheet.title for sheet in shown), tables, [*dict.fromkeys(lines), *told])
+        warnings = [line for table in self.tables for line in warning_lines(table.warnings, 0)]
+        return Summary("; ".join(sheet.title for sheet in shown), tables, [*dict.fromkeys(lines), *warnings])
 
 
-def compare(
-    *names: str | Study,
-    dataset: Texts | None = None,
-    task: Texts | None = None,
-    method: Texts | None = None,
-    study: Texts | None = None,
-    mlflow_experiment: Texts | None = None,
-    suite: Texts | None = None,
-    tag: Texts | None = None,
-    against: str | Study | None = None,
-    metric: Texts | None = None,
-    all: bool = False,
-    store: str | Path | None = None,
-    tracking_uri: str | None = None,
-    storage_url: str | None = None,
-    silence: Sequence[str] | None = None,
-) -> Comparisons:
+@with_options(CompareOptions)
+def compare(*names: str | Study, **options: Unpack[CompareOptions]) -> Comparisons:
     """Compare recorded test scores, with intervals of their differences, as ``zslplat compare``.
 
     The arguments are the options of the command, with its defaults; those that may be repeated take a text or several.
@@ -122,48 +114,78 @@ def compare(
     >>> compare(ridge, bilinear).to_frame()["method"].sort_values().tolist()
     ['eszsl', 'ridge-prototypes']
     """
+    from zslplat.front.studies import Study
+
+    values: dict[str, Any] = {**options}
+    against = values.get("against")
     for name in (*names, *([] if against is None else [against])):
         if not isinstance(name, str | Study):
             raise UsageError(f"{quoted(name, 80)}: expected a study, method, spec or run, or what tune gave")
-    given = [name for name in (*names, against) if isinstance(name, Study)]
-    if given:
-        stores = dict.fromkeys((one.settings.store, one.settings.storage_url) for one in given)
-        if len(stores) > 1:
-            raise UsageError(f"the studies lie in {len(stores)} stores; merge these first (zslplat store merge)")
-        own = given[0].settings
-        store = store or own.store
-        tracking_uri = tracking_uri or (None if own.tracking_is_local else own.tracking_uri)
-        storage_url = storage_url or (None if own.storage_is_local else own.storage_url)
-        dataset = dataset or [str(one.experiment.dataset) for one in given]
-        task = task or [str(one.experiment.task) for one in given]
-    settings = places(None, store, tracking_uri, storage_url, silence)
-    texts = [name.name if isinstance(name, Study) else name for name in names]
-    found = compared_as_asked(
-        settings,
-        Filters(
-            tuple(texts),
-            _texts(method, "method"),
-            _texts(study, "study"),
-            _texts(mlflow_experiment, "mlflow_experiment"),
-            _texts(suite, "suite"),
-            _texts(tag, "tag"),
-        ),
-        datasets=tuple(dict.fromkeys(_texts(dataset, "dataset"))),
-        tasks=tuple(dict.fromkeys(_texts(task, "task"))),
-        against=against.name if isinstance(against, Study) else against,
-        metrics=_texts(metric, "metric"),
-        every=all,
-        warn=QuietReporter().warn,
-    )
-    return Comparisons(found, settings)
+    studies = [name for name in (*names, against) if isinstance(name, Study)]
+    if studies:
+        values = {**_options_of(studies), **{name: value for name, value in values.items() if value}}
+    values["against"] = against.name if isinstance(against, Study) else against
+    values["names"] = [name.name if isinstance(name, Study) else name for name in names]
+    return compare_recorded(complete_options(CompareCommand, values, "compare"), QuietReporter().warn)
 
 
-def _texts(given: Texts | None, what: str) -> tuple[str, ...]:
-    if given is None or isinstance(given, str):
-        return () if given is None else (given,)
-    if not isinstance(given, Sequence) or not all(isinstance(one, str) for one in given):
-        raise UsageError(f"{what}={quoted(given, 80)}: expected a text, or a list of texts")
-    return tuple(given)
+def compare_recorded(options: CompareCommand, warn: Callable[[str], None]) -> Comparisons:
+    """Return a comparison for each task and metric, of all recorded data sets and tasks where nothing else is said.
+
+    Raises like :func:`zslplat.comparison.selection.compared`.
+    """
+    settings = settings_of({**options, "tag": None})
+    chosen = {name: _texts(options, name) for name in _FILTERS}
+    filters = Filters(*chosen.values())
+    datasets = [str(parse_dataset(text)) for text in dict.fromkeys(_texts(options, "dataset"))]
+    tasks = [str(Spec.parse(text)) for text in dict.fromkeys(_texts(options, "task"))]
+    show_what_is_left(settings, warn)
+
+    def compare_each(filters: Filters) -> list[Comparison]:
+        return compared_each(
+            settings,
+            datasets,
+            tasks,
+            filters,
+            against=None if options["against"] is None else str(options["against"]),
+            metrics=_texts(options, "metric"),
+            every=options["all"],
+            warn=warn,
+        )
+
+    try:
+        return Comparisons(compare_each(filters), settings)
+    except UnknownNameError:
+        if tasks or filters.are_recorded or not filters.names:
+            raise
+        # Names of studies and runs that are of several tasks: each is a name of its own task alone.
+        with suppress(UnknownNameError):
+            return Comparisons(compare_each(replace(filters, names=(), studies=filters.names)), settings)
+        raise
+
+
+def _options_of(studies: Sequence[Study]) -> dict[str, Any]:
+    """Return where studies are recorded, and their data sets and tasks."""
+    stores = dict.fromkeys((study.settings.store, study.settings.storage_url) for study in studies)
+    if len(stores) > 1:
+        raise UsageError(f"the studies lie in {len(stores)} stores; merge these first (zslplat store merge)")
+    settings = studies[0].settings
+    return {
+        "store": settings.store,
+        "tracking_uri": None if settings.tracking_is_local else settings.tracking_uri,
+        "storage_url": None if settings.storage_is_local else settings.storage_url,
+        "dataset": [str(study.experiment.dataset) for study in studies],
+        "task": [str(study.experiment.task) for study in studies],
+    }
+
+
+def _texts(options: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value = options[name]
+    if value is None or isinstance(value, str):
+        return () if value is None else (value,)
+    if not isinstance(value, Sequence) or not all(isinstance(one, str) for one in value):
+        raise UsageError(f"{name}={quoted(value, 80)}: expected a text, or a list of texts")
+    return tuple(value)
 
 
 def _draw(axes: Any, table: Comparison, rows: Sequence[Mapping[str, Any]], dataset: str) -> None:

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from zslplat.config import read_config
 from zslplat.drawing import PALETTE, drawn, written
 from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.jobs import Limits
-from zslplat.evaluation.workers.memory import memory_limit, worker_count
 from zslplat.figures import Curve
-from zslplat.front.asking import (
-    DEFAULT_DATASET,
-    DEFAULT_TASK,
-    MethodLike,
-    Tags,
-    asked,
-    combined,
-    option_numbers,
-    parsed,
-    places,
-    spec_of,
-    steps_of,
-)
 from zslplat.front.datasets import DatasetLike, dataset_spec
+from zslplat.front.options import DEFAULT_DATASET, DEFAULT_TASK, RunCommand, RunOptions
 from zslplat.front.progress import progress
+from zslplat.front.requests import MethodLike, experiment_of, settings_of, workforce_of
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
+from zslplat.front.schema import complete_options, with_options
 from zslplat.settings import Settings
 from zslplat.tuning.single import RunResult, run_experiment
 
@@ -59,8 +48,8 @@ class Evaluation(Result):
     @property
     def metrics(self) -> dict[str, float]:
         """The metrics, means over the repeats of random methods."""
-        found = self.result.metrics
-        return {name: float(sum(m[name] for m in found) / len(found)) for name in found[0]}
+        repeats = self.result.metrics
+        return {name: float(sum(m[name] for m in repeats) / len(repeats)) for name in repeats[0]}
 
     @property
     def value(self) -> float:
@@ -117,32 +106,12 @@ class Evaluation(Result):
         )
 
 
+@with_options(RunOptions)
 def evaluate(
     method: MethodLike | None = None,
     dataset: DatasetLike | None = None,
     task: str | None = None,
-    *,
-    config: str | Path | None = None,
-    test: bool = False,
-    set: Mapping[str, Any] | None = None,
-    kernel: str | None = None,
-    features: str | None = None,
-    signatures: str | None = None,
-    seed: int | None = None,
-    repeats: int = 1,
-    export: str | Path | None = None,
-    no_model: bool = False,
-    workers: int | None = None,
-    cluster: str | None = None,
-    trial_timeout: float | None = None,
-    memory: float | None = None,
-    data_root: str | Path | None = None,
-    store: str | Path | None = None,
-    tracking_uri: str | None = None,
-    storage_url: str | None = None,
-    silence: Sequence[str] | None = None,
-    tag: Tags | None = None,
-    quiet: bool = False,
+    **options: Unpack[RunOptions],
 ) -> Evaluation:
     """Evaluate one experiment on the validation folds, or with ``test=True`` on the test split, as ``zslplat run``.
 
@@ -150,40 +119,44 @@ def evaluate(
     :func:`~zslplat.front.studies.tune` takes them, or ``config``, a ``best.toml`` or ``run.toml`` that holds them.
     Every look at the test split is counted. Raises like ``tune``.
 
-    >>> found = evaluate("eszsl(alpha=.01, gamma=.01)", workers=1, quiet=True)
-    >>> found.split, found.to_frame().shape[0]
+    >>> result = evaluate("eszsl(alpha=.01, gamma=.01)", workers=1, quiet=True)
+    >>> result.split, result.to_frame().shape[0]
     ('validation', 3)
     """
-    if (method is None) == (config is None):
+    values = {"method": method, "dataset": dataset, "task": task, **options}
+    return carry_out_run(complete_options(RunCommand, values, "evaluate"))
+
+
+def carry_out_run(options: RunCommand) -> Evaluation:
+    """Evaluate the experiment that the options of the command or the function describe."""
+    if (options["method"] is None) == (options["config"] is None):
         raise UsageError("give either method or config")
-    numbers = option_numbers(seed=seed, repeats=repeats, workers=workers, trial_timeout=trial_timeout, memory=memory)
-    content = read_config(Path(config)) if config is not None else {}
-    settings = places(data_root, store, tracking_uri, storage_url, silence, tag)
-    given = spec_of(method if method is not None else content["method"])
-    if method is not None:
-        features, signatures = steps_of(method, features, signatures)
-    experiment = asked(
-        combined(given, set or {}, kernel, recorded=config is not None),
-        dataset_spec(dataset if dataset is not None else content.get("dataset", DEFAULT_DATASET), settings),
-        parsed(content.get("task", DEFAULT_TASK) if task is None else task, "task"),
-        features if features is not None else content.get("features"),
-        signatures if signatures is not None else content.get("signatures"),
-        int(content.get("seed", 0)) if seed is None else numbers["seed"],
+    content: dict[str, Any] = {} if options["config"] is None else read_config(Path(options["config"]))
+    settings = settings_of(options)
+    values = {"dataset": DEFAULT_DATASET, "task": DEFAULT_TASK, "seed": 0, **content}
+    values |= {name: value for name, value in options.items() if value is not None or name not in values}
+    values["seed"] = int(values["seed"])
+    experiment = experiment_of(
+        values["method"],
+        dataset_spec(values["dataset"], settings),
+        values["task"],
+        values,
+        recorded=options["config"] is not None,
     )
-    count = worker_count(numbers["workers"], numbers["memory"])
-    with progress(quiet=quiet) as reporter:
+    workforce = workforce_of(options)
+    with progress(quiet=options["quiet"]) as reporter:
         result = run_experiment(
             experiment,
             settings,
-            test=test,
-            repeats=max(numbers["repeats"], int(content.get("repeats", 1))),
+            test=options["test"],
+            repeats=max(options["repeats"], int(content.get("repeats", 1))),
             validation_choices=content.get("carried"),
-            workers=count,
-            cluster=cluster,
-            limits=Limits(numbers["trial_timeout"], memory_limit(numbers["memory"], count, cluster)),
+            workers=workforce.workers,
+            cluster=workforce.cluster,
+            limits=Limits(workforce.trial_timeout, workforce.memory_bytes),
             reporter=reporter,
-            keep_model=not no_model,
-            export_to=None if export is None else Path(export),
-            method_seed=content.get("method_seed") if seed is None else None,
+            keep_model=not options["no_model"],
+            export_to=None if options["export"] is None else Path(options["export"]),
+            method_seed=content.get("method_seed") if options["seed"] is None else None,
         )
     return Evaluation(result, experiment, settings)

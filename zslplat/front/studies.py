@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from zslplat.drawing import drawn
 from zslplat.errors import UsageError
 from zslplat.evaluation.components import knowledge
 from zslplat.evaluation.experiment import Experiment
-from zslplat.evaluation.workers.memory import memory_limit, worker_count
 from zslplat.figures import Curve
-from zslplat.front.asking import (
-    DEFAULT_DATASET,
-    DEFAULT_TASK,
-    MethodLike,
-    Tags,
-    asked,
-    check_search,
-    combined,
-    option_numbers,
-    parsed,
-    places,
-    range_texts,
-    spec_of,
-    steps_of,
-)
 from zslplat.front.datasets import DatasetLike, dataset_spec
+from zslplat.front.options import DEFAULT_DATASET, DEFAULT_TASK, TuneCommand, TuneOptions
 from zslplat.front.progress import QuietReporter, progress
-from zslplat.front.rehearsed import Rehearsed
+from zslplat.front.requests import MethodLike, check_search, experiment_of, range_texts, settings_of, workforce_of
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
-from zslplat.front.study_files import with_file
+from zslplat.front.schema import complete_options, with_options
 from zslplat.pipelines.base import Pipeline
 from zslplat.pipelines.making import make
 from zslplat.records.opening import existing_records
@@ -40,14 +25,20 @@ from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.spec import Spec, format_value
 from zslplat.tuning.options import StudyOptions
-from zslplat.tuning.rehearsal import rehearse
+from zslplat.tuning.rehearsal import Rehearsal, rehearse, space_lines
 from zslplat.tuning.results import StudyResult
 from zslplat.tuning.study import run_study
+from zslplat.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+# Options of a study that are called the same here and in the engine.
+_PASSED_ON = (
+    *("trials", "patience", "warm_start", "batch_size", "sampler", "pruner", "timeout", "repeats"),
+    *("retry_failed", "accept_changed_code"),
+)
 _OF_A_TRIAL = ("number", "state", "value", "seconds", "reason")
 
 
@@ -114,24 +105,24 @@ class Study(Result):
 
         records = self._records()
         names = dict.fromkeys(name for record in records for name in record["parameters"])
-        called = {name: f"parameter {name}" if name in _OF_A_TRIAL else name for name in names}
+        titles = {name: f"parameter {name}" if name in _OF_A_TRIAL else name for name in names}
         lines = [
             {name: record.get(name) for name in _OF_A_TRIAL}
-            | {called[name]: record["parameters"].get(name) for name in names}
+            | {titles[name]: record["parameters"].get(name) for name in names}
             for record in records
         ]
-        return pd.DataFrame(lines, columns=[*_OF_A_TRIAL, *called.values()]).set_index("number")
+        return pd.DataFrame(lines, columns=[*_OF_A_TRIAL, *titles.values()]).set_index("number")
 
     def plot(self) -> Figure:
         """Return the values of the trials in their order, and the best so far."""
         frame = self.to_frame()
-        known = frame["value"].dropna()
-        best = known.cummax() if self._maximise else known.cummin()
-        numbers, primary = [int(n) for n in known.index], self.result.primary
+        values = frame["value"].dropna()
+        best = values.cummax() if self._maximise else values.cummin()
+        numbers, primary = [int(n) for n in values.index], self.result.primary
         title = f"{self.experiment.method.name} on {self.experiment.dataset_title}: {primary} on validation"
         figure = drawn(Curve({"best so far": (numbers, best.tolist())}, "trial", primary, title))
         axes = figure.axes[0]
-        axes.plot(numbers, known.tolist(), linestyle="", marker="o", color="#666666", markersize=4, label="trial")
+        axes.plot(numbers, values.tolist(), linestyle="", marker="o", color="#666666", markersize=4, label="trial")
         if 0 <= self.result.chance <= 1:
             axes.axhline(self.result.chance, color="#999999", linewidth=0.9, linestyle=":", label="chance")
         legend_below(figure)
@@ -163,17 +154,56 @@ class Study(Result):
         }
         chosen = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(self.best.items()))
         states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
-        known = knowledge(Spec(self.experiment.method.name, self.best), self.experiment.signatures)
+        knows = knowledge(Spec(self.experiment.method.name, self.best), self.experiment.signatures)
         return Summary(
             f"{self.experiment.method.name} on {self.experiment.dataset_title}, "
             f"task {self.experiment.task}: study {self.name}",
             [table],
             [
                 f"best: trial {result.winner}" + (f" ({chosen})" if chosen else ""),
-                f"knows of the scored batch: {known}",
+                f"knows of the scored batch: {knows}",
                 f"trials: {states}; test repeats: {len(result.test)}; evaluations on this test split so far: "
                 f"{result.test_evaluations}",
                 *warning_lines(result.warnings, result.silenced),
+            ],
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class StudyPlan:
+    """What a study would do: ``result`` holds all that the command prints as JSON; nothing was recorded."""
+
+    result: Rehearsal
+    settings: Settings = field(repr=False)
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long the rest of the study takes; None where the trial that was timed failed."""
+        return self.result.seconds
+
+    def to_dict(self) -> dict[str, object]:
+        """Return all of it, as JSON holds it."""
+        return asdict(self.result)
+
+    def __repr__(self) -> str:
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        plan = self.result
+        least = "at least " if plan.at_least else "about "
+        workers = counted(plan.workers, "worker")
+        return Summary(
+            f"{plan.method} on {plan.dataset}, task {plan.task}: study {plan.study}, not begun",
+            [],
+            [
+                f"data: {plan.data}; validation: {len(plan.folds)} folds; metric: {plan.primary}",
+                *(f"searched: {line}" for line in space_lines(plan.searched, plan.defaults)),
+                f"trials: {plan.trials}, {plan.recorded} recorded; test repeats: {plan.tests}",
+                f"the trial that was timed failed: {plan.reason}" if plan.reason else "",
+                "" if plan.seconds is None else f"takes {least}{plan.seconds:.0f} s with {workers}",
             ],
         )
 
@@ -185,8 +215,8 @@ def tune(
     task: str = ...,
     *,
     dry_run: Literal[True],
-    **options: Any,
-) -> Rehearsed: ...
+    **options: Unpack[TuneOptions],
+) -> StudyPlan: ...
 
 
 @overload
@@ -196,49 +226,19 @@ def tune(
     task: str = ...,
     *,
     dry_run: Literal[False] = ...,
-    **options: Any,
+    **options: Unpack[TuneOptions],
 ) -> Study: ...
 
 
-def tune(  # type: ignore[misc]  # the overloads say what decides the result, and leave the options to this
+@with_options(TuneOptions)
+def tune(
     method: MethodLike | None = None,
     dataset: DatasetLike = DEFAULT_DATASET,
     task: str = DEFAULT_TASK,
     *,
-    trials: int | None = None,
-    set: Mapping[str, Any] | None = None,
-    kernel: str | None = None,
-    space: Mapping[str, Any] | None = None,
-    features: str | None = None,
-    signatures: str | None = None,
-    study: str | None = None,
-    sampler: str = "tpe",
-    yes: bool = False,
-    patience: int | None = None,
-    warm_start: str | None = None,
-    pruner: str = "median",
-    batch_size: int = 4,
-    seed: int = 0,
-    workers: int | None = None,
-    cluster: str | None = None,
-    repeats: int = 5,
-    timeout: float | None = None,
-    trial_timeout: float | None = None,
-    memory: float | None = None,
-    retry_failed: bool = False,
-    accept_changed_code: bool = False,
-    config: str | Path | None = None,
     dry_run: bool = False,
-    trial_artifacts: float = 64,
-    no_model: bool = False,
-    data_root: str | Path | None = None,
-    store: str | Path | None = None,
-    tracking_uri: str | None = None,
-    storage_url: str | None = None,
-    silence: Sequence[str] | None = None,
-    tag: Tags | None = None,
-    quiet: bool = False,
-) -> Study | Rehearsed:
+    **options: Unpack[TuneOptions],
+) -> Study | StudyPlan:
     """Search hyperparameters on validation folds, then refit the best and score the test split, as ``zslplat tune``.
 
     The arguments are the options of the command, with its defaults; the same request continues a study that the command
@@ -257,44 +257,39 @@ def tune(  # type: ignore[misc]  # the overloads say what decides the result, an
     >>> sorted(study.best), study.to_frame().shape
     (['alpha', 'gamma'], (4, 6))
     """
-    arguments = dict(locals())
-    if config is not None:
-        found: Study | Rehearsed = tune(**with_file(Path(config), {**arguments, "config": None}, tune))
-        return found
-    if method is None:
-        raise UsageError("give a method, or a config that names one")
-    check_search(sampler, pruner)
-    numbers = option_numbers(
-        trials=trials, patience=patience, batch_size=batch_size, repeats=repeats, timeout=timeout, workers=workers
+    values = {**options, "dry_run": dry_run}
+    values |= {} if method is None else {"method": method}
+    values |= {} if dataset is DEFAULT_DATASET else {"dataset": dataset}
+    values |= {} if task is DEFAULT_TASK else {"task": task}
+    return carry_out_study(complete_options(TuneCommand, values, "tune"))
+
+
+def carry_out_study(options: TuneCommand) -> Study | StudyPlan:
+    """Carry out the study that the options of the command or the function describe, or plan it for a dry run."""
+    experiment, study_options, settings = study_request(options)
+    with progress(quiet=options["quiet"]) as reporter:
+        if options["dry_run"]:
+            return StudyPlan(rehearse(experiment, study_options, settings, reporter), settings)
+        return Study(run_study(experiment, study_options, settings, reporter), experiment, settings)
+
+
+def study_request(options: TuneCommand) -> tuple[Experiment, StudyOptions, Settings]:
+    """Return what a study searches, how it is carried out, and where it is recorded."""
+    if options["method"] is None:
+        raise UsageError("give a method (--method), or a config that names one")
+    check_search(options["sampler"], options["pruner"])
+    settings = settings_of(options)
+    dataset = dataset_spec(options["dataset"], settings)
+    experiment = experiment_of(options["method"], dataset, options["task"], options, range_texts(options["space"]))
+    return (
+        experiment,
+        StudyOptions(
+            name=options["study"],
+            large_grid=options["yes"],
+            artifact_bytes=int(options["trial_artifacts"] * 2**20),
+            keep_models=not options["no_model"],
+            **vars(workforce_of(options)),
+            **{name: options[name] for name in _PASSED_ON},  # type: ignore[literal-required]
+        ),
+        settings,
     )
-    numbers |= option_numbers(trial_timeout=trial_timeout, memory=memory, trial_artifacts=trial_artifacts, seed=seed)
-    settings = places(data_root, store, tracking_uri, storage_url, silence, tag)
-    spec = combined(spec_of(method), set or {}, kernel)
-    steps, ranges = steps_of(method, features, signatures), range_texts(space)
-    experiment = asked(spec, dataset_spec(dataset, settings), parsed(task, "task"), *steps, numbers["seed"], ranges)
-    count = worker_count(numbers["workers"], numbers["memory"])
-    options = StudyOptions(
-        name=study,
-        trials=numbers["trials"],
-        patience=numbers["patience"],
-        large_grid=yes,
-        warm_start=warm_start,
-        batch_size=numbers["batch_size"],
-        sampler=sampler,
-        pruner=pruner,
-        workers=count,
-        cluster=cluster,
-        timeout=numbers["timeout"],
-        trial_timeout=numbers["trial_timeout"],
-        memory_bytes=memory_limit(numbers["memory"], count, cluster),
-        repeats=numbers["repeats"],
-        artifact_bytes=int(numbers["trial_artifacts"] * 2**20),
-        accept_changed_code=accept_changed_code,
-        retry_failed=retry_failed,
-        keep_models=not no_model,
-    )
-    if dry_run:
-        with progress(quiet=quiet) as reporter:
-            return Rehearsed(rehearse(experiment, options, settings, reporter))
-    with progress(quiet=quiet) as reporter:
-        return Study(run_study(experiment, options, settings, reporter), experiment, settings)

@@ -4,31 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from zslplat.drawing import drawn
 from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.jobs import Limits
-from zslplat.evaluation.workers.memory import memory_limit, worker_count
-from zslplat.front.asking import (
-    DEFAULT_DATASET,
-    DEFAULT_TASK,
-    MethodLike,
-    Tags,
-    asked,
-    combined,
-    option_numbers,
-    parsed,
-    places,
-    range_text,
-    spec_of,
-    steps_of,
-)
 from zslplat.front.datasets import DatasetLike, dataset_spec
+from zslplat.front.options import DEFAULT_DATASET, DEFAULT_TASK, SweepCommand, SweepOptions
 from zslplat.front.progress import progress
+from zslplat.front.requests import MethodLike, experiment_of, range_text, settings_of, workforce_of
 from zslplat.front.results import Result, Summary, warning_lines
+from zslplat.front.schema import complete_options, with_options
 from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.space import Choice
@@ -59,12 +46,12 @@ class Sweep(Result):
     def best(self) -> dict[str, Any]:
         """The value with the best validation: of a hyperparameter ``{name: value}``, of a task's option by method."""
         name, maximise = self.swept.name, component("tasks", self.experiment.task.name).primary.maximise
-        found = {}
+        best = {}
         for label, curve in self._curves(VALIDATION).items():
-            known = [(value if maximise else -value, -i) for i, value in enumerate(curve) if value is not None]
-            if known:
-                found[label] = self.result.values[-max(known)[1]]
-        return found if self.swept.of_task else dict.fromkeys([name] * len(found), next(iter(found.values()), None))
+            scores = [(value if maximise else -value, -i) for i, value in enumerate(curve) if value is not None]
+            if scores:
+                best[label] = self.result.values[-max(scores)[1]]
+        return best if self.swept.of_task else dict.fromkeys([name] * len(best), next(iter(best.values()), None))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per value (and method, where an option of the task varies): validation, with ``test`` test."""
@@ -92,8 +79,8 @@ class Sweep(Result):
         return (VALIDATION, TEST) if self.result.test else (VALIDATION,)
 
     def _curves(self, split: str) -> Mapping[str, Sequence[float | None]]:
-        found = self.result.validation if split == VALIDATION else self.result.test
-        return found if isinstance(found, dict) else {self.experiment.method.name: found}
+        curves = self.result.validation if split == VALIDATION else self.result.test
+        return curves if isinstance(curves, dict) else {self.experiment.method.name: curves}
 
     def _summary(self) -> Summary:
         result = self.result
@@ -107,32 +94,14 @@ class Sweep(Result):
         )
 
 
+@with_options(SweepOptions)
 def sweep(
     method: MethodLike | Sequence[MethodLike],
     param: str,
     range: Any = None,
     dataset: DatasetLike = DEFAULT_DATASET,
     task: str = DEFAULT_TASK,
-    *,
-    points: int = 9,
-    set: Mapping[str, Any] | None = None,
-    kernel: str | None = None,
-    features: str | None = None,
-    signatures: str | None = None,
-    seed: int = 0,
-    test: bool = False,
-    repeats: int = 1,
-    workers: int | None = None,
-    cluster: str | None = None,
-    trial_timeout: float | None = None,
-    memory: float | None = None,
-    data_root: str | Path | None = None,
-    store: str | Path | None = None,
-    tracking_uri: str | None = None,
-    storage_url: str | None = None,
-    silence: Sequence[str] | None = None,
-    tag: Tags | None = None,
-    quiet: bool = False,
+    **options: Unpack[SweepOptions],
 ) -> Sweep:
     """Vary one hyperparameter, or one option of the task, the others fixed, as ``zslplat sweep``.
 
@@ -145,34 +114,36 @@ def sweep(
     >>> curve.to_frame().columns.tolist(), [f"{value:g}" for value in curve.result.values]
     (['alpha', 'validation'], ['0.001', '0.1', '10'])
     """
-    numbers = option_numbers(
-        points=points, seed=seed, repeats=repeats, workers=workers, trial_timeout=trial_timeout, memory=memory
-    )
-    settings = places(data_root, store, tracking_uri, storage_url, silence, tag)
-    of = dataset_spec(dataset, settings)
-    several: Sequence[Any] = method if isinstance(method, list | tuple) else [method]
-    if not several:
+    values = {"method": method, "param": param, "range": range, "dataset": dataset, "task": task, **options}
+    return carry_out_sweep(complete_options(SweepCommand, values, "sweep"))
+
+
+def carry_out_sweep(options: SweepCommand) -> Sweep:
+    """Carry out the sweep that the options of the command or the function describe."""
+    settings = settings_of(options)
+    dataset = dataset_spec(options["dataset"], settings)
+    method = options["method"]
+    methods: Sequence[Any] = method if isinstance(method, list | tuple) else [method]
+    if not methods:
         raise UsageError("no method to sweep; give at least one method")
-    chosen = [
-        asked(
-            combined(spec_of(one), set or {}, kernel),
-            of,
-            parsed(task, "task"),
-            *steps_of(one, features, signatures),
-            numbers["seed"],
-        )
-        for one in several
-    ]
-    swept = swept_by(chosen, param, None if range is None else range_text(range))
-    count = worker_count(numbers["workers"], numbers["memory"])
-    limits = Limits(numbers["trial_timeout"], memory_limit(numbers["memory"], count, cluster))
+    experiments = [experiment_of(one, dataset, options["task"], options) for one in methods]
+    values_text = None if options["range"] is None else range_text(options["range"])
+    swept = swept_by(experiments, options["param"], values_text)
+    workforce = workforce_of(options)
+    engine: dict[str, Any] = {
+        "test": options["test"],
+        "repeats": options["repeats"],
+        "workers": workforce.workers,
+        "cluster": workforce.cluster,
+        "limits": Limits(workforce.trial_timeout, workforce.memory_bytes),
+    }
     result: SweepResult | TaskSweepResult
-    with progress(quiet=quiet) as reporter:
-        how: dict[str, Any] = {"test": test, "repeats": numbers["repeats"], "limits": limits, "reporter": reporter}
-        how |= {"workers": count, "cluster": cluster}
+    with progress(quiet=options["quiet"]) as reporter:
+        engine["reporter"] = reporter
         if swept.of_task:
-            values = grid_values(swept.dimension, numbers["points"])
-            result = run_task_sweep(chosen, swept.name, values, settings, **how)
+            values = grid_values(swept.dimension, options["points"])
+            result = run_task_sweep(experiments, swept.name, values, settings, **engine)
         else:
-            result = run_sweep(chosen[0], swept.name, swept.dimension, settings, points=numbers["points"], **how)
-    return Sweep(result, swept, chosen[0], settings)
+            points = options["points"]
+            result = run_sweep(experiments[0], swept.name, swept.dimension, settings, points=points, **engine)
+    return Sweep(result, swept, experiments[0], settings)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zslplat.cli import options as o
-from zslplat.cli.help_pages import Commands
+from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
 
 if TYPE_CHECKING:

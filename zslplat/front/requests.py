@@ -1,13 +1,9 @@
-"""From what a command or a function is given to the experiment that it asks for: one way for both, with one default.
-
-Everything here is light until it is called, as commands name these defaults before they have anything to do.
-"""
+"""From the options of a command or function to the experiment, the settings and the workers that they name."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from zslplat.errors import UnknownNameError, UsageError, quoted
@@ -20,49 +16,53 @@ if TYPE_CHECKING:
     from zslplat.pipelines.base import Pipeline
 
 
-DEFAULT_DATASET, DEFAULT_TASK = "digit-pairs", "zsl"
 PRUNERS = ("median", "none")
-# The least that the options of commands take; those of the first are whole numbers.
-_WHOLE = {
-    **dict.fromkeys(("trials", "patience", "batch_size", "workers", "repeats", "abreast"), 1),
-    **{"seed": 0, "splits": 2, "points": 2},
-}
-_REAL = {"timeout": 1, "trial_timeout": 0.1, "memory": 0.1, "trial_artifacts": 0, "probe": 0}
 
-# Tags by name, or as texts KEY=VALUE.
-Tags: TypeAlias = "Mapping[str, str] | Sequence[str]"
 # A method by its spec, as an estimator or the class of one, or as a pipeline.
 MethodLike: TypeAlias = "str | Spec | Method | type[Method] | Pipeline"
 
 
-def places(
-    data_root: str | Path | None = None,
-    store: str | Path | None = None,
-    tracking_uri: str | None = None,
-    storage_url: str | None = None,
-    silence: Sequence[str] | None = None,
-    tag: Tags | None = None,
-) -> Settings:
-    """Resolve the places, the silenced checks and the tags of what will be recorded.
+def settings_of(options: Mapping[str, Any]) -> Settings:
+    """Return the places, the silenced checks and the tags that options name.
 
-    What is not given comes from environment and config files.
+    Those that are not named come from environment and config files.
     Raises :class:`UnknownNameError` for a code in ``silence`` that no check has.
     """
-    given = {"data_root": data_root, "store": store, "tracking_uri": tracking_uri, "storage_url": storage_url}
+    places = {name: options.get(name) for name in ("data_root", "store", "tracking_uri", "storage_url")}
+    silence, tag = options.get("silence"), options.get("tag")
     settings = resolve_settings(
-        {**given, "silence": silence or None, "tags": [tag] if isinstance(tag, str) else tag or None}
+        {**places, "silence": silence or None, "tags": [tag] if isinstance(tag, str) else tag or None}
     )
     if silence:
         from zslplat.registry import KINDS, names
 
-        known = names("checks")
+        codes = names("checks")
         for code in settings.silenced:
-            if code not in known:
-                raise UnknownNameError(KINDS["checks"], code, known)
+            if code not in codes:
+                raise UnknownNameError(KINDS["checks"], code, codes)
     return settings
 
 
-def combined(spec: Spec, values: Mapping[str, Any], kernel: str | None, *, recorded: bool = False) -> Spec:
+@dataclass(frozen=True)
+class Workforce:
+    """How many processes work, where, and how much memory and time each may take."""
+
+    workers: int
+    cluster: str | None
+    memory_bytes: int | None
+    trial_timeout: float | None
+
+
+def workforce_of(options: Mapping[str, Any], workers: int | None = None) -> Workforce:
+    """Return who does the work; ``workers`` is their number where the options do not say it."""
+    from zslplat.evaluation.workers.memory import memory_limit, worker_count
+
+    count = options["workers"] or workers or worker_count(None, options["memory"])
+    cluster = options["cluster"]
+    return Workforce(count, cluster, memory_limit(options["memory"], count, cluster), options["trial_timeout"])
+
+
+def combine_spec(spec: Spec, values: Mapping[str, Any], kernel: str | None, *, recorded: bool = False) -> Spec:
     """Combine the spec of a method, further values and a kernel into one spec of plain values.
 
     Raises :class:`UsageError` for a value that is given twice. ``recorded``: the method is that of a configuration,
@@ -82,25 +82,30 @@ def combined(spec: Spec, values: Mapping[str, Any], kernel: str | None, *, recor
     return Spec(spec.name, {k: str(v) if isinstance(v, Spec) else v for k, v in all_values.items()})
 
 
-def asked(
-    method: Spec,
+def experiment_of(
+    method: MethodLike,
     dataset: Spec,
-    task: Spec,
-    features: str | None,
-    signatures: str | None,
-    seed: int,
+    task: str | Spec,
+    options: Mapping[str, Any],
     ranges: Mapping[str, str] | None = None,
+    *,
+    recorded: bool = False,
 ) -> Experiment:
-    """Return the experiment; with ``ranges``, even none, the method's space is searched, these in place of its own."""
+    """Return the experiment; with ``ranges``, even none, the method's space is searched, these in place of its own.
+
+    ``recorded``: the method is that of a configuration, whose values the options may replace.
+    """
     from zslplat.evaluation.components import searched_space
     from zslplat.evaluation.experiment import Experiment
     from zslplat.registry import component
 
+    spec = combine_spec(spec_of(method), options["set"] or {}, options["kernel"], recorded=recorded)
+    features, signatures = preprocessing_of(method, options["features"], options["signatures"])
     space = {}
     if ranges is not None:
-        template = component("methods", method.name).build(method.parameters)
-        space = searched_space(template, method.parameters, ranges)
-    return Experiment(method, dataset, task, space, features, signatures, seed)
+        template = component("methods", spec.name).build(spec.parameters)
+        space = searched_space(template, spec.parameters, ranges)
+    return Experiment(spec, dataset, parse_spec(task, "task"), space, features, signatures, options["seed"])
 
 
 def check_search(sampler: str, pruner: str) -> None:
@@ -141,45 +146,29 @@ def spec_of(method: MethodLike) -> Spec:
         )
     if isinstance(built, type):
         return Spec(name)
-    usual = owner.build({}).get_params(deep=False)
-    given = {key: _plain(value) for key, value in built.get_params(deep=False).items()}
-    return Spec(name, {key: value for key, value in given.items() if value != _plain(usual[key])})
+    defaults = owner.build({}).get_params(deep=False)
+    values = {key: _plain(value) for key, value in built.get_params(deep=False).items()}
+    return Spec(name, {key: value for key, value in values.items() if value != _plain(defaults[key])})
 
 
-def steps_of(method: MethodLike, features: str | None, signatures: str | None) -> tuple[str | None, str | None]:
+def preprocessing_of(method: MethodLike, features: str | None, signatures: str | None) -> tuple[str | None, str | None]:
     """Return the preprocessing of features and of signatures: as given, else what a pipeline has of its own."""
     if _is_pipeline(method):
         features = method.features if features is None else features
         signatures = method.signatures if signatures is None else signatures
-    for what, steps in (("features", features), ("signatures", signatures)):
+    for name, steps in (("features", features), ("signatures", signatures)):
         if not isinstance(steps, str | None):
-            raise UsageError(f"{what}={quoted(steps)}: expected steps as a text, such as 'center,l2'")
+            raise UsageError(f"{name}={quoted(steps)}: expected steps as a text, such as 'center,l2'")
     return features, signatures
 
 
-def parsed(given: str | Spec, what: str) -> Spec:
-    """Return a spec that is given as one, or as a text; raises :class:`UsageError` for anything else."""
-    if isinstance(given, Spec):
-        return given
-    if not isinstance(given, str):
-        raise UsageError(f"{what}={quoted(given)}: expected a name or name(key=value, ...), as a text")
-    return Spec.parse(given)
-
-
-def option_numbers(**given: Any) -> dict[str, Any]:
-    """Return numbers by the names of their options, those of NumPy as Python's.
-
-    Raises :class:`UsageError` for what is no such number, or below the least that the option takes.
-    """
-    return {name: None if value is None else _option_number(name, value) for name, value in given.items()}
-
-
-def _option_number(name: str, given: Any) -> int | float:
-    value, whole = _plain(given), name in _WHOLE
-    least = {**_WHOLE, **_REAL}[name]
-    if not _is_number(value) or not math.isfinite(value) or (whole and value != int(value)) or value < least:
-        raise UsageError(f"{name}={quoted(given)}: expected a {'whole ' * whole}number, at least {least}")
-    return int(value) if whole else value
+def parse_spec(value: str | Spec, name: str) -> Spec:
+    """Return the spec of a text, or one as it is; raises :class:`UsageError` for anything else."""
+    if isinstance(value, Spec):
+        return value
+    if not isinstance(value, str):
+        raise UsageError(f"{name}={quoted(value)}: expected a name or name(key=value, ...), as a text")
+    return Spec.parse(value)
 
 
 def _is_pipeline(method: Any) -> TypeGuard[Pipeline]:
@@ -194,31 +183,30 @@ def range_texts(space: Mapping[str, Any] | None) -> dict[str, str]:
         raise UsageError(
             f"space={quoted(space)}: expected a dictionary of ranges, such as {{'alpha': (1e-3, 1, 'log')}}"
         )
-    return {name: range_text(given) for name, given in (space or {}).items()}
+    return {name: range_text(value) for name, value in (space or {}).items()}
 
 
-def range_text(given: Any) -> str:
+def range_text(value: Any) -> str:
     """Return a range, a text already, (low, high), (low, high, "log") or a list of values, as ``--space`` writes it.
 
     Raises :class:`UsageError` for anything else.
     """
-    if isinstance(given, str):
-        return given
-    if isinstance(given, tuple):
-        given = tuple(_plain(value) for value in given)
-    elif hasattr(given, "tolist") and getattr(given, "ndim", 0) == 1:
-        given = given.tolist()
-    pair = isinstance(given, tuple) and len(given) > 1 and all(_is_number(value) for value in given[:2])
-    if pair and (len(given) == 2 or isinstance(given[2], str)):
-        flags = "".join(f":{flag}" for flag in given[2:])
-        return f"{format_value(given[0])}..{format_value(given[1])}{flags}"
-    if isinstance(given, Sequence) and len(given):
-        return "|".join(format_value(_plain(value)) for value in given)
-    found = str(given)
-    if hasattr(given, "when"):  # a range of zslplat.api
-        return found
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple):
+        value = tuple(_plain(one) for one in value)
+    elif hasattr(value, "tolist") and getattr(value, "ndim", 0) == 1:
+        value = value.tolist()
+    pair = isinstance(value, tuple) and len(value) > 1 and all(_is_number(one) for one in value[:2])
+    if pair and (len(value) == 2 or isinstance(value[2], str)):
+        flags = "".join(f":{flag}" for flag in value[2:])
+        return f"{format_value(value[0])}..{format_value(value[1])}{flags}"
+    if isinstance(value, Sequence) and len(value):
+        return "|".join(format_value(_plain(one)) for one in value)
+    if hasattr(value, "when"):  # a range of zslplat.api
+        return str(value)
     raise UsageError(
-        f"range {quoted(given)}: expected (low, high), (low, high, 'log'), a list of values, or a text such as "
+        f"range {quoted(value)}: expected (low, high), (low, high, 'log'), a list of values, or a text such as "
         "'1e-3..1e3:log'"
     )
 
