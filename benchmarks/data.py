@@ -35,7 +35,7 @@ from threadpoolctl import threadpool_limits
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import Preprocessing, preprocessed
 from zslplat.data.store.rows import BLOCK, Rows, RowStream, Stored
-from zslplat.data.store.stored_sets import kept_dataset
+from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.evaluation.cache.problems import load_problem, save_problem
 from zslplat.tasks.base import Problem
 
@@ -55,7 +55,7 @@ def stored(source: Path, folder: Path) -> Rows:
         stream = RowStream(whole.shape, whole.dtype, read, str(source))
         return Dataset("rows", Rows.of({"": stream}), np.arange(len(whole)) % 10, tuple("0123456789"))
 
-    X = kept_dataset(folder, "rows", build).X
+    X = stored_dataset(folder, "rows", build).X
     assert isinstance(X, Rows)
     return X
 

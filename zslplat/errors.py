@@ -29,12 +29,12 @@ class UsageError(ZslplatError):
 class UnknownNameError(UsageError):
     """A name that nothing answers to; the message gives a hint, or lists the near matches."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
-        names = sorted(known)
+    def __init__(self, kind: str, name: str, choices: Iterable[str], hint: str = "") -> None:
+        names = sorted(choices)
         near = near_names(name, names)
         hint = hint or (f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(names) or 'none'}")
         super().__init__(f"unknown {kind} {quoted(name)}; {hint}")
-        self.kind, self.name, self.known = kind, name, names
+        self.kind, self.name, self.choices = kind, name, names
 
 
 def quoted(value: object, most: int = 500) -> str:
@@ -50,35 +50,35 @@ def quoted(value: object, most: int = 500) -> str:
     return text if len(text) <= most else text[: most // 2] + left_out + text[-most // 4 :]
 
 
-def near_names(name: str, known: Iterable[str], *, most: int = 3, cutoff: float = 0.5) -> list[str]:
-    """Return the known names that somebody who wrote ``name`` may have meant, the likeliest first.
+def near_names(name: str, choices: Iterable[str], *, most: int = 3, cutoff: float = 0.5) -> list[str]:
+    """Return the names out of ``choices`` that ``name`` may stand for, the likeliest first.
 
     Capitals do not count, nor how words are joined (``MFMR_joint``). A name that differs in nothing else stands alone.
     Otherwise: the same words in another order or shortened to initials (``slem-kernel`` means ``kslem``), then names
     that differ by a slip, then those that begin with what was written (or the reverse), then those that are spelled
     alike, to a ratio of ``cutoff``.
     """
-    folded = {other: "-".join(_words(other)) for other in sorted(known)}
+    folded = {other: "-".join(_words(other)) for other in sorted(choices)}
     words = _words(name[:_MOST_LETTERS])
-    wanted = "-".join(words)
-    same = [other for other, text in folded.items() if text == wanted]
-    if same or not wanted:
+    folded_name = "-".join(words)
+    same = [other for other, text in folded.items() if text == folded_name]
+    if same or not folded_name:
         return same[:most]
     squashed = {"".join(text) for text in _shortened(words)}
     near = [other for other, text in folded.items() if text.replace("-", "") in squashed]
     by_text: dict[str, list[str]] = {}
     for other, text in folded.items():
         by_text.setdefault(text, []).append(other)
-    slips = difflib.get_close_matches(wanted, by_text, n=most, cutoff=max(cutoff, 0.85))
+    slips = difflib.get_close_matches(folded_name, by_text, n=most, cutoff=max(cutoff, 0.85))
     near += [other for text in slips for other in by_text[text]]
     # One or two letters begin too many names to say anything.
     begun = [
         other
         for other, text in folded.items()
-        if (len(wanted) > 1 and text.startswith(wanted)) or (len(text) > 2 and wanted.startswith(text))
+        if (len(folded_name) > 1 and text.startswith(folded_name)) or (len(text) > 2 and folded_name.startswith(text))
     ]
     near += sorted(begun, key=lambda other: abs(len(other) - len(name)))
-    alike = difflib.get_close_matches(wanted, by_text, n=most, cutoff=cutoff)
+    alike = difflib.get_close_matches(folded_name, by_text, n=most, cutoff=cutoff)
     return list(dict.fromkeys([*near, *(other for text in alike for other in by_text[text])]))[:most]
 
 

@@ -124,8 +124,8 @@ def _key(point: EntryPoint) -> str:
     """Return what tells a module from others of its name: its file, as it is, and the Python that imports it."""
     origin = None
     with contextlib.suppress(Exception):  # a finder of somebody else's
-        found = find_spec(point.module.partition(".")[0])
-        origin = found.origin if found is not None else None
+        spec = find_spec(point.module.partition(".")[0])
+        origin = spec.origin if spec is not None else None
     return f"{point.group} {point.value} {sys.prefix} {sys.version_info[:2]} {origin} {_state(origin)}"
 
 
@@ -243,9 +243,9 @@ def _try(name: str, value: str, group: str, descriptor: str) -> None:
     number, pid, point = int(descriptor), os.getpid(), EntryPoint(name, value, group)
     os.set_inheritable(number, False)
     try:
-        found = point.load()
-        for attribute in dir(found):
-            hook: Any = getattr(found, attribute, None)
+        plugin = point.load()
+        for attribute in dir(plugin):
+            hook: Any = getattr(plugin, attribute, None)
             if hasattr(hook, "zslplat_impl") and attribute != f"{_HOOKS}run_finished":
                 with contextlib.suppress(Exception, SystemExit, GeneratorExit):
                     hook()

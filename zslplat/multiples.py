@@ -40,9 +40,9 @@ def scale_of(unit: str) -> str:
 
 def absolute(value: Any, scale: float) -> Any:
     """Return the number that a multiple stands for where its scale is ``scale``; other values as they are."""
-    found = read_multiple(value)
-    if found is None:
+    multiple = read_multiple(value)
+    if multiple is None:
         return value
-    factor, unit = found
+    factor, unit = multiple
     size = scale * scale if unit.endswith("^2") else scale
     return factor * size if unit.startswith("*") else factor / size

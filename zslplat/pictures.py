@@ -27,8 +27,8 @@ def with_more_letters(figure: Figure) -> None:
         return
     for text in figure.findobj(Text):
         if not text.get_text().isascii():
-            own = text.get_fontfamily()
-            text.set_fontfamily([*own, *(name for name in families if name not in own)])
+            family = text.get_fontfamily()
+            text.set_fontfamily([*family, *(name for name in families if name not in family)])
 
 
 class Picture(Figure):

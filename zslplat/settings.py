@@ -1,6 +1,6 @@
 """Where things are, which checks are silenced, what tags records get: from options, environment or config files.
 
-The first that is given wins, of tags by their name: command-line option, environment variable ``ZSLPLAT_<NAME>``,
+The first of these wins, of tags by their name: command-line option, environment variable ``ZSLPLAT_<NAME>``,
 ``zslplat.toml`` in the working directory, ``config.toml`` in the user's configuration folder, built-in default.
 """
 
@@ -34,7 +34,7 @@ _USER = re.compile(
     r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<user>[^\s/:@?#'\"]*)"
     r"(?P<password>:[^\s/?#'\"]*|:(?!\d+[/?#])[^\s'\"]*?)?@"
 )
-_GIVEN = re.compile(r"^[\w.+-]+://[^:/@]*:(?P<password>[^@]+)@", re.MULTILINE)
+_ALONE = re.compile(r"^[\w.+-]+://[^:/@]*:(?P<password>[^@]+)@", re.MULTILINE)
 _SECRET_KEYS = r"(?:[\w.-]*(?:password|passwd|passphrase|token|secret|credential)[\w.-]*|pass|pwd|api[_-]?key|sig)"
 _QUERY = re.compile(rf"(?P<key>[?&;]{_SECRET_KEYS}=)[^\s&;#'\"()<>]+", re.IGNORECASE)
 # Shorter ones are words of any message; the address that they belong to is masked all the same.
@@ -73,15 +73,15 @@ def _without_password(match: re.Match[str]) -> str:
 
 def _secrets(address: str) -> set[str]:
     """Return the passwords and tokens of a URL, as written and decoded."""
-    found = [match[0].partition("=")[2] for match in _QUERY.finditer(address)]
-    # As SQLAlchemy reads it: signs that end an address in a text may stand in one that is given by itself.
-    found += [match["password"] for match in _GIVEN.finditer(address)]
+    secrets = [match[0].partition("=")[2] for match in _QUERY.finditer(address)]
+    # As SQLAlchemy reads it: signs that end an address in a text may stand in an address alone.
+    secrets += [match["password"] for match in _ALONE.finditer(address)]
     for match in _USER.finditer(address):
         if match["password"] is not None:
-            found.append(match["password"][1:])
+            secrets.append(match["password"][1:])
         elif match["scheme"].lower().startswith("http"):
-            found.append(match["user"])
-    return {form for secret in found for form in (secret, unquote(secret)) if len(form) >= _SHORTEST_SECRET}
+            secrets.append(match["user"])
+    return {form for secret in secrets for form in (secret, unquote(secret)) if len(form) >= _SHORTEST_SECRET}
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ class Settings:
         return self.store / "cache"
 
     @property
-    def given(self) -> Path:
-        """Folder of data sets that were given as arrays; records name them by their content."""
+    def arrays(self) -> Path:
+        """Folder of data sets that come from Python as arrays; records name them by their content."""
         return self.store / "data"
 
     @property
@@ -168,12 +168,12 @@ class Settings:
 
 def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:
     """Combine options, environment and config files; raises :class:`UsageError` for a file that cannot be read."""
-    given = {key: value for key, value in (options or {}).items() if value is not None}
+    chosen = {key: value for key, value in (options or {}).items() if value is not None}
     files = _read_configs()
 
     def pick(key: str) -> Any:
-        if key in given:
-            return given[key]
+        if key in chosen:
+            return chosen[key]
         return os.environ.get(f"ZSLPLAT_{key.upper()}") or files.get(key)
 
     store = Path(pick("store") or "mlruns").expanduser().absolute()
@@ -198,7 +198,7 @@ def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:
         silenced=_codes(pick("silence")),
         outage_seconds=_amount("outage_seconds", pick("outage_seconds"), 120.0, "seconds"),
         model_gigabytes=_amount("model_gigabytes", pick("model_gigabytes"), 1.0, "GiB"),
-        tags={**_tags(files.get("tags")), **_tags(os.environ.get("ZSLPLAT_TAGS")), **_tags(given.get("tags"))},
+        tags={**_tags(files.get("tags")), **_tags(os.environ.get("ZSLPLAT_TAGS")), **_tags(chosen.get("tags"))},
     )
 
 
@@ -208,20 +208,20 @@ def _database_of(address: str) -> tuple[str, str]:
     return scheme.partition("+")[0].replace("postgresql", "postgres"), rest.rpartition("@")[2]
 
 
-def _amount(name: str, given: Any, usual: float, unit: str) -> float:
-    """Return a number that is given, the usual one for None; raises :class:`UsageError` for a negative or none."""
+def _amount(name: str, value: Any, usual: float, unit: str) -> float:
+    """Return a number, the usual one for None; raises :class:`UsageError` for a negative or none."""
     try:
-        amount = usual if given is None else float(given)
+        amount = usual if value is None else float(value)
     except ValueError:
         amount = -1.0
     if not amount >= 0:
-        raise UsageError(f"{name}={given!r}: expected a number of {unit}, 0 or more")
+        raise UsageError(f"{name}={value!r}: expected a number of {unit}, 0 or more")
     return amount
 
 
-def _codes(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return codes of checks, given as a list or as a text with commas; raises :class:`UsageError` for other text."""
-    texts = [given] if isinstance(given, str) else list(given or ())
+def _codes(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return codes of checks from a list or a text with commas; raises :class:`UsageError` for other text."""
+    texts = [value] if isinstance(value, str) else list(value or ())
     codes = [code.strip() for text in texts for code in text.split(",") if code.strip()]
     for code in codes:
         if not _CODE.fullmatch(code):
@@ -229,31 +229,31 @@ def _codes(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(codes))
 
 
-def _tags(given: str | Sequence[str] | Mapping[str, Any] | None) -> dict[str, str]:
-    """Return tags by name, given as such, as texts ``KEY=VALUE``, or as one text of these with commas between.
+def _tags(source: str | Sequence[str] | Mapping[str, Any] | None) -> dict[str, str]:
+    """Return tags by name from a mapping, from texts ``KEY=VALUE``, or from one text of these with commas between.
 
     Raises :class:`UsageError` for another text, and for a name that is none or is not the user's to give.
     """
-    if isinstance(given, Mapping):
-        pairs = [(str(name), "" if value is None else value) for name, value in given.items()]
+    if isinstance(source, Mapping):
+        pairs = [(str(name), "" if value is None else value) for name, value in source.items()]
     else:
-        texts = [text for text in given.split(",") if text.strip()] if isinstance(given, str) else list(given or ())
+        texts = [text for text in source.split(",") if text.strip()] if isinstance(source, str) else list(source or ())
         wrong = next((text for text in texts if "=" not in text), None)
         if wrong is not None:
             raise UsageError(f"tag {quoted(wrong)}: expected KEY=VALUE, such as purpose=pilot")
         pairs = [(name, value) for name, _, value in (text.partition("=") for text in texts)]
-    found: dict[str, str] = {}
+    tags: dict[str, str] = {}
     for name, value in ((name.strip(), str(value).strip()) for name, value in pairs):
         if not _TAG.fullmatch(name) or posixpath.normpath(name) != name or name.startswith((".", "/")):
             raise UsageError(f"tag {quoted(name)}: use letters, digits, blanks and . _ - / for its name")
         if name in _OWN_TAGS or name.startswith(_OWN_BEGINNINGS):
-            own = ", ".join([*_OWN_TAGS, *(f"{beginning}..." for beginning in _OWN_BEGINNINGS)])
-            raise UsageError(f"tag {quoted(name)} has a meaning already, as have {own}; give it another name")
+            reserved = ", ".join([*_OWN_TAGS, *(f"{beginning}..." for beginning in _OWN_BEGINNINGS)])
+            raise UsageError(f"tag {quoted(name)} has a meaning already, as have {reserved}; give it another name")
         if not value or len(value) > _LONGEST_TAG or not value.isprintable():
             raise UsageError(f"tag {quoted(name)}: expected one line of text, of at most {_LONGEST_TAG} characters")
-        if found.setdefault(name, value) != value:
-            raise UsageError(f"tag {quoted(name)} is given twice, as {quoted(found[name])} and as {quoted(value)}")
-    return found
+        if tags.setdefault(name, value) != value:
+            raise UsageError(f"tag {quoted(name)} is given twice, as {quoted(tags[name])} and as {quoted(value)}")
+    return tags
 
 
 def _read_configs() -> dict[str, Any]:
@@ -271,8 +271,8 @@ def _read_configs() -> dict[str, Any]:
         for key, value in content.items():
             if key in _LISTS and isinstance(value, list) and all(isinstance(text, str) for text in value):
                 continue
-            wanted = int | float if key in _NUMBERS else str
-            if not isinstance(value, wanted) or isinstance(value, bool):
+            kind = int | float if key in _NUMBERS else str
+            if not isinstance(value, kind) or isinstance(value, bool):
                 what = "a number" if key in _NUMBERS else "text in quotes"
                 what += ", or a list of them" if key in _LISTS else ""
                 raise UsageError(f"config file {path}: {key}={value!r}; expected {what}")

@@ -47,10 +47,10 @@ class Real:
     def contains(self, value: Any) -> bool:
         """Tell whether ``value`` is a finite number (not a bool) inside the interval, or such a multiple."""
         if self.unit:
-            found = read_multiple(value)
-            if found is None or found[1] != self.unit:
+            multiple = read_multiple(value)
+            if multiple is None or multiple[1] != self.unit:
                 return False
-            value = found[0]
+            value = multiple[0]
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         # An integer may be larger than any floating number.
@@ -62,8 +62,8 @@ class Real:
 
     def number(self, value: Any) -> float:
         """Return the place of a value that :meth:`contains` accepts on the axis from low to high."""
-        found = read_multiple(value) if self.unit else None
-        return float(value if found is None else found[0])
+        multiple = read_multiple(value) if self.unit else None
+        return float(value if multiple is None else multiple[0])
 
     def value(self, number: float) -> Any:
         """Return the value at a place on the axis: the number itself, or that multiple of the unit."""
@@ -155,8 +155,10 @@ class Scaled:
 
     def contains(self, value: Any) -> bool:
         """Tell whether ``value`` is a number of the inner domain or a multiple of the unit."""
-        found = read_multiple(value)
-        return self.inner.contains(value if found is None else found[0]) and (found is None or found[1] == self.unit)
+        multiple = read_multiple(value)
+        return self.inner.contains(value if multiple is None else multiple[0]) and (
+            multiple is None or multiple[1] == self.unit
+        )
 
     def __str__(self) -> str:
         return f"{self.inner}, or a multiple such as {write_multiple(0.7, self.unit)}"
@@ -228,8 +230,8 @@ class Parameterised:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        own = vars(cls).get("parameters")
-        if own and "__init__" not in vars(cls) and all(p.default is not NO_DEFAULT for p in own.values()):
+        declared = vars(cls).get("parameters")
+        if declared and "__init__" not in vars(cls) and all(p.default is not NO_DEFAULT for p in declared.values()):
             cls.__init__ = _constructor(cls)  # type: ignore[method-assign]
 
     def take_parameters(self, values: Mapping[str, Any]) -> None:
@@ -296,65 +298,75 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
     core = legal.inner if isinstance(legal, Optional) else legal
     # What is longer can only be a list of values.
     match = _RANGE.match(text) if len(text) <= _MOST_CHARACTERS else None
-    result: Range
-    if match:
-        if "..." in text:
-            # It could mean 0..0.5 as well as 0..5.
-            raise UsageError(f"range {quoted(text)}: three dots; write two, and 0.5 for .5: 0..0.5; {RANGE_FORMS}")
-        try:
-            (low, unit), (high, other) = _end(match["low"]), _end(match["high"])
-        except ValueError as error:
-            raise UsageError(f"range {quoted(text)}: {error}; {RANGE_FORMS}") from None
-        if unit != other:
-            raise UsageError(
-                f"range {quoted(text)}: give both ends in the same unit, for example 0.1*median..10*median:log"
-            )
-        flags = {flag for flag in match["flags"].split(":") if flag}
-        counts = {flag for flag in flags if flag.isdecimal()}
-        if any(len(count) > 6 for count in counts):
-            raise UsageError(f"range {quoted(text)}: nobody searches so many values; {RANGE_FORMS}")
-        steps = int(max(counts, default="0", key=int))
-        flags -= counts
-        if len(counts) > 1 or (counts and steps < 2):
-            raise UsageError(f"range {quoted(text)}: give one number of values, 2 or more; {RANGE_FORMS}")
-        if flags - {"log", "int"}:
-            raise UsageError(f"range {quoted(text)}: unknown flag {sorted(flags - {'log', 'int'})[0]!r}; {RANGE_FORMS}")
-        if not low < high or not (math.isfinite(low) and math.isfinite(high)):
-            raise UsageError(
-                f"range {quoted(text)}: the low end must be below the high end, both finite; {RANGE_FORMS}"
-            )
-        if "log" in flags and low <= 0:
-            raise UsageError(f"range {quoted(text)}: a logarithmic range must start above 0; {RANGE_FORMS}")
-        if ("int" in flags or isinstance(core, Integer)) and not (low.is_integer() and high.is_integer()):
-            raise UsageError(f"range {quoted(text)}: the ends of a range of integers must be integers; {RANGE_FORMS}")
-        if "int" in flags or isinstance(core, Integer):
-            if steps:
-                raise UsageError(
-                    f"range {quoted(text)}: integers have no steps; list those to search, for example 1|5|25"
-                )
-            if unit:
-                raise UsageError(f"range {quoted(text)}: integers have no unit; write low..high, for example 1..20")
-            result = Integer(int(low), int(high), log="log" in flags)
-        else:
-            result = Real(low, high, log="log" in flags, unit=unit, steps=steps)
-        ends: tuple[Any, ...] = (
-            (result.value(low), result.value(high)) if isinstance(result, Real) else (result.low, result.high)
-        )
+    result = _parse_interval(text, match, whole=isinstance(core, Integer)) if match else _parse_choice(text)
+    if isinstance(result, Choice):
+        ends = result.values
     else:
-        try:
-            parsed = [parse_value(part) for part in text.split("|")]
-        except UsageError:
-            raise UsageError(f"range {quoted(text)} cannot be read; {RANGE_FORMS}") from None
-        ends = tuple(str(value) if isinstance(value, Spec) else value for value in parsed)
-        if len(set(map(str, ends))) < len(ends):
-            raise UsageError(f"range {quoted(text)} lists a value twice; {RANGE_FORMS}")
-        if any(isinstance(value, list) for value in ends):
-            raise UsageError(f"range {quoted(text)}: lists cannot be searched; {RANGE_FORMS}")
-        result = Choice(ends)
+        ends = (result.low, result.high)
+        ends = tuple(map(result.value, ends)) if isinstance(result, Real) else ends
     for end in ends:
         if legal is not None and not legal.contains(end):
             raise UsageError(f"range {quoted(text)} leaves the legal values: {legal}; {RANGE_FORMS}")
     return result
+
+
+def _parse_interval(text: str, match: re.Match[str], *, whole: bool) -> Real | Integer:
+    """Read ``low..high`` with its flags; ``whole``: the parameter takes integers alone."""
+    if "..." in text:
+        # It could mean 0..0.5 as well as 0..5.
+        raise _range_error(text, "three dots; write two, and 0.5 for .5: 0..0.5")
+    try:
+        (low, unit), (high, other) = _end(match["low"]), _end(match["high"])
+    except ValueError as error:
+        raise _range_error(text, str(error)) from None
+    if unit != other:
+        raise _range_error(text, "give both ends in the same unit, for example 0.1*median..10*median:log", "")
+    flags = {flag for flag in match["flags"].split(":") if flag}
+    steps = _steps(text, {flag for flag in flags if flag.isdecimal()})
+    flags = {flag for flag in flags if not flag.isdecimal()}
+    if flags - {"log", "int"}:
+        raise _range_error(text, f"unknown flag {sorted(flags - {'log', 'int'})[0]!r}")
+    if not low < high or not (math.isfinite(low) and math.isfinite(high)):
+        raise _range_error(text, "the low end must be below the high end, both finite")
+    if "log" in flags and low <= 0:
+        raise _range_error(text, "a logarithmic range must start above 0")
+    if not (whole or "int" in flags):
+        return Real(low, high, log="log" in flags, unit=unit, steps=steps)
+    if not (low.is_integer() and high.is_integer()):
+        raise _range_error(text, "the ends of a range of integers must be integers")
+    if steps:
+        raise _range_error(text, "integers have no steps; list those to search, for example 1|5|25", "")
+    if unit:
+        raise _range_error(text, "integers have no unit; write low..high, for example 1..20", "")
+    return Integer(int(low), int(high), log="log" in flags)
+
+
+def _steps(text: str, counts: set[str]) -> int:
+    """Return the number of values that a range is searched on, 0 where none is named."""
+    if any(len(count) > 6 for count in counts):
+        raise _range_error(text, "nobody searches so many values")
+    steps = int(max(counts, default="0", key=int))
+    if len(counts) > 1 or (counts and steps < 2):
+        raise _range_error(text, "give one number of values, 2 or more")
+    return steps
+
+
+def _parse_choice(text: str) -> Choice:
+    """Read ``a|b|c``."""
+    try:
+        parsed = [parse_value(part) for part in text.split("|")]
+    except UsageError:
+        raise UsageError(f"range {quoted(text)} cannot be read; {RANGE_FORMS}") from None
+    values = tuple(str(value) if isinstance(value, Spec) else value for value in parsed)
+    if len(set(map(str, values))) < len(values):
+        raise UsageError(f"range {quoted(text)} lists a value twice; {RANGE_FORMS}")
+    if any(isinstance(value, list) for value in values):
+        raise _range_error(text, "lists cannot be searched")
+    return Choice(values)
+
+
+def _range_error(text: str, problem: str, forms: str = RANGE_FORMS) -> UsageError:
+    return UsageError(f"range {quoted(text)}: {problem}" + (f"; {forms}" if forms else ""))
 
 
 def with_condition(dimension: Range, when: Mapping[str, tuple[Any, ...]]) -> Range:
@@ -363,8 +375,8 @@ def with_condition(dimension: Range, when: Mapping[str, tuple[Any, ...]]) -> Ran
 
 
 def _end(text: str) -> tuple[float, str]:
-    found = read_multiple(text) if "*" in text or "/" in text else None
-    return found or (float(text), "")
+    multiple = read_multiple(text) if "*" in text or "/" in text else None
+    return multiple or (float(text), "")
 
 
 def _interval(low: float, high: float, open_low: bool = False, unit: str = "") -> str:

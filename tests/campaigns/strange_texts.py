@@ -129,7 +129,7 @@ def take_space(given: tuple[str, Any], folder: Path) -> None:
 def take_features(given: tuple[str, str, int], folder: Path) -> None:
     features, signatures, seed = given
     spec = Preprocessing().overridden(features, signatures)
-    Preprocessing().overridden(spec.told("features"), spec.told("signatures"))
+    Preprocessing().overridden(spec.text_of("features"), spec.text_of("signatures"))
     rows = np.random.default_rng(seed)
     X = rows.normal(size=(5, 3)) * 10.0 ** rows.integers(-200, 200)
     X = np.round(X) if seed % 3 else X

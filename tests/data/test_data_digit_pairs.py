@@ -9,7 +9,7 @@ import pytest
 
 from zslplat.data.sets.digit_pairs import SEVEN_SEGMENTS, DigitPairs, digit_pairs
 from zslplat.data.source import DataPlaces
-from zslplat.data.store.stored_sets import in_files, kept_dataset
+from zslplat.data.store.stored_sets import in_files, stored_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
 
@@ -156,7 +156,7 @@ def test_what_rows_are_made_of_is_numbered_row_by_row(pairs, found):
 
 def test_what_rows_are_made_of_survives_the_way_to_disk(tmp_path, pairs):
     kept = in_files(pairs, tmp_path)
-    again = kept_dataset(tmp_path, key_of("in memory", pairs.fingerprint), lambda: pairs)
+    again = stored_dataset(tmp_path, key_of("in memory", pairs.fingerprint), lambda: pairs)
     for found in (kept, again):
         np.testing.assert_array_equal(found.made_of, pairs.made_of)
     assert again.fingerprint == pairs.fingerprint

@@ -9,7 +9,7 @@ import pytest
 from zslplat.data.class_draws import families, images_of, redrawn
 from zslplat.data.dataset import SignatureSet
 from zslplat.data.sets.synthetic import Shape, synthetic
-from zslplat.data.store.stored_sets import in_files, kept_dataset
+from zslplat.data.store.stored_sets import in_files, stored_dataset
 
 ROWS = "0123"
 SIZES = Shape(200, 50, 50, 16, 8, 10, 4, 3)
@@ -43,10 +43,10 @@ def test_images_are_told_by_their_features_or_by_data_set_and_rows(one, other, e
 
 def test_the_digest_of_features_stays_when_they_are_stored_and_when_classes_are_drawn(tmp_path):
     data = toy(0)
-    kept = kept_dataset(tmp_path, "key", lambda: data)
+    kept = stored_dataset(tmp_path, "key", lambda: data)
     stored = in_files(data, tmp_path)
     drawn = redrawn(kept, 2)
-    found = {one.features_digest for one in (data, kept, stored, drawn, kept_dataset(tmp_path, "key", None))}
+    found = {one.features_digest for one in (data, kept, stored, drawn, stored_dataset(tmp_path, "key", None))}
     assert found == {data.features_digest}
     assert len(data.features_digest) == 64
     assert drawn.fingerprint != data.fingerprint

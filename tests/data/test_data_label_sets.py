@@ -9,7 +9,7 @@ import pytest
 import scipy.io
 
 from zslplat.data.catalogue import describe
-from zslplat.data.dataset import own_folds
+from zslplat.data.dataset import row_folds
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.sets.digits import DigitSets
 from zslplat.data.sets.region_covariance import RegionCovariance
@@ -165,7 +165,7 @@ def test_the_fold_of_each_row_makes_folds_of_cross_validation(tmp_path, key):
     dataset = RegionCovariance(file=str(tmp_path / "virus.npz"), X="images").load(DataPlaces(None, tmp_path / "cache"))
     assert list(dataset.splits) == [f"fold-{number}" for number in range(1, 11)]
     assert dataset.folds == ()
-    for number, rows in enumerate(own_folds(dataset), start=1):
+    for number, rows in enumerate(row_folds(dataset), start=1):
         np.testing.assert_array_equal(rows, np.flatnonzero(folds == number))
     test = Coding(split=4).test(dataset)
     assert set(test.truth["row_pool"]) == set(np.flatnonzero(folds == 4))

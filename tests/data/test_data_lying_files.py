@@ -16,7 +16,7 @@ from zslplat.data.archives import unpack_datasets
 from zslplat.data.formats import arrow_files, bounds, npz
 from zslplat.data.formats.arrow_files import ParquetPart, read_table
 from zslplat.data.formats.hdf5 import Hdf5Source
-from zslplat.data.formats.hdf5_files import MOST_LINKS, own_item
+from zslplat.data.formats.hdf5_files import MOST_LINKS, local_item
 from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.formats.npz import NpzFile
 from zslplat.data.source import DataPlaces
@@ -159,7 +159,7 @@ def test_soft_links_lead_to_one_another_for_a_while(tmp_path):
     with h5py.File(path, "a") as file:
         file["further"] = h5py.SoftLink(label)
         with pytest.raises(DataError, match="leads in a circle"):
-            own_item(path, file, "further")
+            local_item(path, file, "further")
 
 
 def test_links_of_kinds_that_are_not_known_are_refused(tmp_path):
@@ -170,7 +170,7 @@ def test_links_of_kinds_that_are_not_known_are_refused(tmp_path):
     with h5py.File(write_hdf5(tmp_path / "d.h5")) as file:
         odd = Odd(file["/"].id)
         with pytest.raises(DataError, match="'a' is a link of an unknown kind"):
-            own_item(tmp_path / "d.h5", odd, "a")
+            local_item(tmp_path / "d.h5", odd, "a")
 
 
 def test_a_parquet_column_that_memory_does_not_hold_is_refused_before_it_is_read(tmp_path, monkeypatch):

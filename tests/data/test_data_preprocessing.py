@@ -30,7 +30,7 @@ def test_making_signatures_non_negative_keeps_their_differences(step):
 
 def test_what_is_told_of_the_steps_says_the_same_when_it_is_read():
     spec = Preprocessing(("split", "l2"), ("center",)).overridden("right:standardise,l2;left:none", None)
-    told = [spec.told(role) for role in ("features", "signatures")]
+    told = [spec.text_of(role) for role in ("features", "signatures")]
     assert told == ["split,l2;left:none;right:standardise,l2", "center"]
     assert Preprocessing().overridden(*told) == spec
 

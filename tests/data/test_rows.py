@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import Preprocessing, fit_steps, preprocessed
 from zslplat.data.store.rows import BLOCK, Rows, RowStream, Stored, _as_slice, blocks_of, rowwise, taken
-from zslplat.data.store.stored_sets import kept_dataset, storage_order
+from zslplat.data.store.stored_sets import storage_order, stored_dataset
 from zslplat.errors import DataError, StoreError, UsageError
 
 RNG = np.random.default_rng(0)
@@ -30,7 +30,7 @@ def in_memory(X, y=None):
 def stored(tmp_path):
     """Two views in files, and what they hold."""
     views = {"left": RNG.normal(size=(N, 3)).astype(np.float32), "right": RNG.normal(size=(N, 2, 2))}
-    dataset = kept_dataset(tmp_path, "toy", lambda: in_memory(Rows.of(views)))
+    dataset = stored_dataset(tmp_path, "toy", lambda: in_memory(Rows.of(views)))
     return dataset.X, np.hstack([views["left"], views["right"].reshape(N, -1)])
 
 
@@ -90,7 +90,7 @@ def test_while_blocks_are_read_no_other_row_is_in_memory(tmp_path):
         X[marked] = SENTINEL
         return in_memory(X)
 
-    rows = kept_dataset(tmp_path, "toy", build).X.take(np.setdiff1d(np.arange(N), marked))
+    rows = stored_dataset(tmp_path, "toy", build).X.take(np.setdiff1d(np.arange(N), marked))
     gc.collect()
     for _, block in rows.blocks():
         assert not (block == SENTINEL).any()
@@ -122,7 +122,7 @@ def test_a_stream_is_stored_in_one_pass_and_never_held(tmp_path):
             yield expected[start : start + 700]
 
     stream = RowStream(expected.shape, expected.dtype, read, "file.bin")
-    dataset = kept_dataset(tmp_path, "stream", lambda: in_memory(Rows.of({"": stream})))
+    dataset = stored_dataset(tmp_path, "stream", lambda: in_memory(Rows.of({"": stream})))
     assert passes == [1]
     assert np.array_equal(dataset.X, expected)
     assert dataset.fingerprint == in_memory(expected).fingerprint
@@ -134,7 +134,7 @@ def test_a_stream_is_stored_in_one_pass_and_never_held(tmp_path):
 def test_a_stream_of_another_length_is_refused(tmp_path, rows):
     stream = RowStream((N, 3), np.float32, lambda: iter([np.zeros((rows, 3), np.float32)]), "file.bin")
     with pytest.raises(DataError, match=rf"file.bin: {rows} rows"):
-        kept_dataset(tmp_path, "stream", lambda: in_memory(Rows.of({"": stream})))
+        stored_dataset(tmp_path, "stream", lambda: in_memory(Rows.of({"": stream})))
 
 
 def test_a_row_that_is_not_finite_is_named(tmp_path):
@@ -142,7 +142,7 @@ def test_a_row_that_is_not_finite_is_named(tmp_path):
     X[BLOCK + 7, 1] = np.nan
     stream = RowStream(X.shape, X.dtype, lambda: iter(np.array_split(X, 9)), "file.bin")
     with pytest.raises(DataError, match=rf"file.bin: row {BLOCK + 7} holds NaN"):
-        kept_dataset(tmp_path, "stream", lambda: in_memory(Rows.of({"": stream})))
+        stored_dataset(tmp_path, "stream", lambda: in_memory(Rows.of({"": stream})))
 
 
 def test_views_of_different_length_are_refused():
@@ -187,7 +187,7 @@ def test_each_view_is_preprocessed_by_itself_from_its_training_rows(stored):
 @pytest.mark.parametrize("share", [1.0, 0.6, 0.02])
 def test_rows_near_and_far_apart_are_the_same(tmp_path, width, share):
     X = np.arange(600 * width, dtype=np.float32).reshape(600, width)
-    rows = kept_dataset(tmp_path, "toy", lambda: in_memory(X)).X
+    rows = stored_dataset(tmp_path, "toy", lambda: in_memory(X)).X
     index = RNG.permutation(600)[: int(600 * share)]
     assert np.array_equal(rows.take(index), X[index])
     assert np.array_equal(np.concatenate(list(rows.take(index).in_order())), X[index])
@@ -196,7 +196,7 @@ def test_rows_near_and_far_apart_are_the_same(tmp_path, width, share):
 @pytest.mark.parametrize("width", [3, 8000])
 def test_a_row_may_be_asked_for_more_than_once(tmp_path, width):
     X = np.arange(40 * width, dtype=np.float32).reshape(40, width)
-    rows = kept_dataset(tmp_path, "toy", lambda: in_memory(X)).X
+    rows = stored_dataset(tmp_path, "toy", lambda: in_memory(X)).X
     lies = np.argsort(rows.index)  # the rows in the order of the file
     # As many as there are from the first to the last, and yet not those.
     index = lies[[4, 4, 6, 9, 9, 9, 9]]
@@ -207,7 +207,7 @@ def test_a_row_may_be_asked_for_more_than_once(tmp_path, width):
 @pytest.mark.parametrize("width", [3, 8000])
 @pytest.mark.parametrize("damage", ["gone", "short"])
 def test_a_file_that_cannot_be_read_is_no_fault_of_who_reads_it(tmp_path, width, damage):
-    rows = kept_dataset(tmp_path, "toy", lambda: in_memory(np.ones((400, width), np.float32))).X
+    rows = stored_dataset(tmp_path, "toy", lambda: in_memory(np.ones((400, width), np.float32))).X
     path = Path(rows.parts[0].source.file)
     if damage == "gone":
         path.unlink()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from zslplat.data.formats.in_memory import ArraysSource, dataset_of, kept_in
+from zslplat.data.formats.in_memory import ArraysSource, dataset_of, store_dataset
 from zslplat.data.source import About, DataPlaces
 from zslplat.errors import MissingDataError, StoreError
 from zslplat.records.database import Records
@@ -175,11 +175,11 @@ def test_arrays_that_records_were_made_of_are_taken_over_once(opened, tmp_path):
         "train": np.flatnonzero(y < 4),
         "test_unseen": np.flatnonzero(y > 3),
     }
-    spec = kept_in(there.given, dataset_of("toy", arrays, {}, About()))
+    spec = store_dataset(there.arrays, dataset_of("toy", arrays, {}, About()))
     with pytest.raises(MissingDataError):
-        ArraysSource(**spec.parameters).load(DataPlaces(kept=here.given))
+        ArraysSource(**spec.parameters).load(DataPlaces(arrays=here.arrays))
     for _ in range(2):
         merge(ours, here, theirs, there)
-        found = ArraysSource(**spec.parameters).load(DataPlaces(kept=here.given))
+        found = ArraysSource(**spec.parameters).load(DataPlaces(arrays=here.arrays))
         assert np.array_equal(np.asarray(found.X), arrays["X"].astype(found.X.dtype))
-    assert [path.name for path in here.given.iterdir()] == [path.name for path in there.given.iterdir()]
+    assert [path.name for path in here.arrays.iterdir()] == [path.name for path in there.arrays.iterdir()]

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from zslplat.data.dataset import Dataset, own_folds
+from zslplat.data.dataset import Dataset, row_folds
 from zslplat.data.sets.digits import DigitSets
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, OutcomeWarning, UsageError
@@ -35,7 +35,7 @@ def test_a_split_tests_its_fold_and_validates_on_whole_folds_of_the_others(datas
     assert len(held) == 3
     assert set().union(*held) == set(range(200)) - tested
     assert sum(map(len, held)) == 180
-    for rows in own_folds(dataset):
+    for rows in row_folds(dataset):
         assert sum(bool(set(rows.tolist()) & part) for part in held) == (set(rows.tolist()) != tested)
     for problem, part in zip(task.validation(dataset), held, strict=True):
         trained = {int(np.flatnonzero((row == dataset.X).all(axis=1))[0]) for row in problem.inputs["X"]}

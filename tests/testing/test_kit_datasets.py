@@ -9,7 +9,7 @@ import pytest
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.source import DataSource
 from zslplat.data.store.rows import Rows, RowStream
-from zslplat.data.store.stored_sets import kept_dataset
+from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.space import Integer, Parameter
 from zslplat.testing import run_checks
@@ -245,7 +245,7 @@ class Streamed(Sound):
     def load(self, places):
         spd = np.random.default_rng(0).random((40, 2, 2))
         X = Rows.of({"a": streamed(GOOD.X), "b": spd + spd.transpose(0, 2, 1)})
-        return kept_dataset(places.cache, "streamed", lambda: replace(sound_dataset(), X=X))
+        return stored_dataset(places.cache, "streamed", lambda: replace(sound_dataset(), X=X))
 
 
 def test_sound_source_of_streams_and_views_passes_every_check():

@@ -312,7 +312,7 @@ def _of_root(root: Path | None, filled: bool) -> str:
 def _places(settings: Any) -> Any:
     from zslplat.data.source import DataPlaces
 
-    return DataPlaces(settings.data_root, settings.cache / "data", settings.given)
+    return DataPlaces(settings.data_root, settings.cache / "data", settings.arrays)
 
 
 def _root(data_root: Path | None) -> Path:

@@ -172,7 +172,7 @@ def compared(
     except UnknownNameError as error:
         suites = {suite for group in recorded for suite in group.suites}
         hint = other_option(error.name, suites, recorded_on, reader.tasks())
-        raise UnknownNameError(error.kind, error.name, error.known, hint) from None
+        raise UnknownNameError(error.kind, error.name, error.choices, hint) from None
     if against is not None:
         origins = meant(against, [e.scored for e in entries], BASELINE)
         chosen = sorted({*chosen, *origins})

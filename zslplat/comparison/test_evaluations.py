@@ -120,7 +120,7 @@ def _require_known(settings: Settings, dataset: str, records: Records) -> None:
     name = Spec.parse(dataset).name
     if settings.data_root is not None and (settings.data_root / name).exists():
         return
-    places = DataPlaces(settings.data_root, settings.cache / "data", settings.given)
+    places = DataPlaces(settings.data_root, settings.cache / "data", settings.arrays)
     known = {entry.name for entry in available(places, registered_sources())}
     recorded = {str(identity["dataset"]) for identity in records.identities().values()}
     recorded |= {str(r["experiment"]["dataset"]) for _, _, r in records.all_evaluations() if "experiment" in r}

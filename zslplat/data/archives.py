@@ -58,14 +58,14 @@ def unpack_datasets(
         with zipfile.ZipFile(archive) as file:
             members = _checked_members(archive, file, max_bytes)
             folders = _dataset_folders(archive, members)
-            wanted = {folder: name for folder, name in folders.items() if vacant(root / name)}
-            chosen = {path: info for path, info in members.items() if path.parent in wanted}
+            folder_names = {folder: name for folder, name in folders.items() if vacant(root / name)}
+            chosen = {path: info for path, info in members.items() if path.parent in folder_names}
             needed, free = sum(info.file_size for info in chosen.values()), shutil.disk_usage(root).free
             if needed > free:
                 raise DataError(f"{archive}: needs {needed / 1e9:.1f} GB in {root}, where {free / 1e9:.1f} GB are free")
             with draft(root, ".unpack-") as temporary:
-                _extract(archive, file, chosen, wanted, temporary)
-                return [_place(temporary / name, root / name, origin) for name in wanted.values()]
+                _extract(archive, file, chosen, folder_names, temporary)
+                return [_place(temporary / name, root / name, origin) for name in folder_names.values()]
     except (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, struct.error) as error:
         raise ArchiveError(archive, f"cannot be read as a zip archive ({error})", damaged=True) from error
     except OSError as error:

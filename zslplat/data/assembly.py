@@ -93,7 +93,9 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
     if len(y) != rows:
         hint = looks_transposed(X.shape, len(y), "sample")
         raise DataError(f"{raw.where}: {rows} rows of features but {len(y)} labels{hint}")
-    signatures = {name: _signatures(raw, name, given, class_names, rows) for name, given in raw.signatures.items()}
+    signatures = {
+        name: _signatures(raw, name, signature_set, class_names, rows) for name, signature_set in raw.signatures.items()
+    }
     if raw.default_signatures and raw.default_signatures not in signatures:
         raise UnknownNameError(f"signature set of {raw.where}", raw.default_signatures, signatures)
     splits = rows_of_splits(raw.splits, rows, raw.where, raw.index_base, raw.notes)
@@ -117,14 +119,14 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
         description=about.description,
         licence=about.licence,
         citation=about.citation,
-        source={**source, **{key: list(told) for key, told in reading.items() if told}},
+        source={**source, **{key: list(entries) for key, entries in reading.items() if entries}},
     )
 
 
 def _folds_by_row(raw: RawArrays, y: np.ndarray, splits: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the folds of cross-validation by rows as splits; raises :class:`DataError` where others are in the way."""
-    where, found = raw.where, folds_by_row(splits)
-    if raw.signatures and found:
+    where, named = raw.where, folds_by_row(splits)
+    if raw.signatures and named:
         raise DataError(
             f"{where}: folds by row are for classification; zero-shot data, with signatures, hold out classes: leave "
             "them out with split=none, or the signatures with S=none"
@@ -134,8 +136,8 @@ def _folds_by_row(raw: RawArrays, y: np.ndarray, splits: Mapping[str, np.ndarray
         by_row = {}
     else:
         by_row = splits_from_folds(folds.reshape(-1), y, f"{where}, folds")
-    others = sorted(set(splits) - set(found), key=place_of_split)
-    if (found and by_row) or ((found or by_row) and others):
+    others = sorted(set(splits) - set(named), key=place_of_split)
+    if (named and by_row) or ((named or by_row) and others):
         raise DataError(
             f"{where}: the rows are divided twice, into folds and into {', '.join(others) or 'folds again'}; leave one "
             "out with folds=none or split=none"
@@ -266,10 +268,10 @@ def _refuse_transposed(raw: RawArrays, names: Sequence[str] | None, ids: np.ndar
     present = np.unique(ids)
     if names is not None or not len(present) or present[-1] + 1 != len(present):
         return
-    for name, given in raw.signatures.items():
-        shape = np.shape(given.values)
+    for name, signature_set in raw.signatures.items():
+        shape = np.shape(signature_set.values)
         hint = looks_transposed(shape, len(present), "class")
-        if hint and not given.per_row and given.classes is None:
+        if hint and not signature_set.per_row and signature_set.classes is None:
             extra = f"; or give class_names, if there are {shape[0]} classes" if shape[0] > len(present) else ""
             raise DataError(
                 f"{raw.where}: signatures {name!r} do not fit labels of {len(present)} classes{hint}{extra}"
@@ -279,9 +281,9 @@ def _refuse_transposed(raw: RawArrays, names: Sequence[str] | None, ids: np.ndar
 def _class_count(raw: RawArrays, names: Sequence[str] | None) -> int | None:
     if names is not None:
         return len(names)
-    for given in raw.signatures.values():
-        if not given.per_row and given.classes is None and np.ndim(given.values):
-            return len(given.values)
+    for signature_set in raw.signatures.values():
+        if not signature_set.per_row and signature_set.classes is None and np.ndim(signature_set.values):
+            return len(signature_set.values)
     return None
 
 
@@ -296,30 +298,32 @@ def _positions(texts: np.ndarray, names: Sequence[str], where: str, naming: str 
     position = {name: number for number, name in enumerate(names)}
     unknown = sorted(set(texts.tolist()) - set(position))
     if unknown:
-        such = "1 such class" if len(unknown) == 1 else f"{len(unknown)} such classes"
+        others = "1 such class" if len(unknown) == 1 else f"{len(unknown)} such classes"
         form = naming or f"names of classes are {', '.join(map(repr, names[:3]))}, ... and every label is one of them"
-        raise DataError(f"{where}: class {unknown[0]!r} has no signature or name; {such}; {form}")
+        raise DataError(f"{where}: class {unknown[0]!r} has no signature or name; {others}; {form}")
     return np.array([position[text] for text in texts.tolist()], dtype=np.int64)
 
 
-def _signatures(raw: RawArrays, name: str, given: RawSignatures, class_names: Sequence[str], rows: int) -> SignatureSet:
+def _signatures(
+    raw: RawArrays, name: str, raw_set: RawSignatures, class_names: Sequence[str], rows: int
+) -> SignatureSet:
     where = f"{raw.where}, signatures {name!r}"
-    values = np.asarray(given.values)
+    values = np.asarray(raw_set.values)
     if values.ndim != 2 or values.dtype.kind not in "biuf":
         raise DataError(
             f"{where}: expected a matrix of numbers (classes, attributes), got {values.dtype} {values.shape}"
         )
-    plain, names = without_identifiers(values, given.names, raw.notes)
+    plain, names = without_identifiers(values, raw_set.names, raw.notes)
     assert isinstance(plain, np.ndarray)
     values = plain
     without_row_numbers(values, where, names)
     classes = None
-    wanted = rows if given.per_row else len(class_names) if given.classes is None else np.size(given.classes)
-    hint = looks_transposed(values.shape, wanted, "row of X" if given.per_row else "class")
+    count = rows if raw_set.per_row else len(class_names) if raw_set.classes is None else np.size(raw_set.classes)
+    hint = looks_transposed(values.shape, count, "row of X" if raw_set.per_row else "class")
     if hint:
-        raise DataError(f"{where}: {len(values)} rows, expected {wanted}{hint}")
-    if given.classes is not None and not given.per_row:
-        described = np.asarray(given.classes)
+        raise DataError(f"{where}: {len(values)} rows, expected {count}{hint}")
+    if raw_set.classes is not None and not raw_set.per_row:
+        described = np.asarray(raw_set.classes)
         if described.shape != (len(values),):
             raise DataError(f"{where}: {len(values)} rows, but classes are given for {described.shape}")
         if described.dtype.kind in "US":
@@ -331,7 +335,7 @@ def _signatures(raw: RawArrays, name: str, given: RawSignatures, class_names: Se
         if np.array_equal(classes, np.arange(len(class_names))):
             classes = None
     values = np.ascontiguousarray(in_type(values, DOUBLE, where))
-    return SignatureSet(values, classes, given.per_row, tuple(names))
+    return SignatureSet(values, classes, raw_set.per_row, tuple(names))
 
 
 def _folds(

@@ -247,10 +247,10 @@ def available(places: DataPlaces, registered: Registered) -> list[CatalogueEntry
             summary = str(error)
         entries.append(CatalogueEntry(name, "registered", summary))
     if places.root is not None and places.root.is_dir():
-        found = under(places.root)
+        data_sets = under(places.root)
         entries += [
             CatalogueEntry(name, layout.kind, layout.summary(path), path)
-            for name, path, layout in found
+            for name, path, layout in data_sets
             if name not in registered
         ]
     return entries
@@ -314,13 +314,13 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
     if spec.name in registered:
         return _class_of(registered[spec.name])(**options)
     root = places.root
-    found = None if root is None else named(root, spec.name)
+    match = None if root is None else named(root, spec.name)
     inside = root is not None and spec.name.endswith(FILE_SUFFIXES) and (root / spec.name).is_file()
     if inside:
         stem = Path(spec.name).stem
         form = shlex.quote(str(Spec(stem, options))) if options else in_a_shell(stem)
         raise UsageError(f"data set {spec.name!r} is a file of the data root; write its name, --dataset {form}")
-    hint = "" if found else loader_hint(spec.name)
+    hint = "" if match else loader_hint(spec.name)
     if hint:
         raise UsageError(f"data set {spec.name!r} is not a name but a path; {hint}")
     if root is None:
@@ -342,8 +342,8 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
     for key in OPTIONS:
         if key in options:
             raise UsageError(f"{spec.name}: {key} is given by the name itself; remove {key}=...")
-    if found is not None:
-        path, layout = found
+    if match is not None:
+        path, layout = match
         if layout is None:
             raise DataError(f"{path}: no data set in a layout that is known; expected {EXPECTED}")
         return layout.loader(**{layout.option: path.name}, **options)
@@ -353,10 +353,10 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
                 f"data set {spec.name!r} lies in {place}, which is not the data root {root}; give --data-root "
                 f"{shlex.quote(str(place))}"
             )
-    known = {*registered, *(name for name, _, _ in under(root))}
+    names = {*registered, *(name for name, _, _ in under(root))}
     if near_names(spec.name, registered, cutoff=0.7):
-        raise UnknownNameError(f"data set (neither built in nor in data root {root}):", spec.name, known)
-    raise UnknownDataError(f"data set (neither built in nor in data root {root}):", spec.name, known)
+        raise UnknownNameError(f"data set (neither built in nor in data root {root}):", spec.name, names)
+    raise UnknownDataError(f"data set (neither built in nor in data root {root}):", spec.name, names)
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
@@ -388,8 +388,8 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "signatures": {},
         "default_signatures": dataset.default_signatures,
         "queries": {
-            split: {"queries": len(asked.rows), "database": len(asked.database), "junk": len(asked.junk)}
-            for split, asked in dataset.queries.items()
+            split: {"queries": len(of_split.rows), "database": len(of_split.database), "junk": len(of_split.junk)}
+            for split, of_split in dataset.queries.items()
         },
         "groups": 0 if dataset.groups is None else len(np.unique(dataset.groups)),
         "features": _extent(dataset.X),

@@ -117,16 +117,18 @@ def redrawn(dataset: Dataset, draw: int) -> Dataset:
     for split in ("train", "test_unseen"):
         if split not in dataset.splits or not len(dataset.rows(split)):
             raise DataError(f"{dataset.name} has no rows in {split!r}: it has no seen and unseen classes to draw anew")
-    given = {name: dataset.rows(name) for name in ("train", "test_seen", "test_unseen") if name in dataset.splits}
-    rows = np.sort(np.concatenate(list(given.values())))
+    original = {name: dataset.rows(name) for name in ("train", "test_seen", "test_unseen") if name in dataset.splits}
+    rows = np.sort(np.concatenate(list(original.values())))
     classes = np.unique(dataset.y[rows])
-    count = len(np.unique(dataset.y[given["test_unseen"]]))
+    count = len(np.unique(dataset.y[original["test_unseen"]]))
     unseen = np.random.default_rng([draw, 41]).permutation(classes)[:count]
     seen_share = (
-        len(given["test_seen"]) / (len(given["test_seen"]) + len(given["train"])) if "test_seen" in given else 0.0
+        len(original["test_seen"]) / (len(original["test_seen"]) + len(original["train"]))
+        if "test_seen" in original
+        else 0.0
     )
     splits = _without_groups(dataset, rows, unseen, seen_share, draw) or _by_groups(
-        dataset, rows, unseen, 1 - len(given["train"]) / len(rows), "test_seen" in given, draw
+        dataset, rows, unseen, 1 - len(original["train"]) / len(rows), "test_seen" in original, draw
     )
     digest = hashlib.sha256(f"redrawn|{dataset.fingerprint}".encode())
     for name in sorted(splits):
@@ -149,9 +151,9 @@ def _without_groups(
     of_unseen = np.isin(dataset.y[rows], unseen)
     test, left = rows[of_unseen], rows[~of_unseen]
     if dataset.groups is not None:
-        wanted = np.unique(dataset.y[left])
+        classes = np.unique(dataset.y[left])
         left = left[~np.isin(dataset.groups[left], dataset.groups[test])]
-        if len(np.unique(dataset.y[left])) < len(wanted):
+        if len(np.unique(dataset.y[left])) < len(classes):
             return None
     splits = {"test_unseen": test, "train": left}
     if share:
@@ -163,11 +165,11 @@ def _by_groups(
     dataset: Dataset, rows: np.ndarray, unseen: np.ndarray, share: float, seen_too: bool, draw: int
 ) -> dict[str, np.ndarray]:
     """Return the splits with the groups divided: those of the test have about ``share`` of the rows of every class."""
-    kept, held = hold_out_rows(dataset, rows, share, draw)
-    of_unseen = np.isin(dataset.y[held], unseen)
-    splits = {"train": kept[~np.isin(dataset.y[kept], unseen)], "test_unseen": held[of_unseen]}
+    remaining, test = hold_out_rows(dataset, rows, share, draw)
+    of_unseen = np.isin(dataset.y[test], unseen)
+    splits = {"train": remaining[~np.isin(dataset.y[remaining], unseen)], "test_unseen": test[of_unseen]}
     if seen_too:
-        splits["test_seen"] = held[~of_unseen]
+        splits["test_seen"] = test[~of_unseen]
     missing = set(unseen.tolist()) - set(dataset.y[splits["test_unseen"]].tolist())
     if missing:
         raise DataError(
@@ -203,11 +205,14 @@ def families(marks: Mapping[str, Iterable[str]]) -> dict[str, str]:
     classes are drawn from.
     """
     groups: list[tuple[list[str], set[str]]] = []
-    for name, own in ((name, set(found)) for name, found in marks.items()):
-        near = [group for group in groups if group[1] & own]
-        groups = [group for group in groups if not group[1] & own]
+    for name, marks_of_set in ((name, set(values)) for name, values in marks.items()):
+        near = [group for group in groups if group[1] & marks_of_set]
+        groups = [group for group in groups if not group[1] & marks_of_set]
         groups.append(
-            ([*chain.from_iterable(names for names, _ in near), name], own.union(*(found for _, found in near)))
+            (
+                [*chain.from_iterable(names for names, _ in near), name],
+                marks_of_set.union(*(values for _, values in near)),
+            )
         )
     first = {name: names[0] for names, _ in groups for name in names}
     return {name: first[name] for name in marks}

@@ -110,18 +110,18 @@ def matrix_from_rows(
     """
     rows = np.arange(len(y)) if train is None else train
     texts = _names_of_folds(folds, len(y), where)
-    said = texts[rows]
-    numbers = _in_order(said)
+    fold_of_row = texts[rows]
+    numbers = _in_order(fold_of_row)
     matrix = np.full((len(numbers), len(class_names)), -1)
     for label in np.unique(y[rows]):
-        own = sorted(set(said[y[rows] == label].tolist()))
-        if len(own) > 1:
+        names = sorted(set(fold_of_row[y[rows] == label].tolist()))
+        if len(names) > 1:
             raise DataError(
-                f"{where}: class {class_names[label]!r} has training rows in folds {own[0]!r} and {own[1]!r}; a fold "
-                "holds out whole classes in data with signatures; give every row of a class the same fold, or leave it "
-                "out with folds=none"
+                f"{where}: class {class_names[label]!r} has training rows in folds {names[0]!r} and {names[1]!r}; a "
+                "fold holds out whole classes in data with signatures; give every row of a class the same fold, or "
+                "leave it out with folds=none"
             )
-        matrix[:, label] = [own[0] == number for number in numbers]
+        matrix[:, label] = [names[0] == number for number in numbers]
     other = ~np.isin(y, y[rows]) & np.isin(texts, numbers)
     if other.any():
         row = int(np.argmax(other))
@@ -138,15 +138,15 @@ def splits_from_folds(folds: np.ndarray, y: np.ndarray, where: str) -> dict[str,
     Empty where the rows of each class y (n,) are in one fold: then folds are by class. Raises :class:`DataError` where
     a row is in none.
     """
-    said = _names_of_folds(folds, len(y), where)
-    if y.ndim == 1 and len(set(zip(y.tolist(), said.tolist(), strict=True))) == len(np.unique(y)):
+    fold_of_row = _names_of_folds(folds, len(y), where)
+    if y.ndim == 1 and len(set(zip(y.tolist(), fold_of_row.tolist(), strict=True))) == len(np.unique(y)):
         return {}
-    if (said == "").any():
+    if (fold_of_row == "").any():
         raise DataError(
-            f"{where}: row {int(np.argmax(said == ''))} is in no fold; in data without signatures every row belongs to "
-            "one fold; correct it or set folds=none"
+            f"{where}: row {int(np.argmax(fold_of_row == ''))} is in no fold; in data without signatures every row "
+            "belongs to one fold; correct it or set folds=none"
         )
-    return {f"fold-{k}": np.flatnonzero(said == name) for k, name in enumerate(_in_order(said), start=1)}
+    return {f"fold-{k}": np.flatnonzero(fold_of_row == name) for k, name in enumerate(_in_order(fold_of_row), start=1)}
 
 
 def _names_of_folds(folds: np.ndarray, rows: int, where: str) -> np.ndarray:
@@ -155,13 +155,13 @@ def _names_of_folds(folds: np.ndarray, rows: int, where: str) -> np.ndarray:
         raise DataError(f"{where}: {len(folds)} entries for {rows} rows")
     if folds.dtype.kind == "f":
         folds = whole_numbers(np.where(np.isnan(folds), -1, folds), where)
-    said = np.char.strip(folds.astype(np.str_))
-    said[said == "-1"] = ""
-    return said
+    names = np.char.strip(folds.astype(np.str_))
+    names[names == "-1"] = ""
+    return names
 
 
-def _in_order(said: np.ndarray) -> list[str]:
-    return sorted(set(said.tolist()) - {""}, key=lambda text: (len(text), text))
+def _in_order(names: np.ndarray) -> list[str]:
+    return sorted(set(names.tolist()) - {""}, key=lambda text: (len(text), text))
 
 
 def check_classes_of_splits(

@@ -15,7 +15,7 @@ from zslplat.data.store.rows import Rows, RowStream, Source, View
 from zslplat.errors import DataError, UnknownNameError, quoted
 from zslplat.names import visible
 
-ASKED_IN = ("validation", "test")
+QUERY_SPLITS = ("validation", "test")
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,15 @@ class Queries:
 
 def check_queries(name: str, queries: Mapping[str, Queries], splits: Mapping[str, np.ndarray], several: bool) -> None:
     """Raise :class:`DataError` where the queries of a data set do not fit its splits; ``several`` labels per row."""
-    for split, asked in queries.items():
+    for split, of_split in queries.items():
         where = f"{name}, queries of {split!r}"
-        if split not in ASKED_IN:
-            raise DataError(f"{where}: expected queries of {' or '.join(ASKED_IN)}")
+        if split not in QUERY_SPLITS:
+            raise DataError(f"{where}: expected queries of {' or '.join(QUERY_SPLITS)}")
         if several:
             raise DataError(f"{where}: need one class per row")
         if split not in splits:
             raise DataError(f"{where}: there is no split {split!r} that holds their rows and the database")
-        asked.check(where, np.asarray(splits[split]))
+        of_split.check(where, np.asarray(splits[split]))
     if queries and "test" not in queries:
         raise DataError(f"{name}: queries of {', '.join(queries)} alone; name those of 'test', too")
     if queries and not len(splits.get("train", ())):
@@ -280,9 +280,10 @@ class Dataset:
         """
         signature = self.signature_set(name)
         if signature.per_row:
-            held = name or self.default_signatures or next(iter(self.signatures))
+            chosen = name or self.default_signatures or next(iter(self.signatures))
             raise DataError(
-                f"{self.name}: signature set {held!r} has a row per row of features; one with a row per class is needed"
+                f"{self.name}: signature set {chosen!r} has a row per row of features; one with a row per class is "
+                "needed"
             )
         return signature.values, signature.classes
 
@@ -315,13 +316,13 @@ class Dataset:
             raise DataError(f"{where}: {len(values)} rows for {len(self.class_names)} classes")
 
     def _check_made_of(self) -> None:
-        found = self.made_of
-        if found is None:
+        numbers = self.made_of
+        if numbers is None:
             return
-        if found.ndim != 2 or len(found) != len(self.X) or not np.issubdtype(found.dtype, np.integer):
+        if numbers.ndim != 2 or len(numbers) != len(self.X) or not np.issubdtype(numbers.dtype, np.integer):
             raise DataError(
                 f"{self.name}: made_of must be integers ({len(self.X)}, k), what each row is made of; got "
-                f"{found.dtype} {found.shape}"
+                f"{numbers.dtype} {numbers.shape}"
             )
 
     def _check_splits(self) -> None:
@@ -354,12 +355,12 @@ class Dataset:
                 raise DataError(f"{self.name}, fold {fold.name!r}: classes on both sides: {names}")
 
 
-def own_folds(dataset: Dataset) -> list[np.ndarray]:
+def row_folds(dataset: Dataset) -> list[np.ndarray]:
     """Return the rows of the data set's own folds ``fold-1``, ``fold-2``, ... in this order; none where it has none."""
-    found: list[np.ndarray] = []
-    while f"fold-{len(found) + 1}" in dataset.splits:
-        found.append(dataset.rows(f"fold-{len(found) + 1}"))
-    return found
+    row_sets: list[np.ndarray] = []
+    while f"fold-{len(row_sets) + 1}" in dataset.splits:
+        row_sets.append(dataset.rows(f"fold-{len(row_sets) + 1}"))
+    return row_sets
 
 
 def check_finite(where: str, values: np.ndarray, *, first: int = 0) -> None:

@@ -31,7 +31,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from zslplat.data.archives import MAX_BYTES, ArchiveError, unpack_datasets
 from zslplat.data.store.array_store import sha256_of
-from zslplat.data.store.atomic_files import alone_in, replacing
+from zslplat.data.store.atomic_files import folder_lock, replacing
 from zslplat.errors import DataError, UsageError, quoted
 from zslplat.names import unfit, visible
 from zslplat.settings import masked_url as without_passwords
@@ -56,13 +56,13 @@ def checked_address(url: str) -> str:
     stays as it is. Raises :class:`UsageError` for anything but http and https, where there is no host or no possible
     port, for blanks, and for a user or password.
     """
-    wrong, address = judged(url)
+    wrong, address = examine_address(url)
     if wrong:
         raise UsageError(f"address {quoted(_without_secrets(url))}: {wrong}")
     return address
 
 
-def judged(url: str) -> tuple[str, str]:
+def examine_address(url: str) -> tuple[str, str]:
     """Return what is wrong with an address, and how it is asked for; one of them is empty."""
     if re.search(r"\s", url):
         return "it holds a blank; write %20", ""
@@ -132,10 +132,10 @@ def remember_digest(root: Path, digest: FirstDigest) -> None:
     """Remember what an address delivered, in place of what it delivered before."""
     path = root / DOWNLOADS / _FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    with alone_in(path.parent):
-        known = _read_digests(root) | {digest.url: digest}
+    with folder_lock(path.parent):
+        digests = _read_digests(root) | {digest.url: digest}
         with replacing(path) as new:
-            new.write_text(json.dumps([asdict(one) for one in known.values()], indent=1) + "\n")
+            new.write_text(json.dumps([asdict(one) for one in digests.values()], indent=1) + "\n")
 
 
 def _read_digests(root: Path) -> dict[str, FirstDigest]:
@@ -260,8 +260,8 @@ def fetch(
             return _finish(state, target, sha256, since)
     except OSError as error:
         partial = target.with_name(target.name + ".part")
-        kept = f"; the same command goes on from byte {partial.stat().st_size}" if partial.is_file() else ""
-        raise DataError(f"cannot save {masked_url(url)} as {target}: {error.strerror or error}{kept}") from error
+        resume_hint = f"; the same command goes on from byte {partial.stat().st_size}" if partial.is_file() else ""
+        raise DataError(f"cannot save {masked_url(url)} as {target}: {error.strerror or error}{resume_hint}") from error
 
 
 @dataclass
@@ -342,7 +342,7 @@ class _Transfer:
         self.at = self.url
         try:
             return cast(HTTPResponse, urllib.request.build_opener(_Followed(self)).open(request, timeout=self.timeout))
-        except ValueError as error:  # this address has been judged
+        except ValueError as error:  # this address has been examined
             raise DataError(
                 f"cannot download {self.named()}: the server leads to an address that is none: {masked_url(str(error))}"
             ) from error
@@ -400,7 +400,7 @@ class _Followed(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         self.transfer.at = newurl
-        wrong, _ = judged(newurl)
+        wrong, _ = examine_address(newurl)
         if wrong:
             raise DataError(f"cannot download {self.transfer.named()}: {wrong}")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
@@ -451,10 +451,10 @@ def _is_complete(target: Path, sha256: str, url: str) -> bool:
         record = json.loads(_record_path(target).read_text())
         if target.stat().st_size != record["size"]:
             return False
-        digest, known = sha256_of(target), record["url"]
+        digest, record_url = sha256_of(target), record["url"]
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return False
-    return bool(digest == record["sha256"] and (digest == sha256.lower() if sha256 else known == masked_url(url)))
+    return bool(digest == record["sha256"] and (digest == sha256.lower() if sha256 else record_url == masked_url(url)))
 
 
 def _record_path(target: Path) -> Path:
@@ -472,8 +472,8 @@ def _validator_path(part: Path) -> Path:
 
 def _read_validator(part: IO[bytes], url: str) -> str:
     try:
-        kept = json.loads(_validator_path(Path(part.name)).read_text())
-        return str(kept["validator"]) if kept["url"] == masked_url(url) else ""
+        stored = json.loads(_validator_path(Path(part.name)).read_text())
+        return str(stored["validator"]) if stored["url"] == masked_url(url) else ""
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return ""
 

@@ -91,15 +91,17 @@ def fetch_set(
     return Fetched(name, folder, True, found_here.url, found_here.sha256, also)
 
 
-def _as_asked(found: Fetched, sha256: str) -> Fetched:
+def _as_asked(fetched: Fetched, sha256: str) -> Fetched:
     """Return what is there; raises :class:`DataError` where it is not known to be of an archive with a checksum."""
-    if sha256 and found.sha256.lower() != sha256.lower():
-        known = f"from an archive of checksum {found.sha256}" if found.sha256 else "and does not say of which archive"
-        raise DataError(
-            f"{found.folder} is there already, {known}; expected {sha256}: leave --sha256 out, or move the folder away "
-            "to fetch it again"
+    if sha256 and fetched.sha256.lower() != sha256.lower():
+        origin = (
+            f"from an archive of checksum {fetched.sha256}" if fetched.sha256 else "and does not say of which archive"
         )
-    return found
+        raise DataError(
+            f"{fetched.folder} is there already, {origin}; expected {sha256}: leave --sha256 out, or move the folder "
+            "away to fetch it again"
+        )
+    return fetched
 
 
 def _there(name: str, folder: Path) -> Fetched:

@@ -72,8 +72,8 @@ def import_arrays(
     source = source.expanduser()
     name = name or (source.name if source.is_dir() else source.stem)
     if not _NAME.fullmatch(name):
-        told = f"name {quoted(name)} cannot be used"
-        raise UsageError(f"{told}; write letters, digits, _, - and ., starting with a letter")
+        problem = f"name {quoted(name)} cannot be used"
+        raise UsageError(f"{problem}; write letters, digits, _, - and ., starting with a letter")
     if why := unfit(name):
         raise UsageError(f"name {quoted(name)} cannot be used: {why}")
     if name in reserved:
@@ -83,12 +83,12 @@ def import_arrays(
     with _with_option(source, loader), with_right_form(layout.kind):
         dataset = loader.load(DataPlaces())
         constant = _constant_features(source, dataset)
-    known = read_about(source, loader.parameters)
+    stated = read_about(source, loader.parameters)
     about = About(
-        description or known.description,
-        licence or known.licence,
-        citation or known.citation,
-        {**known.options, **(options or {})},
+        description or stated.description,
+        licence or stated.licence,
+        citation or stated.citation,
+        {**stated.options, **(options or {})},
     )
     path = (root or Path()) / (name if source.is_dir() else f"{name}{source.suffix}")
     if root is None:
@@ -116,7 +116,7 @@ def _with_option(source: Path, loader: DataSource) -> Iterator[None]:
         yield
     except DataError as error:
         named = re.finditer(r"\b(\w+)=([\w.]+)", str(error))
-        option = next((found[0] for found in named if found[1] in loader.parameters), "")
+        option = next((match[0] for match in named if match[1] in loader.parameters), "")
         if option and type(error) is DataError:
             error.args = (f"{error}; here: zslplat data import {shlex.quote(str(source))} --set {option}",)
         raise

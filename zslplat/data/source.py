@@ -22,14 +22,14 @@ from zslplat.space import Parameter, check_value
 
 @dataclass(frozen=True)
 class DataPlaces:
-    """Where a source may read and write: the data root (may not exist), a cache folder of its own, and ``kept``.
+    """Where a source may read and write: the data root (may not exist), a cache folder of its own, and ``arrays``.
 
-    ``kept``: the folder of data sets that were given as arrays and are there to stay.
+    ``arrays``: the folder of data sets that come from Python as arrays; they stay there.
     """
 
     root: Path | None = None
     cache: Path | None = None
-    kept: Path | None = None
+    arrays: Path | None = None
 
 
 class DataSource(ABC):
@@ -48,8 +48,8 @@ class DataSource(ABC):
     def __init__(self, **options: Any) -> None:
         for name, value in options.items():
             if name not in self.parameters:
-                known = ", ".join(self.parameters) or "none"
-                raise UsageError(f"{known_as(type(self))}: unknown option {name!r}; options: {known}")
+                options_text = ", ".join(self.parameters) or "none"
+                raise UsageError(f"{known_as(type(self))}: unknown option {name!r}; options: {options_text}")
             check_value(type(self), name, value, self.parameters)
         self.options = options
 
@@ -61,12 +61,12 @@ class DataSource(ABC):
 HOW_TO_SET = "--data-root, ZSLPLAT_DATA_ROOT or data_root in zslplat.toml"
 
 
-def require_root(places: DataPlaces, wanted: str) -> Path:
+def require_root(places: DataPlaces, what: str) -> Path:
     """Return the data root; raises :class:`MissingDataError` when none is set or the folder is missing."""
     if places.root is None:
-        raise MissingDataError(f"{wanted}: no data root is set; name the folder of your data sets with {HOW_TO_SET}")
+        raise MissingDataError(f"{what}: no data root is set; name the folder of your data sets with {HOW_TO_SET}")
     if not places.root.is_dir():
-        raise MissingDataError(f"{wanted}: data root {places.root} is no folder; set it with {HOW_TO_SET}")
+        raise MissingDataError(f"{what}: data root {places.root} is no folder; set it with {HOW_TO_SET}")
     return places.root
 
 
@@ -83,26 +83,26 @@ def find_file(places: DataPlaces, name: str) -> Path:
 def find_path(places: DataPlaces, name: str, suffixes: Sequence[str]) -> Path:
     """Return the folder ``name``, or the file of that name, with one of the suffixes where it has none."""
     for suffix in ("", *suffixes):
-        given = Path(name + suffix).expanduser()
-        for path in ([] if places.root is None else [places.root / given]) + [given]:
+        named = Path(name + suffix).expanduser()
+        for path in ([] if places.root is None else [places.root / named]) + [named]:
             if path.is_dir() or (path.is_file() and path.suffix in suffixes):
                 return path
     return _find(places, name, f"folder or {' or '.join(suffixes)} file", lambda path: path.suffix in suffixes)
 
 
 def _find(places: DataPlaces, name: str, what: str, fits: Callable[[Path], bool]) -> Path:
-    given = Path(name).expanduser()
-    if places.root is not None and fits(places.root / given) and (places.root / given).exists():
-        return places.root / given
-    if fits(given) and given.exists():
-        return given
-    if given.is_file() and what == "folder":
-        raise MissingDataError(f"{given}: is a file; the data set is a folder of files")
-    if given.is_absolute():
-        raise MissingDataError(f"{given}: no such {what}")
+    named = Path(name).expanduser()
+    if places.root is not None and fits(places.root / named) and (places.root / named).exists():
+        return places.root / named
+    if fits(named) and named.exists():
+        return named
+    if named.is_file() and what == "folder":
+        raise MissingDataError(f"{named}: is a file; the data set is a folder of files")
+    if named.is_absolute():
+        raise MissingDataError(f"{named}: no such {what}")
     root = require_root(places, name)
-    known = [p.name for p in root.iterdir() if fits(p) and not p.name.startswith(".")]
-    raise UnknownDataError(f"{what} in data root {root}", name, known)
+    names = [p.name for p in root.iterdir() if fits(p) and not p.name.startswith(".")]
+    raise UnknownDataError(f"{what} in data root {root}", name, names)
 
 
 ABOUT_FILE = "about.json"

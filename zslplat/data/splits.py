@@ -119,9 +119,9 @@ def splits_from_names(names: Sequence[str], where: str, notes: list[str]) -> dic
         hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(SPLITS)}, {VALIDATION}, fold-1 or nothing"
         raise DataError(f"{where}: unknown split {cell!r}; {hint}")
     splits = sorted(set(meanings.values()), key=place_of_split)
-    own = [split for split in splits if _OWN_FOLD.fullmatch(split)]
-    if own and own != [f"fold-{number}" for number in range(1, len(own) + 1)]:
-        raise DataError(f"{where}: the folds are {', '.join(own)}; number them from 1 on without a gap")
+    numbered = [split for split in splits if _OWN_FOLD.fullmatch(split)]
+    if numbered and numbered != [f"fold-{number}" for number in range(1, len(numbered) + 1)]:
+        raise DataError(f"{where}: the folds are {', '.join(numbered)}; number them from 1 on without a gap")
     return {
         split: np.flatnonzero(np.isin(cells, [cell for cell, meaning in meanings.items() if meaning == split]))
         for split in splits
@@ -145,8 +145,8 @@ def splits_of_parts(parts: Sequence[tuple[str, int]], where: str, notes: list[st
             "give split=none where they are parts of one table"
         )
     pairs = list(dict.fromkeys(f"{name} for {split}" for (name, _), split in zip(parts, meanings, strict=True)))
-    told = ", ".join(pairs[:4]) + (", ..." if len(pairs) > 4 else "")
-    notes.append(f"files are taken for the splits that their names begin with: {told}")
+    shown = ", ".join(pairs[:4]) + (", ..." if len(pairs) > 4 else "")
+    notes.append(f"files are taken for the splits that their names begin with: {shown}")
     return splits_from_names(np.repeat(meanings, [rows for _, rows in parts]).tolist(), where, [])
 
 
@@ -154,14 +154,14 @@ def rows_of_splits(
     splits: Mapping[str, np.ndarray], rows: int, where: str, base: int, notes: list[str]
 ) -> dict[str, np.ndarray]:
     """Return the row indices of splits that are indices counting from ``base``, or masks of 1 and 0, true and false."""
-    found = {}
+    indices = {}
     for name in sorted(splits, key=place_of_split):
         values = np.asarray(splits[name])
         if values.dtype != bool and mask_of(values, rows) is not None:
             two = " and ".join(sorted({str(value) for value in values.reshape(-1).tolist()}))
             notes.append(f"{name}: {rows} entries of {two} are taken for a mask of the rows")
-        found[name] = row_indices(values, rows, f"{where}, {name}", base=base)
-    return found
+        indices[name] = row_indices(values, rows, f"{where}, {name}", base=base)
+    return indices
 
 
 def place_of_split(name: str) -> tuple[int, int]:
@@ -211,8 +211,8 @@ def complete_splits(splits: dict[str, np.ndarray], y: np.ndarray, notes: list[st
     parts = {name: rows for name, rows in parts.items() if len(rows)}
     splits.update(parts)
     if parts:
-        told = " and ".join(f"{len(rows)} rows are taken for {name}" for name, rows in parts.items())
-        notes.append(f"{reason}: {told}")
+        counts = " and ".join(f"{len(rows)} rows are taken for {name}" for name, rows in parts.items())
+        notes.append(f"{reason}: {counts}")
 
 
 def validation_fold(
@@ -261,13 +261,13 @@ def hold_out_rows(dataset: Dataset, rows: np.ndarray, share: float, seed: int) -
     generator = np.random.default_rng([seed, 2])
     y = dataset.y[rows]
     groups = np.arange(len(rows)) if dataset.groups is None else dataset.groups[rows]
-    held = _hold_out(y, groups, share, generator)
-    if not held.any():
+    held_out = _hold_out(y, groups, share, generator)
+    if not held_out.any():
         raise DataError(
             f"{dataset.name}: no rows of training classes can be held out (share {share:g} of {len(rows)} rows"
             f"{'' if dataset.groups is None else ' in whole groups'}); give more rows or groups per class"
         )
-    return rows[~held], rows[held]
+    return rows[~held_out], rows[held_out]
 
 
 def _hold_out(y: np.ndarray, groups: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:
@@ -275,14 +275,16 @@ def _hold_out(y: np.ndarray, groups: np.ndarray, share: float, generator: np.ran
     target, taken = share * total, np.zeros(len(total), dtype=np.int64)
     by_group = np.argsort(groups, kind="stable")
     members = np.split(by_group, np.flatnonzero(np.diff(groups[by_group])) + 1)
-    held = np.zeros(len(y), dtype=bool)
+    held_out = np.zeros(len(y), dtype=bool)
     for number in generator.permutation(len(members)):
         rows = members[number]
-        own = y[rows]
-        classes, counts = (own, np.ones(1, dtype=np.int64)) if len(own) == 1 else np.unique(own, return_counts=True)
+        labels = y[rows]
+        classes, counts = (
+            (labels, np.ones(1, dtype=np.int64)) if len(labels) == 1 else np.unique(labels, return_counts=True)
+        )
         before = taken[classes] - target[classes]
         closer = float(np.sum(counts * (2 * before + counts))) < 0
         if closer and bool(np.all(taken[classes] + counts < total[classes])):
             taken[classes] += counts
-            held[rows] = True
-    return held
+            held_out[rows] = True
+    return held_out

@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
-from zslplat.data.store.atomic_files import alone_in, draft, remove_unused, used
+from zslplat.data.store.atomic_files import draft, folder_lock, mark_used, remove_unused
 from zslplat.errors import StoreError, UsageError
 
 NEEDED = ("sphinx", "myst_parser", "sphinx_gallery", "pydata_sphinx_theme")
@@ -107,7 +107,7 @@ def start_page(*, rebuild: bool = False, told: object = None) -> Path:
     folder = cached() / state
     page = folder / "html" / "index.html"
     if page.is_file() and not rebuild:
-        used(folder)
+        mark_used(folder)
         return page
     if brought:
         _unpack(brought, folder / "html")
@@ -194,7 +194,7 @@ def pack(site: Path, file: Path) -> None:
 
 def _unpack(file: Path, folder: Path) -> None:
     cached().mkdir(parents=True, exist_ok=True)
-    with alone_in(cached()), draft(cached()) as beside, zipfile.ZipFile(file) as archive:
+    with folder_lock(cached()), draft(cached()) as beside, zipfile.ZipFile(file) as archive:
         if (folder / "index.html").is_file():
             return  # another command was faster
         archive.extractall(beside / folder.name)

@@ -46,7 +46,7 @@ def source_of(spec: Spec, settings: Settings) -> DataSource:
 
 def places_of(settings: Settings) -> DataPlaces:
     """Return where data sets lie: the data root, the cache, and what was given as arrays."""
-    return DataPlaces(settings.data_root, settings.cache / "data", settings.given)
+    return DataPlaces(settings.data_root, settings.cache / "data", settings.arrays)
 
 
 def open_dataset(spec: Spec, settings: Settings) -> Dataset:

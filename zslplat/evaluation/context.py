@@ -113,7 +113,7 @@ class ExperimentContext:
 
         ``part_of``: see :func:`zslplat.evaluation.context.about`.
         """
-        steps = {role: self.preprocessing.told(role) for role in ("features", "signatures")}
+        steps = {role: self.preprocessing.text_of(role) for role in ("features", "signatures")}
         told = "; ".join(f"{role}={text}" for role, text in steps.items())
         maps = hasattr(self.method_class, "embeddings")
         usual = self.template.space
@@ -229,7 +229,7 @@ class ExperimentContext:
 
     def _problem_parts(self) -> tuple[Any, ...]:
         experiment, code = self.experiment, self.code()
-        steps = {role: self.preprocessing.told(role) for role in ("features", "signatures")}
+        steps = {role: self.preprocessing.text_of(role) for role in ("features", "signatures")}
         makers = self._reader.digest({__name__, preprocess.__module__, type(self.task).__module__})
         # Problems keep what building them warned of, and their titles: both name the data set, as copies do not.
         named = (experiment.data, self.dataset.name)

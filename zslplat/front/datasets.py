@@ -13,7 +13,7 @@ from zslplat.data.catalogue import parse_dataset
 from zslplat.data.dataset import Dataset
 from zslplat.data.formats.array_likes import array_of, named_columns, names_of, numbers_of, plain_labels, table_of
 from zslplat.data.formats.fields import ALIASES, VIEWS, Fields
-from zslplat.data.formats.in_memory import dataset_of, kept_in
+from zslplat.data.formats.in_memory import dataset_of, store_dataset
 from zslplat.data.source import About
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.evaluation.components import open_dataset
@@ -141,7 +141,7 @@ def dataset_spec(dataset: DatasetLike, settings: Settings) -> Spec:
     whole = replace(dataset, known_fingerprint="")
     if loaded and list(loaded[1:]) == [whole.fingerprint, whole.default_signatures]:
         return Spec.parse(str(loaded[0]))
-    return kept_in(settings.given, dataset)
+    return store_dataset(settings.arrays, dataset)
 
 
 def _check_names(more: Mapping[str, Any]) -> None:

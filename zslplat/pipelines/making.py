@@ -42,7 +42,7 @@ def make(
     >>> pipeline = make("eszsl(alpha=.01)", gamma=.1)
     >>> pipeline.get_params()["method__gamma"]
     0.1
-    >>> pipeline.preprocessing.told("features")
+    >>> pipeline.preprocessing.text_of("features")
     'split,l2'
     """
     for what, steps in (("features", features), ("signatures", signatures)):

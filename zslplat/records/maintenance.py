@@ -12,8 +12,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from zslplat.data.store.atomic_files import left_in, replacing
-from zslplat.data.store.stored_sets import take_over_kept
+from zslplat.data.store.atomic_files import drafts_in, replacing
+from zslplat.data.store.stored_sets import copy_stored_sets
 from zslplat.errors import StoreError
 from zslplat.models.sharing import take_over, unnamed
 from zslplat.records.database import SEALED, Records, damaged
@@ -95,7 +95,7 @@ def removable(settings: Settings, records: Records) -> dict[Path, str]:
         if folder.name not in known:
             found[folder] = "outcomes of an evaluation that is not recorded"
         else:
-            found |= {path: "left by a command that was stopped as it wrote it" for path in left_in(folder)}
+            found |= {path: "left by a command that was stopped as it wrote it" for path in drafts_in(folder)}
     found |= {path: "an array that no model needs" for path in unnamed(settings.store, found)}
     for folder in _folders(settings.studies):
         if (folder / "unshown").exists():
@@ -162,7 +162,7 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
     done = Merged()
     if records.path and other.path and records.path.samefile(other.path):
         raise StoreError(f"{settings.store} and {theirs.store} are one store; give another one to take over")
-    take_over_kept(theirs.given, settings.given)  # what the records were made of comes first
+    copy_stored_sets(theirs.arrays, settings.arrays)  # what the records were made of comes first
     left = set()
     for name in other.identities():
         try:

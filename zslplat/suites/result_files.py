@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from zslplat.data.store.atomic_files import alone_in, replacing
+from zslplat.data.store.atomic_files import folder_lock, replacing
 from zslplat.errors import StoreError, UsageError, quoted
 from zslplat.records.environment import environment_record
 from zslplat.registry import registry
@@ -90,7 +90,7 @@ def keep_results(
     known = {key_of(line, key) for line in new}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with alone_in(folder):
+        with folder_lock(folder):
             earlier = read_file(path, schemas)
             kept: list[Mapping[str, Any]] = [line for line in earlier if key_of(line, key) not in known]
             columns = dict.fromkeys(column for line in (*kept, *new) for column in line if column not in PROVENANCE)

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zslplat.data.dataset import Dataset, own_folds
+from zslplat.data.dataset import Dataset, row_folds
 from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
 from zslplat.methods.kinds import require_kind
@@ -127,7 +127,7 @@ class Coding(Task):
         """Build the test problem: all training rows against the test rows, of every split that is asked for."""
         parts = {}
         classes = np.zeros(0, dtype=np.int64)
-        if self.splits > 1 and own_folds(dataset):
+        if self.splits > 1 and row_folds(dataset):
             warnings.warn(
                 OutcomeWarning(
                     f"{dataset.name}: the parameters of all {self.splits} folds are those found in the training rows "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.data.dataset import Dataset, own_folds
+from zslplat.data.dataset import Dataset, row_folds
 from zslplat.errors import DataError, UsageError
 from zslplat.tasks.label_set_splits import dealt
 from zslplat.tasks.splits import hold_out_rows
@@ -27,7 +27,7 @@ def split_by_sample(
     (rounded, at least one on each side). Raises :class:`DataError` for a class without a row to train or to score on,
     and for a further split of data that has its own.
     """
-    folds = own_folds(dataset)
+    folds = row_folds(dataset)
     if folds:
         if len(folds) < 2:
             raise DataError(
@@ -83,7 +83,7 @@ def validation_splits(dataset: Dataset, train: np.ndarray, number: int, count: i
     ``count`` folds are drawn. Raises :class:`DataError` where a fold cannot hold out anything, or would leave a class
     without a training row.
     """
-    folds = own_folds(dataset)
+    folds = row_folds(dataset)
     if "val" in dataset.splits:
         pairs = [(np.sort(dataset.rows("train")), np.sort(dataset.rows("val")))]
     elif len(folds) > 2:

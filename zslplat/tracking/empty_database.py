@@ -13,7 +13,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from zslplat.data.store.atomic_files import remove_unused, replacing, used
+from zslplat.data.store.atomic_files import mark_used, remove_unused, replacing
 from zslplat.settings import sqlite_url
 
 _PREFIX = "empty-mlflow-"
@@ -55,7 +55,7 @@ def _copied(kept: Path, path: Path) -> bool:
         shutil.copyfile(kept, path)
         with closing(sqlite3.connect(path)) as connection:
             if [connection.execute(asked).fetchone() for asked in _CHECKS] == [("ok",), (1,)]:
-                used(kept)
+                mark_used(kept)
                 return True
     path.unlink(missing_ok=True)
     return False

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.dataset import own_folds
+from zslplat.data.dataset import row_folds
 from zslplat.errors import UsageError
 from zslplat.evaluation.components import build_component, open_dataset
 from zslplat.evaluation.experiment import Experiment
@@ -63,7 +63,7 @@ def cross_validate(
         if name in given:
             raise UsageError(f"task {experiment.task}: cross-validation sets {name} itself; leave it out")
     dataset = open_dataset(experiment.dataset, settings)
-    own = len(own_folds(dataset))
+    own = len(row_folds(dataset))
     if "test" in dataset.splits:
         raise UsageError(
             f"{experiment.dataset} has test rows of its own, which are one split; use tune in place of cross-validation"

@@ -87,7 +87,7 @@ def rehearse(experiment: Experiment, options: StudyOptions, settings: Settings, 
         away = replace(settings, store=store, storage_url=url, tracking_uri=sqlite_url(store / "mlflow.db"))
         away.make_store()
         # Preparing large data twice would take as long as the study's own preparation; arrays in memory are kept there.
-        working = settings if settings.cache.is_dir() or settings.given.is_dir() else away
+        working = settings if settings.cache.is_dir() or settings.arrays.is_dir() else away
         context = ExperimentContext(experiment, working, on_stage=reporter.stage)
         context.require_problems(VALIDATION, TEST)
         with Session(context, Records(away), reporter, workers=1, recall=False) as session:
@@ -127,7 +127,7 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
         task=str(experiment.task),
         primary=f"{primary.name}, {'maximised' if primary.maximise else 'minimised'}",
         folds=[problem.name for problem in folds],
-        preprocessing={role: context.preprocessing.told(role) or "none" for role in ("features", "signatures")},
+        preprocessing={role: context.preprocessing.text_of(role) or "none" for role in ("features", "signatures")},
         searched={name: describe_range(experiment.space[name]) for name in sorted(experiment.space)},
         defaults=defaults,
         search={

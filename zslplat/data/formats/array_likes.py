@@ -12,38 +12,38 @@ from zslplat.data.store.precision import beyond_whole, require_exact
 from zslplat.errors import DataError, UsageError, quoted
 
 
-def array_of(given: Any, what: str) -> np.ndarray:
+def array_of(value: Any, what: str) -> np.ndarray:
     """Return an array or table as an array; raises :class:`DataError` for what makes none.
 
     Lists of several lengths, sparse matrices, and values that a mask hides.
     """
-    if hasattr(given, "toarray"):
+    if hasattr(value, "toarray"):
         raise DataError(f"{what} is a sparse matrix; give an array, {what}.toarray()")
-    if np.ma.is_masked(given):
+    if np.ma.is_masked(value):
         raise DataError(f"{what} hides values behind a mask; give numbers for them, or leave these rows out")
     try:
-        return np.asarray(given)
+        return np.asarray(value)
     except (TypeError, ValueError):
         raise DataError(f"{what} holds lists of several lengths; expected an array") from None
 
 
-def numbers_of(given: Any, what: str) -> np.ndarray:
+def numbers_of(source: Any, what: str) -> np.ndarray:
     """Return numbers as an array, those in an array of objects, too; raises :class:`DataError` for others.
 
     Of whole numbers beside others, in a table or list, there are none that float64 does not hold.
     """
-    found = array_of(given, what)
-    if found.dtype == object and not any(isinstance(value, str) for value in found.reshape(-1)):
+    result = array_of(source, what)
+    if result.dtype == object and not any(isinstance(value, str) for value in result.reshape(-1)):
         with suppress(TypeError, ValueError):
-            found = found.astype(np.float64)
-    if found.dtype.kind not in "biuf":
-        first = quoted(found.reshape(-1)[:1].tolist(), 60)[1:-1] or "nothing"
-        raise DataError(f"{what} is of type {found.dtype} and holds {first}; expected numbers")
-    if found is not given and found.dtype.kind == "f" and beyond_whole(found):
+            result = result.astype(np.float64)
+    if result.dtype.kind not in "biuf":
+        first = quoted(result.reshape(-1)[:1].tolist(), 60)[1:-1] or "nothing"
+        raise DataError(f"{what} is of type {result.dtype} and holds {first}; expected numbers")
+    if result is not source and result.dtype.kind == "f" and beyond_whole(result):
         # A table as an array of objects has what float64 made of its whole numbers.
-        columns = [column for _, column in given.items()] if hasattr(given, "dtypes") else [given]
+        columns = [column for _, column in source.items()] if hasattr(source, "dtypes") else [source]
         require_exact((one for column in columns for one in np.asarray(column, dtype=object).reshape(-1)), what)
-    return found
+    return result
 
 
 def plain_labels(labels: np.ndarray, what: str) -> np.ndarray:
@@ -69,13 +69,13 @@ def plain_labels(labels: np.ndarray, what: str) -> np.ndarray:
     return labels
 
 
-def names_of(given: Any, what: str) -> list[str]:
+def names_of(values: Any, what: str) -> list[str]:
     """Return names as stripped texts: texts, bytes in UTF-8, and whole numbers in digits.
 
     Raises :class:`DataError`, with the place, for anything else: what Python writes for it is no name.
     """
     names = []
-    for place, one in enumerate(given.reshape(-1).tolist() if isinstance(given, np.ndarray) else given):
+    for place, one in enumerate(values.reshape(-1).tolist() if isinstance(values, np.ndarray) else values):
         text = one
         if isinstance(one, bytes):
             with suppress(UnicodeDecodeError):
@@ -109,7 +109,7 @@ def named_columns(table: Any) -> tuple[str, ...] | None:
     return tuple(str(name) for name in columns)
 
 
-def table_of(given: Mapping[Any, Any], what: str) -> tuple[Any, list[Any]]:
+def table_of(signatures: Mapping[Any, Any], what: str) -> tuple[Any, list[Any]]:
     """Return signatures {class: signature (a,), or several of them (k, a)} as rows (m, a), and the class of each row.
 
     Where the numbers of every class are named (a Series, a dictionary), the rows are a DataFrame with these columns:
@@ -117,21 +117,21 @@ def table_of(given: Mapping[Any, Any], what: str) -> tuple[Any, list[Any]]:
     """
     import pandas as pd
 
-    if not given:
+    if not signatures:
         raise DataError(f"{what} holds no class; expected {{class: signature}}")
-    if all(isinstance(one, Mapping | pd.Series) for one in given.values()):
-        lines = [dict(one) for one in given.values()]
-        for name, line in zip(given, lines, strict=True):
+    if all(isinstance(one, Mapping | pd.Series) for one in signatures.values()):
+        lines = [dict(one) for one in signatures.values()]
+        for name, line in zip(signatures, lines, strict=True):
             strange = sorted(map(str, line.keys() ^ lines[0].keys()))
             if strange:
                 raise DataError(f"{what}: attribute {quoted(strange[0])} is not in all classes, see {quoted(name)}")
         frame = pd.DataFrame([[line[key] for key in lines[0]] for line in lines], columns=list(lines[0]))
-        return frame, list(given)
-    parts = [np.atleast_2d(numbers_of(one, f"{what}, {quoted(name)}")) for name, one in given.items()]
+        return frame, list(signatures)
+    parts = [np.atleast_2d(numbers_of(one, f"{what}, {quoted(name)}")) for name, one in signatures.items()]
     widths = sorted({part.shape[1] for part in parts})
     if len(widths) > 1 or any(part.ndim != 2 for part in parts):
         raise UsageError(f"{what}: classes with {widths} attributes; give all of them as many")
-    return np.vstack(parts), [name for name, part in zip(given, parts, strict=True) for _ in range(len(part))]
+    return np.vstack(parts), [name for name, part in zip(signatures, parts, strict=True) for _ in range(len(part))]
 
 
 def _is_missing(label: Any) -> bool:

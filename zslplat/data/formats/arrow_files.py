@@ -58,8 +58,8 @@ def number_type(kind: pa.DataType) -> np.dtype[Any] | None:
             kind = storage_type(kind.value_type)
     if not (is_number(kind) or pa.types.is_boolean(kind)):
         return None
-    found: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
-    return found
+    dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
+    return dtype
 
 
 def tensor_shape(kind: pa.DataType, where: str) -> tuple[int, ...] | None:
@@ -123,11 +123,11 @@ def _lists(array: pa.Array, where: str, first: int) -> np.ndarray:
         inner = inner.storage
     if is_list(inner.type):
         try:
-            found = _lists(inner, where, 0)
+            inner_values = _lists(inner, where, 0)
         except DataError as error:
-            told = f"from row {first} on, lists inside the lists are null or differ in length; expected (p, p) values"
-            raise DataError(f"{where}: {told}") from error
-        return found.reshape(len(array), width, *found.shape[1:])
+            reason = f"from row {first} on, lists inside the lists are null or differ in length; expected (p, p) values"
+            raise DataError(f"{where}: {reason}") from error
+        return inner_values.reshape(len(array), width, *inner_values.shape[1:])
     if inner.null_count:
         raise DataError(f"{where}: row {first + _first_null(inner) // max(width, 1)} holds a null; give it a number")
     if not (is_number(inner.type) or pa.types.is_boolean(inner.type)):
@@ -156,8 +156,8 @@ class _Parquet:
         metadata, unpacked = self._opened.metadata, 0
         for group in range(metadata.num_row_groups):
             columns = (metadata.row_group(group).column(place) for place in range(metadata.num_columns))
-            own = (c for c in columns if c.path_in_schema.split(".")[0] == name)
-            unpacked += sum(max(0, column.total_uncompressed_size) for column in own)
+            parts = (c for c in columns if c.path_in_schema.split(".")[0] == name)
+            unpacked += sum(max(0, column.total_uncompressed_size) for column in parts)
         # Equal values are stored once, and unpacked for every row.
         return int(max(unpacked, 8 * max(0, metadata.num_rows)))
 
@@ -259,13 +259,13 @@ def lists(file: Path, name: str, rows: int, row: Sequence[int], where: str) -> I
 def side_by_side(file: Path, names: Sequence[str], rows: int, dtype: str, shown: str) -> Iterator[np.ndarray]:
     """Yield columns of numbers as blocks of so many rows at most; ``shown`` is the file as errors name it."""
     for start, batch in _batches(file, names, rows):
-        found = np.empty((batch.num_rows, len(names)), dtype=dtype)
+        block = np.empty((batch.num_rows, len(names)), dtype=dtype)
         # Some columns at a time: one by one, they would be written with a stride of a whole row.
         for begin in range(0, len(names), _TOGETHER):
             some = names[begin : begin + _TOGETHER]
-            columns = [_column_of(batch, name, start, found.dtype, f"{shown}, column {name!r}") for name in some]
-            found[:, begin : begin + len(some)] = np.array(columns).T
-        yield found
+            columns = [_column_of(batch, name, start, block.dtype, f"{shown}, column {name!r}") for name in some]
+            block[:, begin : begin + len(some)] = np.array(columns).T
+        yield block
 
 
 def _column_of(batch: pa.RecordBatch, name: str, first: int, dtype: np.dtype[Any], where: str) -> np.ndarray:
@@ -310,13 +310,13 @@ class ParquetPart:
 
     def column(self, name: str, empty: str | None = None) -> np.ndarray:
         """Return one column; ``empty`` stands for what is null, by default an error."""
-        found: np.ndarray = self._read(column, name, self._where(name), empty)
-        return found
+        array: np.ndarray = self._read(column, name, self._where(name), empty)
+        return array
 
     def row_shape(self, name: str) -> tuple[int, ...] | None:
         """Return the shape of the first row of a column, None where there is no row."""
-        found: list[int] | None = self._read(row_shape, name, self._where(name))
-        return None if found is None else tuple(found)
+        shape: list[int] | None = self._read(row_shape, name, self._where(name))
+        return None if shape is None else tuple(shape)
 
     def blocks(
         self, names: Sequence[str], rows: int, row: tuple[int, ...], dtype: np.dtype[Any]
@@ -338,8 +338,8 @@ class ParquetPart:
 
 def read_table(file: Path) -> pa.Table:
     """Return all of a Parquet file. Raises :class:`DataError` for what is none."""
-    found = reader_process.read(whole_table, file, unreadable=partial(_unreadable, file))
-    return pa.ipc.open_stream(pa.py_buffer(found)).read_all()
+    content = reader_process.read(whole_table, file, unreadable=partial(_unreadable, file))
+    return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
 
 
 def _unreadable(file: Path, reason: str) -> DataError:

@@ -23,12 +23,12 @@ def free_bytes() -> int:
     import psutil
 
     amounts = [int(psutil.virtual_memory().available)]
-    for most, held in control_groups():
+    for limit_file, usage in control_groups():
         with contextlib.suppress(OSError, ValueError):
-            limit = int(most.read_text())
+            limit = int(limit_file.read_text())
             # What the page cache holds is counted there, and let go when memory is asked for.
-            cached = sum(_statistic(name, most) for name in ("inactive_file", "active_file"))
-            amounts.append(limit - int(held.read_text()) + cached)
+            cached = sum(_statistic(name, limit_file) for name in ("inactive_file", "active_file"))
+            amounts.append(limit - int(usage.read_text()) + cached)
     return max(0, min(amounts))
 
 
@@ -38,18 +38,18 @@ def control_groups() -> Iterator[tuple[Path, Path]]:
     A container looks from inside like the group of all; a batch system bounds the group of a job, in which those of its
     steps lie. Not all files that are named need be there.
     """
-    own = {"": "/", "memory": "/"}
+    group_names = {"": "/", "memory": "/"}
     with contextlib.suppress(OSError):
         lines = [line.split(":", 2) for line in _OWN.read_text().splitlines()]
-        own |= {kinds: name for _, kinds, name in lines if kinds in own}
-    for root, kinds, most, held in (
+        group_names |= {kinds: name for _, kinds, name in lines if kinds in group_names}
+    for root, kinds, most, usage in (
         (_GROUPS, "", "memory.max", "memory.current"),
         (_GROUPS / "memory", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
     ):
-        inside = PurePosixPath(own[kinds].strip("/"))
+        inside = PurePosixPath(group_names[kinds].strip("/"))
         # Where the name is that of another view of the groups, a container's say, there is no such folder.
         for group in (inside, *inside.parents) if ".." not in inside.parts else (PurePosixPath(),):
-            yield root / group / most, root / group / held
+            yield root / group / most, root / group / usage
 
 
 def _statistic(name: str, beside: Path) -> int:

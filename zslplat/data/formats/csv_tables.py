@@ -30,7 +30,7 @@ from zslplat.data.source import ABOUT_FILE, DataPlaces, DataSource, find_folder,
 from zslplat.data.splits import splits_from_names
 from zslplat.data.store.array_store import file_stamp, sha256_of
 from zslplat.data.store.precision import DOUBLE, SINGLE, Narrowing, beyond_whole, require_exact
-from zslplat.data.store.stored_sets import kept_dataset
+from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError, near_names
 from zslplat.keys import key_of
 from zslplat.space import Parameter, Text
@@ -135,8 +135,8 @@ def read_folder(folder: Path) -> RawArrays:
             signatures[name] = read_signatures(path)
             # The first file fixes the order of classes: the order in which it first names them.
             class_names = class_names or list(dict.fromkeys(np.asarray(signatures[name].classes).tolist()))
-    for name, given in signatures.items():
-        _refuse_transposed(folder / _signature_file(name), given, set(y))
+    for name, signature_set in signatures.items():
+        _refuse_transposed(folder / _signature_file(name), signature_set, set(y))
     if (folder / "row_signatures.csv").is_file():
         of_rows = read_matrix(folder / "row_signatures.csv")
         if len(of_rows) != rows:
@@ -166,7 +166,7 @@ def _signature_file(name: str) -> str:
 
 def _form(signatures: Mapping[str, RawSignatures], class_names: list[str], label: str) -> str:
     """Return what form the file of signatures has, for who has given another one."""
-    first = next((name for name, given in signatures.items() if not given.per_row), "")
+    first = next((name for name, signature_set in signatures.items() if not signature_set.per_row), "")
     if not first:
         return ""
     file = _signature_file(first)
@@ -177,12 +177,12 @@ def _form(signatures: Mapping[str, RawSignatures], class_names: list[str], label
     )
 
 
-def _refuse_transposed(path: Path, given: RawSignatures, labels: set[str]) -> None:
+def _refuse_transposed(path: Path, signatures: RawSignatures, labels: set[str]) -> None:
     """Raise :class:`DataError` for signatures whose columns, and not lines, are the classes of the labels."""
-    if given.classes is None or labels & set(given.classes.tolist()):
+    if signatures.classes is None or labels & set(signatures.classes.tolist()):
         return
     # Without a header the first cell of a line was read as the class.
-    if labels <= set(given.names) or given.values.shape[1] + 1 == len(labels) != len(given.values):
+    if labels <= set(signatures.names) or signatures.values.shape[1] + 1 == len(labels) != len(signatures.values):
         raise DataError(
             f"{path}: looks transposed: {len(labels)} classes in columns; write one line per class, with the class as "
             f"in {LABELS}, then its attributes"
@@ -225,21 +225,21 @@ def read_table(path: Path, *, narrow: bool = False) -> tuple[np.ndarray, list[st
 def _numbers(path: Path, header: bool, *, narrow: bool) -> np.ndarray:
     """Return the numbers of a file, read some lines at a time, so that float64 is never held whole for float32."""
     narrowing, rows = Narrowing(), 0
-    found = np.empty((0, 0), dtype=SINGLE if narrow else DOUBLE)
+    matrix = np.empty((0, 0), dtype=SINGLE if narrow else DOUBLE)
     with path.open(encoding="utf-8-sig") as file:
         lines = (line for line in islice(file, int(header), None) if line.lstrip()[:1] not in ("", "#"))
-        while chunk := list(islice(lines, max(1, _NUMBERS // max(found.shape[1], 1024)))):
+        while chunk := list(islice(lines, max(1, _NUMBERS // max(matrix.shape[1], 1024)))):
             block = np.loadtxt(chunk, np.float64, delimiter=",", ndmin=2)
             if beyond_whole(block):
                 require_exact(",".join(chunk).split(","), str(path))
-            if rows and block.shape[1] != found.shape[1]:
-                raise ValueError(f"{block.shape[1]} numbers in a line, {found.shape[1]} in the first")
-            if rows + len(block) > len(found):
-                found.resize((rows + max(rows // 4, len(block)), block.shape[1]), refcheck=False)
-            found[rows : rows + len(block)] = narrowing.add(block) if narrow else block
+            if rows and block.shape[1] != matrix.shape[1]:
+                raise ValueError(f"{block.shape[1]} numbers in a line, {matrix.shape[1]} in the first")
+            if rows + len(block) > len(matrix):
+                matrix.resize((rows + max(rows // 4, len(block)), block.shape[1]), refcheck=False)
+            matrix[rows : rows + len(block)] = narrowing.add(block) if narrow else block
             rows += len(block)
-    found.resize((rows, found.shape[1]), refcheck=False)
-    return _numbers(path, header, narrow=False) if narrowing.loss else found
+    matrix.resize((rows, matrix.shape[1]), refcheck=False)
+    return _numbers(path, header, narrow=False) if narrowing.loss else matrix
 
 
 def _fault(path: Path, header: bool) -> str:
@@ -442,7 +442,7 @@ class CsvSource(DataSource):
             sums = {p.name: sha256_of(p) for p in paths if p.name != FEATURES}
             return assemble(raw, about, {"loader": "csv", "folder": str(folder), "sha256": sums})
 
-        return kept_dataset(places.cache, key, build)
+        return stored_dataset(places.cache, key, build)
 
 
 def is_csv_folder(folder: Path) -> bool:

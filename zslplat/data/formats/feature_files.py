@@ -63,8 +63,8 @@ def without_columns(
             raise DataError(
                 f"{where}: no column {name!r} to leave out; the columns are {', '.join(columns) or 'unnamed'}"
             )
-    kept = [place for place, name in enumerate(columns) if name not in left_out]
-    return (X[:, kept], [columns[place] for place in kept]) if left_out else (X, columns)
+    places = [place for place, name in enumerate(columns) if name not in left_out]
+    return (X[:, places], [columns[place] for place in places]) if left_out else (X, columns)
 
 
 def without_identifiers(source: Features, columns: Sequence[str], notes: list[str]) -> tuple[Features, Sequence[str]]:
@@ -73,11 +73,11 @@ def without_identifiers(source: Features, columns: Sequence[str], notes: list[st
     if not left_out or len(left_out) == len(columns):
         return source, columns
     notes.append(note_of_identifiers(left_out))
-    kept = [place for place, name in enumerate(columns) if name not in left_out]
-    names = [columns[place] for place in kept]
+    places = [place for place, name in enumerate(columns) if name not in left_out]
+    names = [columns[place] for place in places]
     if isinstance(source, np.ndarray):
-        return source[:, kept], names
-    return source.through((len(kept),), partial(map, lambda block: block[:, kept])), names
+        return source[:, places], names
+    return source.through((len(places),), partial(map, lambda block: block[:, places])), names
 
 
 def note_of_identifiers(names: Sequence[str]) -> str:

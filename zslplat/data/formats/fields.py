@@ -56,7 +56,7 @@ from zslplat.data.source import About, DataPlaces, DataSource, about_path, read_
 from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, splits_from_names, splits_of_parts
 from zslplat.data.store.array_store import file_stamp
 from zslplat.data.store.rows import RowStream
-from zslplat.data.store.stored_sets import kept_dataset
+from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError, near_names
 from zslplat.keys import key_of
 from zslplat.space import Choice, Optional, Parameter, Text
@@ -152,7 +152,7 @@ class Fields(ABC):
             if name is not None and name not in self.names:
                 near = near_names(str(name), self.names, most=1, cutoff=0.7)
                 hint = f"; did you mean {near[0]}?" if near else ""
-                raise DataError(f"{self.path}: no {self.thing} {name!r} for {role}; {self.held}{hint}")
+                raise DataError(f"{self.path}: no {self.thing} {name!r} for {role}; {self.listing}{hint}")
             return str(name or "")
         return next((name for name in self.names_of(role) if name in self.names), "")
 
@@ -164,27 +164,33 @@ class Fields(ABC):
         return (*names, *(f"splits/{name}" for name in names))
 
     @property
-    def held(self) -> str:
+    def listing(self) -> str:
         """What there is, for errors."""
         return f"{self.holder} holds {', '.join(self.names) or 'nothing'}"
 
     def feature_keys(self, options: Mapping[str, Any]) -> dict[str, str]:
         """Return {view: field}; the name of a single feature set is empty."""
-        asked = [options[key] for key in ("X", "features") if options.get(key) is not None]
-        if len(asked) > 1:
-            raise UsageError(f"{self.path}: X={asked[0]} and features={asked[1]} say the same; give one of them")
-        if asked:
-            names = [asked[0]] if asked[0] in self.names else [part.strip() for part in str(asked[0]).split("+")]
-            found = {name: self._feature_key(name) for name in names}
-            if len(found) != len(names):
-                raise UsageError(f"{self.path}: features={asked[0]} names a feature set twice")
+        requested = [options[key] for key in ("X", "features") if options.get(key) is not None]
+        if len(requested) > 1:
+            raise UsageError(
+                f"{self.path}: X={requested[0]} and features={requested[1]} say the same; give one of them"
+            )
+        if requested:
+            names = (
+                [requested[0]]
+                if requested[0] in self.names
+                else [part.strip() for part in str(requested[0]).split("+")]
+            )
+            keys = {name: self._feature_key(name) for name in names}
+            if len(keys) != len(names):
+                raise UsageError(f"{self.path}: features={requested[0]} names a feature set twice")
         else:
             alone = next((name for name in self.aliases["X"] if name in self.names), "")
-            found = {"": alone} if alone else self.views(options)
-        if not found:
+            keys = {"": alone} if alone else self.views(options)
+        if not keys:
             usual = " or ".join(self.aliases["X"])
-            raise DataError(f"{self.path}: no {self.thing} {usual}; {self.held}; say which it is with X=...")
-        return found if len(found) > 1 else {"": next(iter(found.values()))}
+            raise DataError(f"{self.path}: no {self.thing} {usual}; {self.listing}; say which it is with X=...")
+        return keys if len(keys) > 1 else {"": next(iter(keys.values()))}
 
     def views(self, options: Mapping[str, Any]) -> dict[str, str]:
         """Return {view: field} of all named feature sets, where there is no plain one."""
@@ -192,47 +198,50 @@ class Fields(ABC):
 
     def sets_of(self, stems: Sequence[str]) -> dict[str, str]:
         """Return {name: field} of the fields that are called ``<stem>_<name>``, with - or / in place of _, too."""
-        found: dict[str, str] = {}
+        sets: dict[str, str] = {}
         for field in self.names:
             stem = next(
                 (s for s in stems if field[: len(s)] == s and field[len(s) : len(s) + 1] in ("_", "-", "/")), ""
             )
             name = field[len(stem) + 1 :]
             if stem and name:
-                if name in found:
-                    raise DataError(f"{self.path}: {found[name]} and {field} have the same name, {name!r}; rename one")
-                found[name] = field
-        return found
+                if name in sets:
+                    raise DataError(f"{self.path}: {sets[name]} and {field} have the same name, {name!r}; rename one")
+                sets[name] = field
+        return sets
 
     def _feature_key(self, name: str) -> str:
         views = self.sets_of(VIEWS)
         if name in self.names or name in views:
             return name if name in self.names else views[name]
-        known = ", ".join(views) or "none"
-        raise DataError(f"{self.path}: no {self.thing} {name!r} for X; {self.held}; named feature sets: {known}")
+        view_names = ", ".join(views) or "none"
+        raise DataError(
+            f"{self.path}: no {self.thing} {name!r} for X; {self.listing}; named feature sets: {view_names}"
+        )
 
 
 def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, dict[str, str]]:
     """Read what there is, features as streams where the format has them; return which field played which part, too."""
     where = str(fields.path)
     features = fields.feature_keys(options)
-    found = {role: fields.key_of(role, options) for role in ALIASES if role != "X"}
-    check_second_names(fields, {**found, "X": features.get("", "")}, options, int(options.get("index_base", 0)))
-    located = [found[split] for split in SPLITS if found[split].endswith("_loc")]
+    roles = {role: fields.key_of(role, options) for role in ALIASES if role != "X"}
+    check_second_names(fields, {**roles, "X": features.get("", "")}, options, int(options.get("index_base", 0)))
+    located = [roles[split] for split in SPLITS if roles[split].endswith("_loc")]
     if located and "index_base" not in options:
         raise DataError(
             f"{where}: {located[0]} may count rows from 1, as the published MATLAB files do, or from 0; say which "
             "with index_base=1 or index_base=0"
         )
-    if not found["y"]:
+    if not roles["y"]:
         raise DataError(
-            f"{where}: no {fields.thing} {' or '.join(fields.aliases['y'])}; {fields.held}; say which it is with y=..."
+            f"{where}: no {fields.thing} {' or '.join(fields.aliases['y'])}; {fields.listing}; say which it is "
+            "with y=..."
         )
     X = {view: fields.features(name) for view, name in features.items()}
-    y = fields.column(found["y"])
-    rows = _same_length(fields, X, features, y, found["y"])
-    signatures = _signatures(fields, found, {*features.values(), *found.values()})
-    names, named_by_signatures = _class_names(fields, found["class_names"], signatures)
+    y = fields.column(roles["y"])
+    rows = _same_length(fields, X, features, y, roles["y"])
+    signatures = _signatures(fields, roles, {*features.values(), *roles.values()})
+    names, named_by_signatures = _class_names(fields, roles["class_names"], signatures)
     index_base = int(options.get("index_base", 0))
     notes = list(fields.notes)
     raw = RawArrays(
@@ -243,17 +252,17 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
         class_names=names,
         signatures=signatures,
         default_signatures=str(options.get("signatures", "")),
-        splits=_splits(fields, found, rows, index_base, options, notes),
-        folds=fields.column(found["folds"]) if found["folds"] else None,
-        groups=fields.column(found["groups"]) if found["groups"] else None,
+        splits=_splits(fields, roles, rows, index_base, options, notes),
+        folds=fields.column(roles["folds"]) if roles["folds"] else None,
+        groups=fields.column(roles["groups"]) if roles["groups"] else None,
         base=int(options.get("base", 0)),
         index_base=index_base,
         columns=fields.columns,
         notes=notes,
-        unread=fields.unread({*features.values(), *found.values()}),
+        unread=fields.unread({*features.values(), *roles.values()}),
     )
     shown = {"X": features[""]} if "" in features else {f"X {view}": name for view, name in features.items()}
-    return raw, {**shown, **{role: name for role, name in found.items() if name}}
+    return raw, {**shown, **{role: name for role, name in roles.items() if name}}
 
 
 def _same_length(
@@ -262,9 +271,9 @@ def _same_length(
     """Return how many rows all views and the labels have."""
     lengths = {view: source.shape[0] if source.shape else 0 for view, source in X.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{keys[view]} {rows}" for view, rows in lengths.items())
+        counts = ", ".join(f"{keys[view]} {rows}" for view, rows in lengths.items())
         raise DataError(
-            f"{fields.path}: views have different numbers of rows: {told}; every view describes the same rows; "
+            f"{fields.path}: views have different numbers of rows: {counts}; every view describes the same rows; "
             "choose some with features=..., or mend the files"
         )
     view, rows = next(iter(lengths.items()))
@@ -278,30 +287,30 @@ def _same_length(
     return rows
 
 
-def _signatures(fields: Fields, found: Mapping[str, str], taken: set[str]) -> dict[str, RawSignatures]:
+def _signatures(fields: Fields, roles: Mapping[str, str], taken: set[str]) -> dict[str, RawSignatures]:
     """Return the signature sets, class-level ones first, each with the classes that it describes."""
-    keys = {"S": found["S"]} if found["S"] else {}
+    keys = {"S": roles["S"]} if roles["S"] else {}
     keys |= {name: key for name, key in fields.sets_of(fields.class_sets).items() if key not in taken}
     classes = fields.sets_of(("signature_classes",))
     signatures = fields.class_signatures()
     for name, key in keys.items():
-        given = fields.signatures(key)
-        described = found["signature_classes"] if name == "S" else classes.get(name, "")
+        signature_set = fields.signatures(key)
+        described = roles["signature_classes"] if name == "S" else classes.get(name, "")
         if described:
-            given = replace(given, classes=fields.read(described).reshape(-1))
-        if name == "S" and found["attribute_names"]:
-            where = f"{fields.path}, {found['attribute_names']}"
-            given = replace(given, names=names_of(fields.read(found["attribute_names"]), where))
-        width = np.shape(given.values)[1:]
-        if len(given.names) and width != (len(given.names),):
-            turned = len(width) == 1 and len(given.values) == len(given.names)
+            signature_set = replace(signature_set, classes=fields.read(described).reshape(-1))
+        if name == "S" and roles["attribute_names"]:
+            where = f"{fields.path}, {roles['attribute_names']}"
+            signature_set = replace(signature_set, names=names_of(fields.read(roles["attribute_names"]), where))
+        width = np.shape(signature_set.values)[1:]
+        if len(signature_set.names) and width != (len(signature_set.names),):
+            turned = len(width) == 1 and len(signature_set.values) == len(signature_set.names)
             hint = "it looks transposed: save one row per class" if turned else "every column needs a name"
             raise DataError(
-                f"{fields.path}: {len(given.names)} names of attributes, but {key} has shape "
-                f"{np.shape(given.values)}; {hint}"
+                f"{fields.path}: {len(signature_set.names)} names of attributes, but {key} has shape "
+                f"{np.shape(signature_set.values)}; {hint}"
             )
-        signatures[name] = given
-    rows = {"rows": found["row_signatures"]} if found["row_signatures"] else {}
+        signatures[name] = signature_set
+    rows = {"rows": roles["row_signatures"]} if roles["row_signatures"] else {}
     rows |= {name: key for name, key in fields.sets_of(fields.row_sets).items() if key not in taken}
     for name, key in rows.items():
         if name in signatures:
@@ -326,9 +335,9 @@ def _class_names(fields: Fields, key: str, signatures: Mapping[str, RawSignature
         return names, False
     if beside is not None:
         return list(beside), False
-    for given in signatures.values():
-        if given.named:
-            return list(dict.fromkeys(np.asarray(given.classes).tolist())), True
+    for signature_set in signatures.values():
+        if signature_set.named:
+            return list(dict.fromkeys(np.asarray(signature_set.classes).tolist())), True
     return None, False
 
 
@@ -341,18 +350,18 @@ def _as_named(y: np.ndarray, names: Sequence[str] | None) -> np.ndarray:
 
 
 def _splits(
-    fields: Fields, found: Mapping[str, str], rows: int, base: int, options: Mapping[str, Any], notes: list[str]
+    fields: Fields, roles: Mapping[str, str], rows: int, base: int, options: Mapping[str, Any], notes: list[str]
 ) -> dict[str, np.ndarray]:
-    given = {split: found[split] for split in OF_ROWS if found[split]}
-    column = found["split"]
-    if given and column:
+    by_split = {split: roles[split] for split in OF_ROWS if roles[split]}
+    column = roles["split"]
+    if by_split and column:
         raise DataError(
-            f"{fields.path}: {column} and {next(iter(given.values()))} both say which rows belong to which split; "
-            f"leave one out with split=none or {next(iter(given))}=none"
+            f"{fields.path}: {column} and {next(iter(by_split.values()))} both say which rows belong to which split; "
+            f"leave one out with split=none or {next(iter(by_split))}=none"
         )
     if not column:
-        if given or "split" in options:
-            return {split: fields.indices(name, base) for split, name in given.items()}
+        if by_split or "split" in options:
+            return {split: fields.indices(name, base) for split, name in by_split.items()}
         splits = splits_of_parts(fields.parts(), str(fields.path), notes)
     else:
         names = fields.column(column)
@@ -402,7 +411,7 @@ class FieldsSource(DataSource):
         options = {**about.options, **{k: v for k, v in self.options.items() if k != self.located}}
         stamps = [file_stamp(p) for p in (*self.files(path), about_path(path)) if p.is_file()]
         key = key_of(self.kind, self.version, stamps, options)
-        return kept_dataset(places.cache, key, lambda: self._build(path, about, options))
+        return stored_dataset(places.cache, key, lambda: self._build(path, about, options))
 
     @abstractmethod
     def find(self, places: DataPlaces, name: str) -> Path:
@@ -417,14 +426,14 @@ class FieldsSource(DataSource):
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
         """Return the fields of the data set at a path."""
 
-    def told(self, path: Path) -> dict[str, Any]:
+    def origin(self, path: Path) -> dict[str, Any]:
         """Return what is recorded of where the data came from."""
         return {self.located: str(path), "files": [file.name for file in self.files(path)][:8]}
 
     def _build(self, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
         fields = self.open(path, options)
-        raw, found = raw_arrays(fields, options)
+        raw, field_names = raw_arrays(fields, options)
         raw.name = path.name if path.is_dir() else path.stem
-        said: dict[str, Any] = {key: text for key, text in fields.texts().items() if not getattr(about, key)}
-        about = replace(about, **said)
-        return assemble(raw, about, {"loader": self.kind, **self.told(path), "keys": found})
+        texts_of_file: dict[str, Any] = {key: text for key, text in fields.texts().items() if not getattr(about, key)}
+        about = replace(about, **texts_of_file)
+        return assemble(raw, about, {"loader": self.kind, **self.origin(path), "keys": field_names})

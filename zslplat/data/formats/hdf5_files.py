@@ -29,7 +29,7 @@ from zslplat.names import visible
 MOST_LINKS, MOST_DEPTH, MOST_ITEMS = 16, 64, 100_000
 
 
-def own_item(file: Path, group: h5py.Group, name: str, links: int = 0) -> h5py.Group | h5py.Dataset:
+def local_item(file: Path, group: h5py.Group, name: str, links: int = 0) -> h5py.Group | h5py.Dataset:
     """Return what a group holds under a name, a path inside the file.
 
     Soft links are followed. Raises :class:`DataError` for external links, data in external files and virtual data sets,
@@ -48,14 +48,14 @@ def own_item(file: Path, group: h5py.Group, name: str, links: int = 0) -> h5py.G
         if isinstance(link, h5py.SoftLink):
             if links >= MOST_LINKS:
                 raise DataError(f"{file}: {name!r} is a link that leads in a circle; mend the file")
-            where = own_item(file, where, link.path, links + 1)
+            where = local_item(file, where, link.path, links + 1)
         else:
             where = where[step]
-    require_own(file, where)
+    require_local(file, where)
     return where
 
 
-def require_own(file: Path, item: h5py.Group | h5py.Dataset) -> None:
+def require_local(file: Path, item: h5py.Group | h5py.Dataset) -> None:
     """Raise :class:`DataError` for a data set whose content lies in other files."""
     if not isinstance(item, h5py.Dataset):
         return
@@ -68,31 +68,31 @@ def require_own(file: Path, item: h5py.Group | h5py.Dataset) -> None:
 def data_sets_of(file: Path, opened: h5py.File) -> Iterator[tuple[str, h5py.Dataset]]:
     """Yield (path, data set) in the order in which groups list them; each group is looked at once, however linked.
 
-    Raises what :func:`own_item` does, and :class:`DataError` for more groups in each other, or more data sets, than any
-    file of data has.
+    Raises what :func:`local_item` does, and :class:`DataError` for more groups in each other, or more data sets, than
+    any file of data has.
     """
     seen: set[tuple[int, int]] = set()
     waiting: list[tuple[str, h5py.Group, Iterator[str]]] = [("", opened, iter(opened))]
-    found = 0
+    count = 0
     while waiting:
         start, group, names = waiting[-1]
         name = next(names, None)
         if name is None:
             waiting.pop()
             continue
-        found += 1
-        if len(waiting) > MOST_DEPTH or found > MOST_ITEMS:
+        count += 1
+        if len(waiting) > MOST_DEPTH or count > MOST_ITEMS:
             raise DataError(
                 f"{file}: holds more than {MOST_DEPTH} groups in each other or {MOST_ITEMS} links; give a file with "
                 "the data alone"
             )
-        item = own_item(file, group, name)
+        item = local_item(file, group, name)
         if isinstance(item, h5py.Dataset):
             yield start + name, item
         elif isinstance(item, h5py.Group) and not name.startswith("#"):
-            told = h5py.h5o.get_info(item.id)
-            if (told.fileno, told.addr) not in seen:
-                seen.add((told.fileno, told.addr))
+            info = h5py.h5o.get_info(item.id)
+            if (info.fileno, info.addr) not in seen:
+                seen.add((info.fileno, info.addr))
                 waiting.append((f"{start}{name}/", item, iter(item)))
 
 
@@ -107,7 +107,7 @@ def data_sets(file: Path) -> list[list[Any]]:
     """Return path, shape and type of each data set, in the order in which groups list them, and the type in words."""
     with h5py.File(file, "r") as opened:
         return [
-            [name, [int(length) for length in item.shape or ()], item.dtype.str, _told(item.dtype)]
+            [name, [int(length) for length in item.shape or ()], item.dtype.str, _type_text(item.dtype)]
             for name, item in data_sets_of(file, opened)
         ]
 
@@ -118,10 +118,10 @@ def whole(file: Path, name: str) -> np.ndarray:
         item = _data_set(file, opened, name)
         require_memory(array_bytes(item.shape or (), item.dtype), f"{file}, {name!r}")
         if h5py.check_string_dtype(item.dtype) is not None:
-            found = np.asarray(item.asstr()[()])
-            return np.array(texts(found), dtype=np.str_).reshape(found.shape)
+            strings = np.asarray(item.asstr()[()])
+            return np.array(texts(strings), dtype=np.str_).reshape(strings.shape)
         if item.dtype.kind not in "biufS":
-            raise DataError(f"{file}: {name!r} holds {_told(item.dtype)}; expected numbers or texts")
+            raise DataError(f"{file}: {name!r} holds {_type_text(item.dtype)}; expected numbers or texts")
         return np.asarray(item[()])
 
 
@@ -184,7 +184,7 @@ def _through_a_file(file: Path, item: h5py.Dataset, rows: int) -> Iterator[np.nd
 
 
 def _data_set(file: Path, opened: h5py.File, name: str) -> h5py.Dataset:
-    item = own_item(file, opened, name)
+    item = local_item(file, opened, name)
     if not isinstance(item, h5py.Dataset):
         raise DataError(f"{file}: {name!r} is no data set")
     require_plausible(array_bytes(item.shape or (), item.dtype), file, name)
@@ -196,17 +196,17 @@ def _require_filters(file: Path, name: str, item: h5py.Dataset) -> None:
     """Refuse a data set that was compressed by a filter which is not installed here; the library blames the file."""
     made = item.id.get_create_plist()
     for position in range(made.get_nfilters()):
-        code, _flags, _values, told = made.get_filter(position)
+        code, _flags, _values, filter_name = made.get_filter(position)
         if not h5py.h5z.filter_avail(code):
-            known = told.decode(errors="replace").strip("\0") if told else "no name"
+            shown = filter_name.decode(errors="replace").strip("\0") if filter_name else "no name"
             raise DataError(
-                f"{file}: {name!r} is compressed by HDF5's filter {code} ({visible(known)}), which is not installed; "
+                f"{file}: {name!r} is compressed by HDF5's filter {code} ({visible(shown)}), which is not installed; "
                 "pip install hdf5plugin and let HDF5_PLUGIN_PATH be what python -c 'import hdf5plugin; "
                 "print(hdf5plugin.PLUGIN_PATH)' prints, or write the file with gzip or without compression"
             )
 
 
-def _told(dtype: np.dtype[Any]) -> str:
+def _type_text(dtype: np.dtype[Any]) -> str:
     return "lists of different lengths or references" if dtype.kind == "O" else f"values of type {dtype}"
 
 
@@ -220,26 +220,26 @@ class Hdf5Fields(Fields):
 
     def __init__(self, path: Path, files: list[Path], options: Mapping[str, Any]) -> None:
         self.path = path
-        self._held = {file: _data_sets(file) for file in files}
-        if not self._held:
+        self._by_file = {file: _data_sets(file) for file in files}
+        if not self._by_file:
             raise DataError(f"{path}: no HDF5 file; they are recognised by their suffixes, .h5 and .hdf5")
-        self.names = tuple(dict.fromkeys(name for held in self._held.values() for name in held))
+        self.names = tuple(dict.fromkeys(name for contents in self._by_file.values() for name in contents))
         keys = list(self.feature_keys(options).values())
-        self._parts = [file for file, held in self._held.items() if any(key in held for key in keys)]
+        self._parts = [file for file, contents in self._by_file.items() if any(key in contents for key in keys)]
         label = self.key_of("y", options)
-        for file, held in self._held.items():
-            if file not in self._parts and label in held:
+        for file, contents in self._by_file.items():
+            if file not in self._parts and label in contents:
                 raise DataError(f"{file}: no data set {keys[0]!r}, which {self._parts[0].name} has")
         self._rows = [self._shape(file, keys[0])[0] for file in self._parts]
 
     def read(self, name: str) -> np.ndarray:
         """Return a data set that describes the classes, the same in all files that have it."""
-        having = [file for file, held in self._held.items() if name in held]
-        first = _whole(having[0], name)
-        for file in having[1:]:
+        files = [file for file, contents in self._by_file.items() if name in contents]
+        first = _whole(files[0], name)
+        for file in files[1:]:
             other = _whole(file, name)
             if other.shape != first.shape or not np.array_equal(other, first):
-                raise DataError(f"{file}: {name!r} is not what it is in {having[0].name}; it must be the same in all")
+                raise DataError(f"{file}: {name!r} is not what it is in {files[0].name}; it must be the same in all")
         return first
 
     def column(self, name: str) -> np.ndarray:
@@ -251,25 +251,25 @@ class Hdf5Fields(Fields):
 
     def indices(self, name: str, base: int) -> np.ndarray:
         """Return a mask, or row indices over all parts."""
-        having = [file for file, held in self._held.items() if name in held]
-        found = [_whole(file, name).reshape(-1) for file in having]
-        if len(found) == 1 and (len(self._parts) == 1 or found[0].dtype != bool):
-            return found[0]
-        if having != self._parts:
-            absent = next(file for file in self._parts if file not in having)
+        holders = [file for file, contents in self._by_file.items() if name in contents]
+        pieces = [_whole(file, name).reshape(-1) for file in holders]
+        if len(pieces) == 1 and (len(self._parts) == 1 or pieces[0].dtype != bool):
+            return pieces[0]
+        if holders != self._parts:
+            absent = next(file for file in self._parts if file not in holders)
             raise DataError(
-                f"{absent}: no data set {name!r}, which {len(having)} of {len(self._parts)} files have; give it in one "
-                "file, counting all rows, or in each, counting its own"
+                f"{absent}: no data set {name!r}, which {len(holders)} of {len(self._parts)} files have; give it in "
+                "one file, counting all rows, or in each, counting its own"
             )
-        if all(piece.dtype == bool for piece in found):
-            return np.concatenate(found)
+        if all(piece.dtype == bool for piece in pieces):
+            return np.concatenate(pieces)
         starts = np.concatenate([[0], np.cumsum(self._rows)[:-1]])
-        for file, rows, piece in zip(having, self._rows, found, strict=True):
+        for file, rows, piece in zip(holders, self._rows, pieces, strict=True):
             if len(piece) and piece.max() >= rows + base:
                 raise DataError(
                     f"{file}: {name!r} runs to {piece.max()} but the {rows} rows of this file count from {base}"
                 )
-        return np.concatenate([piece.astype(np.int64) + start for piece, start in zip(found, starts, strict=True)])
+        return np.concatenate([piece.astype(np.int64) + start for piece, start in zip(pieces, starts, strict=True)])
 
     def parts(self) -> Sequence[tuple[str, int]]:
         """Return the names of the files with features, and the rows of each."""
@@ -279,12 +279,12 @@ class Hdf5Fields(Fields):
         """Return a data set of all parts as a stream."""
         pieces: list[Piece] = []
         first = self._parts[0]
-        row, stored = self._shape(first, name)[1:], self._held[first][name].dtype
+        row, stored = self._shape(first, name)[1:], self._by_file[first][name].dtype
         if stored.kind not in "biuf":
-            told = self._held[first][name].told
-            raise DataError(f"{first}: {name!r} holds {told}; expected features, numbers of one shape")
+            type_text = self._by_file[first][name].type_text
+            raise DataError(f"{first}: {name!r} holds {type_text}; expected features, numbers of one shape")
         for file in self._parts:
-            shape, dtype = self._shape(file, name), self._held[file][name].dtype
+            shape, dtype = self._shape(file, name), self._by_file[file][name].dtype
             if shape[1:] != row or dtype != stored:
                 raise DataError(
                     f"{file}: {name!r} has rows of shape {shape[1:]} and type {dtype}, but {row} and {stored} in "
@@ -305,59 +305,59 @@ class Hdf5Fields(Fields):
 
     def texts(self) -> Mapping[str, str]:
         """Return the attributes of the file that are texts."""
-        found = {key: self._attribute("/", (key,)) for key in TEXTS}
-        return {key: text[0] for key, text in found.items() if text and len(text) == 1}
+        attributes = {key: self._attribute("/", (key,)) for key in TEXTS}
+        return {key: text[0] for key, text in attributes.items() if text and len(text) == 1}
 
     def _attribute(self, name: str, keys: Sequence[str]) -> list[str] | None:
         """Return the first of some attributes that a data set has in any of the files, as texts."""
-        for file, held in self._held.items():
-            if name == "/" or name in held:
-                found: list[str] | None = _answer(attribute, file, name, list(keys))
-                if found is not None:
-                    return found
+        for file, contents in self._by_file.items():
+            if name == "/" or name in contents:
+                values: list[str] | None = _answer(attribute, file, name, list(keys))
+                if values is not None:
+                    return values
         return None
 
     def _part(self, file: Path, name: str, rows: int) -> np.ndarray:
-        if name not in self._held[file]:
+        if name not in self._by_file[file]:
             raise DataError(f"{file}: no data set {name!r}, which {self._having(name)} has; every file needs one")
-        found = _whole(file, name)
-        found = found.reshape(-1) if found.ndim == 2 and 1 in found.shape else found
-        if len(self._parts) > 1 and len(found) != rows:
-            raise DataError(f"{file}: {rows} rows of features but {len(found)} entries in {name!r}")
-        return found
+        array = _whole(file, name)
+        array = array.reshape(-1) if array.ndim == 2 and 1 in array.shape else array
+        if len(self._parts) > 1 and len(array) != rows:
+            raise DataError(f"{file}: {rows} rows of features but {len(array)} entries in {name!r}")
+        return array
 
     def _having(self, name: str) -> str:
-        return next(file.name for file, held in self._held.items() if name in held)
+        return next(file.name for file, contents in self._by_file.items() if name in contents)
 
     def _is_matrix(self, name: str) -> bool:
-        shape = next(held[name].shape for held in self._held.values() if name in held)
+        shape = next(contents[name].shape for contents in self._by_file.values() if name in contents)
         return len(shape) == 2 and 1 not in shape[1:]
 
     def _shape(self, file: Path, name: str) -> tuple[int, ...]:
-        if name not in self._held[file]:
+        if name not in self._by_file[file]:
             raise DataError(f"{file}: no data set {name!r}, which {self._having(name)} has; every file needs one")
-        shape = self._held[file][name].shape
+        shape = self._by_file[file][name].shape
         if not shape:
             raise DataError(f"{file}: {name!r} is a single value; expected rows of features")
         return shape
 
 
 class _Extent:
-    """Shape and type of a data set; ``told`` is the type in words."""
+    """Shape and type of a data set; ``type_text`` is the type in words."""
 
-    def __init__(self, shape: Sequence[int], kind: str, told: str) -> None:
-        self.shape, self.dtype, self.told = tuple(shape), np.dtype(kind), told
+    def __init__(self, shape: Sequence[int], kind: str, type_text: str) -> None:
+        self.shape, self.dtype, self.type_text = tuple(shape), np.dtype(kind), type_text
 
 
 def _data_sets(file: Path) -> dict[str, _Extent]:
     """Return the data sets of a file by their paths, in the order in which groups list them."""
-    return {name: _Extent(shape, kind, told) for name, shape, kind, told in _answer(data_sets, file)}
+    return {name: _Extent(shape, kind, type_text) for name, shape, kind, type_text in _answer(data_sets, file)}
 
 
 def _whole(file: Path, name: str) -> np.ndarray:
     """Return a data set of numbers or texts whole."""
-    found: np.ndarray = _answer(whole, file, name)
-    return found
+    array: np.ndarray = _answer(whole, file, name)
+    return array
 
 
 def _blocks(file: Path, name: str) -> Iterator[np.ndarray]:

@@ -17,7 +17,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.fields import Fields, raw_arrays
 from zslplat.data.source import About, DataPlaces, DataSource
-from zslplat.data.store.stored_sets import kept_dataset
+from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import MissingDataError, UsageError
 from zslplat.space import Parameter, Text
 from zslplat.spec import Spec
@@ -27,7 +27,7 @@ NAME = "arrays"
 KEY_DIGITS = 32
 
 
-class GivenFields(Fields):
+class ArrayFields(Fields):
     """Arrays by the names that the keys of an ``.npz`` file have."""
 
     thing, holder = "array", "what was given"
@@ -38,11 +38,11 @@ class GivenFields(Fields):
 
     def read(self, name: str) -> np.ndarray:
         """Return one array; numbers and texts in an array of objects are such."""
-        found = np.asarray(self.arrays[name])
-        if found.dtype != object:
-            return found
-        plain = np.array(found.tolist())
-        return plain if plain.dtype.kind in "biuf" else np.array(names_of(found, name)).reshape(found.shape)
+        array = np.asarray(self.arrays[name])
+        if array.dtype != object:
+            return array
+        plain = np.array(array.tolist())
+        return plain if plain.dtype.kind in "biuf" else np.array(names_of(array, name)).reshape(array.shape)
 
 
 def dataset_of(
@@ -54,15 +54,15 @@ def dataset_of(
     ``columns`` are the names of the columns of X, where they have any: those that are called identifiers are left out.
     Raises :class:`~zslplat.errors.DataError` for what does not fit together.
     """
-    raw, found = raw_arrays(GivenFields(name, arrays, columns), options)
+    raw, keys = raw_arrays(ArrayFields(name, arrays, columns), options)
     raw.name = name
-    return assemble(raw, about, {"loader": NAME, "arrays": sorted(found.values())})
+    return assemble(raw, about, {"loader": NAME, "arrays": sorted(keys.values())})
 
 
-def kept_in(folder: Path, dataset: Dataset) -> Spec:
+def store_dataset(folder: Path, dataset: Dataset) -> Spec:
     """Keep a data set in a folder of the store, where it is not there yet; return the spec that loads it."""
     whole = replace(dataset, known_fingerprint="")  # of what it holds now, whatever it was made of
-    kept_dataset(folder, whole.fingerprint[:KEY_DIGITS], lambda: whole)
+    stored_dataset(folder, whole.fingerprint[:KEY_DIGITS], lambda: whole)
     return Spec(NAME, {"name": dataset.name, "key": whole.fingerprint[:KEY_DIGITS]})
 
 
@@ -118,6 +118,6 @@ class ArraysSource(DataSource):
                 "arrays again, from Python"
             )
 
-        if places.kept is None:
+        if places.arrays is None:
             return missing()
-        return replace(kept_dataset(places.kept, key, missing), name=name)
+        return replace(stored_dataset(places.arrays, key, missing), name=name)

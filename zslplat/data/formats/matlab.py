@@ -113,9 +113,9 @@ def _old_variable(path: Path, name: str) -> Any:
 def _hdf5_shape(path: Path, file: Any, name: str) -> list[int] | None:
     import h5py
 
-    from zslplat.data.formats.hdf5_files import own_item
+    from zslplat.data.formats.hdf5_files import local_item
 
-    node = own_item(path, file, name)
+    node = local_item(path, file, name)
     if isinstance(node, h5py.Group):
         if "MATLAB_sparse" not in node.attrs or "jc" not in node:
             return None
@@ -131,10 +131,10 @@ def _hdf5_shape(path: Path, file: Any, name: str) -> list[int] | None:
 def _hdf5_numbers(path: Path, name: str) -> Any:
     import h5py
 
-    from zslplat.data.formats.hdf5_files import own_item
+    from zslplat.data.formats.hdf5_files import local_item
 
     with h5py.File(path, "r") as file:
-        node = own_item(path, file, name)
+        node = local_item(path, file, name)
         if isinstance(node, h5py.Group):
             return _sparse(path, name, node)
         require_memory(array_bytes(node.shape or (), node.dtype), f"{path}, variable {name!r}")
@@ -157,10 +157,10 @@ def _empty_shape(lengths: np.ndarray) -> tuple[int, ...]:
 def _hdf5_strings(path: Path, name: str) -> list[str] | None:
     import h5py
 
-    from zslplat.data.formats.hdf5_files import own_item
+    from zslplat.data.formats.hdf5_files import local_item
 
     with h5py.File(path, "r") as file:
-        node = own_item(path, file, name)
+        node = local_item(path, file, name)
         if not isinstance(node, h5py.Dataset):
             return None
         require_memory(array_bytes(node.shape or (), node.dtype), f"{path}, variable {name!r}")
@@ -193,13 +193,13 @@ def _hdf5_inside(path: Path, name: str, number: int, file: Any, reference: Any) 
     """Return what lies in cells of one element each; a cell may be its own element in a damaged file."""
     import h5py
 
-    from zslplat.data.formats.hdf5_files import MOST_DEPTH, require_own
+    from zslplat.data.formats.hdf5_files import MOST_DEPTH, require_local
 
     for _ in range(MOST_DEPTH):
         cell = file[reference]
         if not isinstance(cell, h5py.Dataset):
             raise _no_text(path, name, number, "a struct")
-        require_own(path, cell)
+        require_local(path, cell)
         if _matlab_class(cell) != "cell" or cell.attrs.get("MATLAB_empty", 0) or cell.size != 1:
             return cell
         reference = np.asarray(cell[()]).item()
@@ -215,17 +215,17 @@ def _sparse(path: Path, name: str, group: Any) -> Any:
     """Read MATLAB's compressed sparse columns; the number of rows is an attribute."""
     from scipy.sparse import csc_matrix
 
-    from zslplat.data.formats.hdf5_files import own_item
+    from zslplat.data.formats.hdf5_files import local_item
 
     if "MATLAB_sparse" not in group.attrs or "jc" not in group:
         return None
-    held = {part: own_item(path, group, part) for part in ("jc", "ir", "data") if part in group}
-    for part in held.values():
+    parts = {part: local_item(path, group, part) for part in ("jc", "ir", "data") if part in group}
+    for part in parts.values():
         require_memory(array_bytes(part.shape or (), part.dtype), f"{path}, variable {name!r}")
-    starts = held["jc"][()]
+    starts = parts["jc"][()]
     rows = int(group.attrs["MATLAB_sparse"])
-    data = held["data"][()] if "data" in held else np.zeros(0)
-    index = held["ir"][()] if "ir" in held else np.zeros(0, dtype=int)
+    data = parts["data"][()] if "data" in parts else np.zeros(0)
+    index = parts["ir"][()] if "ir" in parts else np.zeros(0, dtype=int)
     matrix = csc_matrix((data, index, starts), shape=(rows, len(starts) - 1))
     # What compiled code goes by when it fills the matrix.
     matrix.check_format(full_check=True)

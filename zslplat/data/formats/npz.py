@@ -37,8 +37,8 @@ def load_npy(path: Path) -> np.ndarray:
 def load_member(path: Path, name: str) -> np.ndarray:
     """Return an array of an ``.npz`` file by its key; errors are NumPy's and zipfile's own, and those of the checks."""
     with zipfile.ZipFile(path) as archive:
-        held = archive.namelist()
-        info = archive.getinfo(f"{name}.npy" if f"{name}.npy" in held else name)
+        names = archive.namelist()
+        info = archive.getinfo(f"{name}.npy" if f"{name}.npy" in names else name)
         where = f"{path}: key {name!r}"
         if info.file_size > MOST_RATIO * max(info.compress_size, 1) or info.compress_size > path.stat().st_size:
             raise DataError(
@@ -166,6 +166,6 @@ class NpzSource(FieldsSource):
         """Return the keys of the file."""
         return NpzFile(path)
 
-    def told(self, path: Path) -> dict[str, Any]:
+    def origin(self, path: Path) -> dict[str, Any]:
         """Return the file and its checksum."""
         return {"file": str(path), "sha256": sha256_of(path)}

@@ -164,14 +164,14 @@ def data_files(path: Path, suffixes: Sequence[str]) -> list[Path]:
 
 
 def _own_files(folders: Sequence[Path], suffixes: Sequence[str]) -> list[Path]:
-    found: list[Path] = []
+    ordered: list[Path] = []
     for folder in folders:
-        own = (file for file in folder.glob("*") if file.suffix in suffixes and file.is_file())
+        members = (file for file in folder.glob("*") if file.suffix in suffixes and file.is_file())
         beside = signature_files(folder)
         # The library datasets keeps what it has computed of others in files cache-*.
-        own = (file for file in own if not file.name.startswith((".", "_", "cache-")) and file not in beside)
-        found += in_natural_order(own)
-    return found
+        members = (file for file in members if not file.name.startswith((".", "_", "cache-")) and file not in beside)
+        ordered += in_natural_order(members)
+    return ordered
 
 
 def signature_files(path: Path) -> list[Path]:

@@ -52,15 +52,15 @@ class ParquetFields(Fields):
         self.sets = {_set_name(file): file for file in sorted(signatures, key=lambda file: len(file.stem))}
         self.names = tuple(self.schema.names)
         self.asked = [name for name in str(options.get("features") or options.get("X") or "").split("+") if name]
-        given = (self.key_of(role, options) for role in self.aliases if role != "X")
+        columns = (self.key_of(role, options) for role in self.aliases if role != "X")
         # A part that is there under two names is no feature under either.
         twice = (name for role in self.aliases if role != "X" and role not in options for name in self.aliases[role])
-        self._taken = {*given, *twice, *self.sets_of(self.row_sets).values()}
+        self._taken = {*columns, *twice, *self.sets_of(self.row_sets).values()}
         self._optional = {self.key_of(role, options) for role in ("split", "folds")}
         left_out = [name.strip() for name in str(options.get("leave_out") or "").split("+") if name.strip()]
         for name in left_out:
             if name not in self.names:
-                raise DataError(f"{path}: no column {name!r} to leave out; {self.held}")
+                raise DataError(f"{path}: no column {name!r} to leave out; {self.listing}")
         self._left_out = {*left_out, *_pandas_index(self.schema)}
         free = [name for name in self.names if name not in self._taken | self._left_out and self._is_plain(name)]
         if options.get("leave_out", "") is not None:
@@ -69,9 +69,9 @@ class ParquetFields(Fields):
     @cached_property
     def numbers(self) -> tuple[str, ...]:
         """The columns of plain numbers that make up the features where no column of lists does."""
-        asked = [name for name in self.asked if name in self.names and self._is_plain(name)]
-        if asked:
-            return tuple(asked)
+        requested = [name for name in self.asked if name in self.names and self._is_plain(name)]
+        if requested:
+            return tuple(requested)
         free = (name for name in self.names if name not in self._taken | self._left_out)
         return tuple(name for name in free if arrow_files.is_number(self.schema.field(name).type))
 
@@ -113,13 +113,13 @@ class ParquetFields(Fields):
 
     def indices(self, name: str, base: int) -> np.ndarray:
         """Return a mask; a column has one entry per row, so that it cannot hold indices."""
-        found = self.column(name)
-        if mask_of(found, len(found)) is None:
+        entries = self.column(name)
+        if mask_of(entries, len(entries)) is None:
             raise DataError(
                 f"{self.path}, column {name!r}: is of type {self.schema.field(name).type}; a column that says which "
                 f"rows a split has must hold truth values, or be one column split of names ({', '.join(SPLITS)})"
             )
-        return found
+        return entries
 
     def unread(self, fields: set[str]) -> list[str]:
         """Return the columns that play no part; one of those of numbers is a feature where they are together."""
@@ -159,10 +159,12 @@ class ParquetFields(Fields):
             if b"class_names" in metadata:
                 names = json.loads(metadata[b"class_names"])
                 return _listed_names(names, f"{self.files[0].file}, class_names in the metadata")
-            known = json.loads(metadata.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
-            label = next((name for name in self.aliases["y"] if name in known), "")
-            if label and known[label].get("_type") == "ClassLabel":
-                return _listed_names(known[label]["names"], f"{self.files[0].file}, names of {label!r} in the metadata")
+            feature_info = json.loads(metadata.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+            label = next((name for name in self.aliases["y"] if name in feature_info), "")
+            if label and feature_info[label].get("_type") == "ClassLabel":
+                return _listed_names(
+                    feature_info[label]["names"], f"{self.files[0].file}, names of {label!r} in the metadata"
+                )
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
             raise DataError(
                 f"{self.files[0].file}: class_names in the metadata cannot be read as a JSON list ({error})"
@@ -197,8 +199,8 @@ class ParquetFields(Fields):
     def _row_of(self, name: str) -> tuple[int, ...]:
         """Return the shape of a row, as the first one of all files has it."""
         for part in self.files:
-            if (found := part.row_shape(name)) is not None:
-                return found
+            if (shape := part.row_shape(name)) is not None:
+                return shape
         return (0,)
 
     def _stream(self, names: tuple[str, ...], row: tuple[int, ...], where: str) -> RowStream:
@@ -245,8 +247,8 @@ def _read_signatures(file: Path) -> RawSignatures:
     described = np.array(names_of(part.column(classes), f"{file}, column {classes!r}"))
     if lists:
         return RawSignatures(part.column(lists[0]), described, named=True)
-    found = np.stack([in_type(part.column(name), DOUBLE, f"{file}, column {name!r}") for name in numbers], axis=1)
-    return RawSignatures(found, described, names=numbers, named=True)
+    matrix = np.stack([in_type(part.column(name), DOUBLE, f"{file}, column {name!r}") for name in numbers], axis=1)
+    return RawSignatures(matrix, described, names=numbers, named=True)
 
 
 def _listed_names(names: Any, where: str) -> list[str]:
@@ -271,7 +273,7 @@ def _joined(pieces: list[np.ndarray]) -> np.ndarray:
 def _pandas_index(schema: pa.Schema) -> set[str]:
     """Return the columns that pandas wrote as the index of a frame."""
     try:
-        known = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-        return {name for name in known.get("index_columns", ()) if isinstance(name, str)}
+        pandas_metadata = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        return {name for name in pandas_metadata.get("index_columns", ()) if isinstance(name, str)}
     except (ValueError, TypeError, AttributeError, RecursionError):
         return set()

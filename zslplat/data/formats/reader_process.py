@@ -60,26 +60,26 @@ class _Side:
 
     def line(self) -> bytes:
         """Return a request, nothing where nobody asks any more."""
-        found = bytearray()
-        while not found.endswith(b"\n"):
+        received = bytearray()
+        while not received.endswith(b"\n"):
             byte = self._requests.read(1 << 16)
             if not byte:
                 return b""
-            found += byte
-        return bytes(found)
+            received += byte
+        return bytes(received)
 
-    def answer(self, wanted: dict[str, Any]) -> None:
+    def answer(self, request: dict[str, Any]) -> None:
         """Call what is wanted, and send what it returns or yields, or what it raises."""
         from pathlib import Path
 
         try:
-            function = getattr(importlib.import_module(wanted["module"]), wanted["function"])
-            bound_memory(int(wanted["memory"]))
-            bound_time(int(wanted["seconds"]))
-            found = function(Path(wanted["path"]), *wanted["arguments"])
-            for one in found if isinstance(found, Iterator) else [found]:
+            function = getattr(importlib.import_module(request["module"]), request["function"])
+            bound_memory(int(request["memory"]))
+            bound_time(int(request["seconds"]))
+            result = function(Path(request["path"]), *request["arguments"])
+            for one in result if isinstance(result, Iterator) else [result]:
                 self._send_one(one)
-                bound_time(int(wanted["seconds"]))
+                bound_time(int(request["seconds"]))
             self._say({"end": True})
         except BrokenPipeError:
             raise
@@ -115,20 +115,20 @@ def bound_memory(more: int) -> None:
     if not sys.platform.startswith("linux"):
         return
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    wanted = hard
+    request = hard
     if more:
         with open("/proc/self/statm") as file:
-            wanted = int(file.read().split()[0]) * mmap.PAGESIZE + more
-        wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+            request = int(file.read().split()[0]) * mmap.PAGESIZE + more
+        request = request if hard == resource.RLIM_INFINITY else min(request, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (request, hard))
 
 
 def bound_time(seconds: int) -> None:
     """Let the system end this process after so many more seconds of processor time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    wanted = int(used.ru_utime + used.ru_stime) + 1 + seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+    request = int(used.ru_utime + used.ru_stime) + 1 + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (request if hard == resource.RLIM_INFINITY else min(request, hard), hard))
 
 
 SECONDS = 20  # of processor time for an answer, and another one for every megabyte of the file
@@ -149,8 +149,8 @@ def read(function: Callable[..., Any], path: Path, *arguments: Any, unreadable: 
     package that it raises are raised here as they are. Raises ``unreadable(reason)`` for all others, and where the
     process died, took more processor time than any honest file of this size does, or needed more memory than is free.
     """
-    (found,) = _answers(function, path, arguments, unreadable)
-    return found
+    (answer,) = _answers(function, path, arguments, unreadable)
+    return answer
 
 
 def stream(
@@ -171,7 +171,7 @@ def _answers(
     except OSError as error:
         raise unreadable(error.strerror or str(error)) from error
     seconds, memory = SECONDS + size // 10**6, free_bytes()
-    wanted = {
+    request = {
         "module": function.__module__,
         "function": function.__qualname__,
         "path": str(path.absolute()),  # the other process may have begun elsewhere
@@ -180,23 +180,23 @@ def _answers(
         "memory": memory,
     }
     reader = _POOL.taken()
-    if not reader.ask(wanted):
+    if not reader.ask(request):
         # It had waited long enough and was about to end.
         reader.close()
         reader = _Reader()
-        reader.ask(wanted)
+        reader.ask(request)
     whole = False
     try:
-        while (told := reader.told()) is not None:
-            whole = "error" in told or "end" in told
-            if "error" in told:
-                raise _raised(told, unreadable, memory)
-            if "end" in told:
+        while (message := reader.next_message()) is not None:
+            whole = "error" in message or "end" in message
+            if "error" in message:
+                raise _raised(message, unreadable, memory)
+            if "end" in message:
                 return
-            found = reader.array(*told["array"]) if "array" in told else told["value"]
-            if found is _ENDED:
+            result = reader.array(*message["array"]) if "array" in message else message["value"]
+            if result is _ENDED:
                 break
-            yield found
+            yield result
         raise unreadable(_death(reader.exit_code(), seconds))
     finally:
         # One that was left in the middle of an answer is of no more use.
@@ -240,9 +240,9 @@ class _Reader:
         assert self._process.stdout is not None
         self._requests, self._answers = self._process.stdin, self._process.stdout
 
-    def ask(self, wanted: dict[str, Any]) -> bool:
+    def ask(self, request: dict[str, Any]) -> bool:
         """Send a request; False where the process has ended already."""
-        return self._send(json.dumps(wanted).encode() + b"\n") and bool(self._answers.readline())
+        return self._send(json.dumps(request).encode() + b"\n") and bool(self._answers.readline())
 
     def _send(self, content: bytes) -> bool:
         try:
@@ -252,11 +252,11 @@ class _Reader:
             return False
         return True
 
-    def told(self) -> dict[str, Any] | None:
+    def next_message(self) -> dict[str, Any] | None:
         """Return the next message, None where none comes any more."""
         line = self._answers.readline()
-        found: dict[str, Any] | None = json.loads(line) if line.endswith(b"\n") else None
-        return found
+        message: dict[str, Any] | None = json.loads(line) if line.endswith(b"\n") else None
+        return message
 
     def exit_code(self) -> int:
         """Return how the process ended."""
@@ -264,18 +264,18 @@ class _Reader:
 
     def array(self, dtype: str, shape: list[int]) -> Any:
         """Return an array that comes in pieces."""
-        found: np.ndarray = np.empty(shape, dtype=dtype)
-        content = found.reshape(-1).view(np.uint8).data if found.nbytes else memoryview(b"")
+        filled: np.ndarray = np.empty(shape, dtype=dtype)
+        content = filled.reshape(-1).view(np.uint8).data if filled.nbytes else memoryview(b"")
         start = 0
         while start < len(content):
-            told = self.told()
-            if told is None:
+            message = self.next_message()
+            if message is None:
                 return _ENDED
-            length = int(told["piece"])
+            length = int(message["piece"])
             content[start : start + length] = memoryview(self._shared)[:length]
             start += length
             self._send(b"n")
-        return found
+        return filled
 
     def close(self) -> None:
         """End the process, whatever it does."""
@@ -347,11 +347,11 @@ def _death(code: int, seconds: int) -> str:
     return f"it ended the process that read it: {name}"
 
 
-def _raised(told: dict[str, Any], unreadable: Unreadable, memory: int) -> DataError:
+def _raised(message: dict[str, Any], unreadable: Unreadable, memory: int) -> DataError:
     """Return the error for what was raised there: one of the package by its name."""
-    if told["error"] == "MemoryError":
+    if message["error"] == "MemoryError":
         return unreadable(f"reading it takes more than the {memory / 1e9:.3g} GB of memory that are free")
-    kind = next((kind for kind in (DataError, MissingDataError) if kind.__name__ == told["error"]), None)
+    kind = next((kind for kind in (DataError, MissingDataError) if kind.__name__ == message["error"]), None)
     if kind is not None:
-        return kind(told["text"])
-    return unreadable(" ".join(told["text"].split()) or told["error"])
+        return kind(message["text"])
+    return unreadable(" ".join(message["text"].split()) or message["error"])

@@ -61,20 +61,22 @@ class ScoreFile:
         """
         assert self.folds is not None
         assert self.classes is not None
-        own = np.flatnonzero(self.folds == name)
-        rows = None if self.rows is None else self.rows[own]
-        kept = np.arange(len(self.classes))
+        places = np.flatnonzero(self.folds == name)
+        rows = None if self.rows is None else self.rows[places]
+        columns = np.arange(len(self.classes))
         if self.empty is not None:
-            empty = self.empty[own]
-            kept = np.flatnonzero(~empty.all(axis=0))
-            if empty[:, kept].any():
-                place, column = (int(part[0]) for part in np.nonzero(empty[:, kept]))
+            empty = self.empty[places]
+            columns = np.flatnonzero(~empty.all(axis=0))
+            if empty[:, columns].any():
+                place, column = (int(part[0]) for part in np.nonzero(empty[:, columns]))
                 raise DataError(
-                    f"{self.where}: row {own[place]}, column {self.classes[kept[column]]!r} is empty, and others of "
-                    f"{name} are not; give a score for every row and class of a fold"
+                    f"{self.where}: row {places[place]}, column {self.classes[columns[column]]!r} is empty, and "
+                    f"others of {name} are not; give a score for every row and class of a fold"
                 )
-        classes = tuple(self.classes[place] for place in kept)
-        return ScoreFile(f"{self.where}, {name}", self.scores[np.ix_(own, kept)], rows, classes, None, self.sha256)
+        classes = tuple(self.classes[place] for place in columns)
+        return ScoreFile(
+            f"{self.where}, {name}", self.scores[np.ix_(places, columns)], rows, classes, None, self.sha256
+        )
 
 
 def read_scores(path: Path) -> ScoreFile:
@@ -97,16 +99,16 @@ def read_scores(path: Path) -> ScoreFile:
             f"{path}: holds the index of a data frame, which has no name, and no column {ROW!r}; name the index "
             f"{ROW!r} where it tells the rows of the data set, else leave it out: frame.reset_index(drop=True)"
         )
-    kept = [place for place, name in enumerate(names) if name not in {ROW, FOLD, *index}]
-    if not kept or not table.num_rows:
+    places = [place for place, name in enumerate(names) if name not in {ROW, FOLD, *index}]
+    if not places or not table.num_rows:
         raise DataError(
-            f"{path}: {table.num_rows} rows and {len(kept)} columns of scores; expected a column for each class, with "
-            "its name in the first line, separated by commas"
+            f"{path}: {table.num_rows} rows and {len(places)} columns of scores; expected a column for each class, "
+            "with its name in the first line, separated by commas"
         )
-    classes = tuple(names[place] for place in kept)
+    classes = tuple(names[place] for place in places)
     by_fold = FOLD in names
-    empty = np.stack([_empty(table.column(place)) for place in kept], axis=1) if by_fold else None
-    columns = [_numbers(table.column(place), path, names[place], filled=by_fold) for place in kept]
+    empty = np.stack([_empty(table.column(place)) for place in places], axis=1) if by_fold else None
+    columns = [_numbers(table.column(place), path, names[place], filled=by_fold) for place in places]
     dtype = np.result_type(*columns)
     named = zip(classes, columns, strict=True)
     columns = [in_type(column, dtype, f"{path}, column {name!r}") for name, column in named]
@@ -150,9 +152,9 @@ def _array(path: Path) -> np.ndarray:
     try:
         return load_npy(path)
     except (OSError, ValueError, EOFError) as error:
-        told = " ".join(str(error).split())
+        reason = " ".join(str(error).split())
         raise DataError(
-            f"{path}: cannot be read as a .npy file of numbers ({told}); write it with numpy.save, as an array of "
+            f"{path}: cannot be read as a .npy file of numbers ({reason}); write it with numpy.save, as an array of "
             "float32 or float64"
         ) from error
 
@@ -173,8 +175,8 @@ def _table(path: Path, texts: Sequence[str] = (FOLD,)) -> Any:
         convert = pyarrow.csv.ConvertOptions(null_values=[""], column_types=types)
         return pyarrow.csv.read_csv(path, options, convert_options=convert)
     except (OSError, ValueError, pa.ArrowException) as error:
-        told = " ".join(str(error).split())
-        raise DataError(f"{path}: cannot be read as a CSV file ({told}); write it again") from error
+        reason = " ".join(str(error).split())
+        raise DataError(f"{path}: cannot be read as a CSV file ({reason}); write it again") from error
 
 
 def _check_text(path: Path) -> None:
@@ -220,8 +222,8 @@ def _cells(line: str, sign: str) -> list[str]:
 def _column(path: Path, name: str, what: str) -> Any:
     table = _table(path, (CLASS, FOLD))
     if table.column_names.count(name) != 1:
-        found = ", ".join(map(repr, table.column_names[:5])) + (", ..." if len(table.column_names) > 5 else "")
-        raise DataError(f"{path}: no column {name!r} but {found}; give a file whose column {name!r} holds {what}")
+        shown = ", ".join(map(repr, table.column_names[:5])) + (", ..." if len(table.column_names) > 5 else "")
+        raise DataError(f"{path}: no column {name!r} but {shown}; give a file whose column {name!r} holds {what}")
     if not table.num_rows:
         raise DataError(f"{path}: nothing stands under {name!r}; give a file whose column {name!r} holds {what}")
     return table.column(name)

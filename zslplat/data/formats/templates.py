@@ -43,8 +43,8 @@ def with_right_form(loader: str) -> Iterator[None]:
         yield
     except DataError as error:
         if loader in FORMATS and type(error) is DataError:
-            told = f"`zslplat data template {FORMATS[loader]}` writes an example of the right form"
-            error.args = (f"{error}; {told}",)
+            hint = f"`zslplat data template {FORMATS[loader]}` writes an example of the right form"
+            error.args = (f"{error}; {hint}",)
         raise
 
 

@@ -34,8 +34,8 @@ def contents(file: Path) -> list[list[Any]]:
 
     A tensor alone has the name ``""``; a pair of tensors with as many rows is ``features`` and ``labels``.
     """
-    found = _items(file)
-    return [[name, list(array.shape), array.dtype.str] for name, array in ((n, _array(file, n, v)) for n, v in found)]
+    items = _items(file)
+    return [[name, list(array.shape), array.dtype.str] for name, array in ((n, _array(file, n, v)) for n, v in items)]
 
 
 def whole(file: Path, name: str) -> np.ndarray:
@@ -115,53 +115,53 @@ class TorchFields(Fields):
                 f"{path}: files of PyTorch are read where it is installed, which it is not here: pip install torch; or "
                 'save arrays instead: numpy.savez("mine.npz", X=X.numpy(), y=y.numpy())'
             )
-        self._held = {file: self._contents(file) for file in files}
-        self.names = tuple(dict.fromkeys(name for held in self._held.values() for name in held))
-        self._parts = [file for file, held in self._held.items() if any(_is_features(name) for name in held)]
+        self._by_file = {file: self._contents(file) for file in files}
+        self.names = tuple(dict.fromkeys(name for contents in self._by_file.values() for name in contents))
+        self._parts = [file for file, contents in self._by_file.items() if any(_is_features(name) for name in contents)]
 
     def read(self, name: str) -> np.ndarray:
         """Return a tensor that describes the classes, of the first file that has it."""
-        file = next(file for file, held in self._held.items() if name in held)
-        found: np.ndarray = _answer(whole, file, self._held[file][name][0])
-        return found
+        file = next(file for file, contents in self._by_file.items() if name in contents)
+        array: np.ndarray = _answer(whole, file, self._by_file[file][name][0])
+        return array
 
     def column(self, name: str) -> np.ndarray:
         """Return a tensor with an entry for each row, of all parts."""
-        having = [file for file, held in self._held.items() if name in held]
-        if len(having) < 2:
+        holders = [file for file, contents in self._by_file.items() if name in contents]
+        if len(holders) < 2:
             return self.read(name)
-        if having != self._parts:
+        if holders != self._parts:
             raise DataError(
-                f"{self.path}: {len(having)} of {len(self._parts)} files have {name!r}; every part needs one"
+                f"{self.path}: {len(holders)} of {len(self._parts)} files have {name!r}; every part needs one"
             )
-        return np.concatenate([_answer(whole, file, self._held[file][name][0]) for file in having])
+        return np.concatenate([_answer(whole, file, self._by_file[file][name][0]) for file in holders])
 
     def parts(self) -> Sequence[tuple[str, int]]:
         """Return the names of the files with features, and the rows of each."""
-        names = [next(name for name in self._held[file] if _is_features(name)) for file in self._parts]
-        return [(file.name, self._held[file][name][1][0]) for file, name in zip(self._parts, names, strict=True)]
+        names = [next(name for name in self._by_file[file] if _is_features(name)) for file in self._parts]
+        return [(file.name, self._by_file[file][name][1][0]) for file, name in zip(self._parts, names, strict=True)]
 
     def features(self, name: str) -> np.ndarray | RowStream:
         """Return a tensor of all parts as a stream."""
-        found = [(file, *self._held[file][name]) for file in self._held if name in self._held[file]]
-        first, _, shape, dtype = found[0]
+        tensors = [(file, *self._by_file[file][name]) for file in self._by_file if name in self._by_file[file]]
+        first, _, shape, dtype = tensors[0]
         pieces = []
-        for file, key, own, kind in found:
-            if not own or own[1:] != shape[1:] or kind != dtype:
+        for file, key, extent, kind in tensors:
+            if not extent or extent[1:] != shape[1:] or kind != dtype:
                 raise DataError(
-                    f"{file}: {name!r} has shape {own} and type {kind}, but {shape} and {dtype} in {first.name}; all "
-                    "files need rows of the same shape and type"
+                    f"{file}: {name!r} has shape {extent} and type {kind}, but {shape} and {dtype} in {first.name}; "
+                    "all files need rows of the same shape and type"
                 )
-            pieces.append(Piece(own[0], partial(_blocks, file, key), f"{file}, {name!r}"))
+            pieces.append(Piece(extent[0], partial(_blocks, file, key), f"{file}, {name!r}"))
         return stream_of(pieces, shape[1:], dtype, f"{self.path}, {name!r}")
 
     def _contents(self, file: Path) -> dict[str, tuple[str, tuple[int, ...], np.dtype[Any]]]:
         """Return {name: (name in the file, shape, type)}; what has no features in it is called what the file is."""
-        found = _answer(contents, file)
-        named = self.path == file or any(_is_features(key) for key, _, _ in found)
+        items = _answer(contents, file)
+        named = self.path == file or any(_is_features(key) for key, _, _ in items)
         return {
             (key if key and named else "/".join(filter(None, (file.stem, key)))): (key, tuple(shape), np.dtype(kind))
-            for key, shape, kind in found
+            for key, shape, kind in items
         }
 
 
@@ -211,8 +211,8 @@ class TorchSource(FieldsSource):
         """Return the files in the order of their rows."""
         if not path.is_dir():
             return [path]
-        own = (file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
-        return in_natural_order(file for file in own if not file.name.startswith((".", "_")))
+        members = (file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
+        return in_natural_order(file for file in members if not file.name.startswith((".", "_")))
 
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
         """Return the tensors."""

@@ -41,7 +41,7 @@ from zslplat.data.splits import class_ids, row_indices
 from zslplat.data.store.array_store import file_stamp, sha256_of
 from zslplat.data.store.precision import DOUBLE, in_type
 from zslplat.data.store.rows import Rows, RowStream, View
-from zslplat.data.store.stored_sets import kept_dataset, kept_features
+from zslplat.data.store.stored_sets import stored_dataset, stored_features
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
 from zslplat.space import Choice, Optional, Parameter, Text
@@ -124,7 +124,7 @@ class Xlsa17(DataSource):
             raise UsageError("xlsa17: folder is missing; write xlsa17(folder=AWA2), or just AWA2")
         layout = _Layout.find(places, self.options)
         X, y = _views(layout.features, places.cache)
-        return kept_dataset(places.cache, layout.key(), lambda: _assemble(layout, X, y))
+        return stored_dataset(places.cache, layout.key(), lambda: _assemble(layout, X, y))
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,8 @@ def _find_splits(folder: Path, signatures: str) -> Path:
     for name in (f"{signatures}_splits.mat", f"{signatures}.mat"):
         if (folder / name).is_file():
             return folder / name
-    known = ", ".join(splits_files(folder)) or "none"
-    raise DataError(f"{folder}: no {signatures}_splits.mat; signatures there: {known}; choose with signatures=...")
+    present = ", ".join(splits_files(folder)) or "none"
+    raise DataError(f"{folder}: no {signatures}_splits.mat; signatures there: {present}; choose with signatures=...")
 
 
 def _find_views(folder: Path, features: str | None) -> tuple[Path, ...]:
@@ -206,18 +206,18 @@ def _find_features(folder: Path, features: str | None) -> Path:
     present = feature_files(folder)
     if features is None:
         features = present[0] if len(present) == 1 else "res101"
-    found = next(_features_path(folder, features), None)
-    if found is not None:
-        return found
-    given = Path(features).expanduser()
-    known = ", ".join(present) or "none"
-    shown = features if given.suffix == ".mat" else f"{features}.mat"
-    raise DataError(f"{folder}: no features file {shown}; features there: {known}; choose with features=...")
+    match = next(_features_path(folder, features), None)
+    if match is not None:
+        return match
+    path = Path(features).expanduser()
+    names = ", ".join(present) or "none"
+    shown = features if path.suffix == ".mat" else f"{features}.mat"
+    raise DataError(f"{folder}: no features file {shown}; features there: {names}; choose with features=...")
 
 
 def _features_path(folder: Path, features: str) -> Iterator[Path]:
-    given = Path(features).expanduser()
-    for path in (folder / given, folder / f"{features}.mat", given):
+    named = Path(features).expanduser()
+    for path in (folder / named, folder / f"{features}.mat", named):
         if path.suffix == ".mat" and path.is_file():
             yield path
 
@@ -267,28 +267,28 @@ def _views(paths: tuple[Path, ...], cache: Path | None) -> tuple[np.ndarray | Ro
     X, y = _features(paths[0], cache)
     if len(paths) == 1:
         return X, y
-    found = {paths[0].stem: X}
+    by_name = {paths[0].stem: X}
     for path in paths[1:]:
         X, labels = _features(path, cache)
         if len(labels) != len(y) or (labels != y).any():
-            told = f"{len(labels)} rows against {len(y)}"
+            difference = f"{len(labels)} rows against {len(y)}"
             if len(labels) == len(y):
                 other = np.flatnonzero(labels != y)
-                told = f"{len(other)} of {len(y)} rows have another label, first row {other[0] + 1}"
+                difference = f"{len(other)} of {len(y)} rows have another label, first row {other[0] + 1}"
             raise DataError(
-                f"{path}: labels are not those of {paths[0].name}: {told}; views must describe the same rows in the "
-                "same order"
+                f"{path}: labels are not those of {paths[0].name}: {difference}; views must describe the same rows in "
+                "the same order"
             )
-        found[path.stem] = X
-    return _side_by_side(found), y
+        by_name[path.stem] = X
+    return _side_by_side(by_name), y
 
 
-def _side_by_side(found: Mapping[str, np.ndarray | Rows]) -> Rows:
+def _side_by_side(views: Mapping[str, np.ndarray | Rows]) -> Rows:
     """Return named views of the same rows; kept ones stay where they lie, in the order that equal labels give them."""
-    rows = {name: X for name, X in found.items() if isinstance(X, Rows)}
+    rows = {name: X for name, X in views.items() if isinstance(X, Rows)}
     first = next(iter(rows.values()), None)
-    if first is None or len(rows) < len(found) or any((X.index != first.index).any() for X in rows.values()):
-        return Rows.of({name: np.asarray(X) for name, X in found.items()})
+    if first is None or len(rows) < len(views) or any((X.index != first.index).any() for X in rows.values()):
+        return Rows.of({name: np.asarray(X) for name, X in views.items()})
     parts = [replace(part, view=View(name, part.view.shape)) for name, X in rows.items() for part in X.parts]
     return Rows(parts, first.index)
 
@@ -298,7 +298,7 @@ def _features(path: Path, cache: Path | None) -> tuple[np.ndarray | Rows, np.nda
     if cache is None:
         stream, y = _read_features(path)
         return stream.loaded, y
-    return kept_features(cache, key_of("xlsa17-features", _VERSION, file_stamp(path)), lambda: _read_features(path))
+    return stored_features(cache, key_of("xlsa17-features", _VERSION, file_stamp(path)), lambda: _read_features(path))
 
 
 def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:

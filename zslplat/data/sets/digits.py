@@ -150,8 +150,8 @@ def _drawn(*, seed: int, rows: int, parts: str, faint: float) -> tuple[np.ndarra
     ends = np.cumsum(list(shares.values()))
     by_digit = []
     for digit in range(10):
-        own = rng.permutation(np.flatnonzero(bunch.target == digit))
-        by_digit.append(np.split(own, np.round(ends[:-1] * len(own)).astype(np.int64)))
+        images_of_digit = rng.permutation(np.flatnonzero(bunch.target == digit))
+        by_digit.append(np.split(images_of_digit, np.round(ends[:-1] * len(images_of_digit)).astype(np.int64)))
     X: list[np.ndarray] = []
     y: list[np.ndarray] = []
     splits = {}
@@ -228,9 +228,9 @@ def digit_retrieval(*, pyramid: bool = False, seed: int = 0) -> RawRetrieval:
 
     rng = np.random.default_rng([seed, 19])
     images = rng.permutation(load_digits().images) / 16
-    own, others, negatives = np.split(images, [GROUPS, GROUPS + SEARCHED])
-    shown = [own, *(np.stack([_again(image, rng) for image in own]) for _ in range(COPIES))]
-    shown.append(np.stack([_quarter(image, rng) for image in own]))
+    asking, others, negatives = np.split(images, [GROUPS, GROUPS + SEARCHED])
+    shown = [asking, *(np.stack([_again(image, rng) for image in asking]) for _ in range(COPIES))]
+    shown.append(np.stack([_quarter(image, rng) for image in asking]))
     pictures = _lit(np.concatenate([*shown, others, negatives]), rng)
     group, rows = np.arange(GROUPS), np.arange(len(pictures) - len(negatives))
     copies = len(shown) - 1

@@ -16,7 +16,7 @@ from zslplat.data.dataset import Dataset, Queries
 from zslplat.data.sets.named_images import NamedImages, named_images
 from zslplat.data.sets.retrieval import RETRIEVAL_OPTIONS, RawRetrieval, RetrievalSource
 from zslplat.data.source import About, DataPlaces, find_path
-from zslplat.data.store.stored_sets import kept_dataset
+from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
 from zslplat.space import Parameter, Text
@@ -74,8 +74,10 @@ class Holidays(RetrievalSource):
         negatives = self.negatives(places)
         key = key_of("holidays", _VERSION, images.key(), {**self.options}, negatives and negatives.fingerprint)
         about = About(self.summary, self.licence, self.citation)
-        source = {"loader": "holidays", "path": str(images.where), **images.told()}
-        return kept_dataset(places.cache, key, lambda: self.assembled(holidays_from(images), negatives, about, source))
+        source = {"loader": "holidays", "path": str(images.where), **images.checksums()}
+        return stored_dataset(
+            places.cache, key, lambda: self.assembled(holidays_from(images), negatives, about, source)
+        )
 
 
 def holidays_from(images: NamedImages) -> RawRetrieval:

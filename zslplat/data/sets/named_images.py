@@ -39,7 +39,7 @@ class NamedImages:
         """Return what tells these files from others."""
         return [file_stamp(path) for path in self.paths]
 
-    def told(self) -> dict[str, str]:
+    def checksums(self) -> dict[str, str]:
         """Return the files but the features with their checksums."""
         return {path.name: sha256_of(path) for path in self.paths if path.name != "features.npy"}
 
@@ -53,17 +53,17 @@ def named_images(path: Path, *, lists: Sequence[str] = ()) -> NamedImages:
         features = next((path / f"{name}.npy" for name in FEATURES if (path / f"{name}.npy").is_file()), None)
         listed = next((path / name for name in (*lists, *LISTS) if (path / name).is_file()), None)
         if features is None or listed is None:
-            wanted = f"features.npy and {' or '.join((*lists, LISTS[0]))}, the names of its rows"
+            needed = f"features.npy and {' or '.join((*lists, LISTS[0]))}, the names of its rows"
             present = ", ".join(sorted(p.name for p in path.iterdir())[:10]) or "nothing"
-            raise DataError(f"{path}: expected {wanted}; the folder has {present}")
+            raise DataError(f"{path}: expected {needed}; the folder has {present}")
         X: np.ndarray | RowStream = npy_stream(features)
         names, paths = _listed(listed), [features, listed]
     else:
         file = NpzFile(path)
-        key, names_key = (next((n for n in known if n in file.names), "") for known in (FEATURES, NAMES))
+        key, names_key = (next((n for n in usual if n in file.names), "") for usual in (FEATURES, NAMES))
         if not key or not names_key:
             raise DataError(
-                f"{path}: expected {' or '.join(FEATURES)}, and {', '.join(NAMES[:-1])} or {NAMES[-1]}; {file.held}"
+                f"{path}: expected {' or '.join(FEATURES)}, and {', '.join(NAMES[:-1])} or {NAMES[-1]}; {file.listing}"
             )
         X = checked_features(file.read(key), f"{path}: {key}")
         names, paths = names_of(file.read(names_key), f"{path}, {names_key}"), [path]

@@ -22,7 +22,7 @@ from zslplat.data.sets.named_images import NamedImages, named_images, read_names
 from zslplat.data.sets.retrieval import OTHERS, RETRIEVAL_OPTIONS, RawRetrieval, RetrievalSource
 from zslplat.data.source import About, DataPlaces, find_folder, find_path
 from zslplat.data.store.array_store import file_stamp
-from zslplat.data.store.stored_sets import kept_dataset
+from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
 from zslplat.space import Parameter, Text
@@ -98,8 +98,8 @@ class Oxford(RetrievalSource):
         stamps = [file_stamp(file) for file in sorted(truth.glob("*.txt"))]
         key = key_of("oxford", _VERSION, images.key(), stamps, {**self.options}, negatives and negatives.fingerprint)
         about = About(self.summary, self.licence, self.citation)
-        source = {"loader": "oxford", "path": str(path), "ground_truth": str(truth), **images.told()}
-        return kept_dataset(
+        source = {"loader": "oxford", "path": str(path), "ground_truth": str(truth), **images.checksums()}
+        return stored_dataset(
             places.cache, key, lambda: self.assembled(oxford_from(images, truth), negatives, about, source)
         )
 

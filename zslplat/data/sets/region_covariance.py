@@ -25,7 +25,7 @@ from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.npz import NpzFile, NpzSource
 from zslplat.data.source import DataPlaces, DataSource, about_path, find_file, read_about
 from zslplat.data.store.array_store import file_stamp, sha256_of
-from zslplat.data.store.stored_sets import kept_dataset
+from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
 from zslplat.space import NON_NEGATIVE, Parameter
@@ -69,7 +69,7 @@ def region_covariances(images: np.ndarray, *, epsilon: float = 1e-3) -> np.ndarr
 def gabor_wavelets(shape: tuple[int, int]) -> list[np.ndarray]:
     """Return the 20 wavelets, complex (shape), centred at the corner for circular convolution; orientations first."""
     v, u = np.meshgrid(np.fft.fftfreq(shape[0]) * shape[0], np.fft.fftfreq(shape[1]) * shape[1], indexing="ij")
-    found = []
+    wavelets = []
     for o in range(ORIENTATIONS):
         angle = np.pi * o / ORIENTATIONS
         x = u * np.cos(angle) + v * np.sin(angle)
@@ -77,8 +77,8 @@ def gabor_wavelets(shape: tuple[int, int]) -> list[np.ndarray]:
         for s in range(SCALES):
             w = np.pi / 2 * 2 ** (-s / 2)
             envelope = w / (np.sqrt(2 * np.pi) * OCTAVE) * np.exp(-(w**2) * (4 * x**2 + y**2) / (8 * OCTAVE**2))
-            found.append(envelope * (np.exp(1j * w * x) - np.exp(-(OCTAVE**2) / 2)))
-    return found
+            wavelets.append(envelope * (np.exp(1j * w * x) - np.exp(-(OCTAVE**2) / 2)))
+    return wavelets
 
 
 def _pixel_features(image: np.ndarray, margin: int, transforms: list[np.ndarray]) -> np.ndarray:
@@ -157,4 +157,4 @@ class RegionCovariance(DataSource):
             source = {"loader": "region-covariance", "file": str(path), "sha256": sha256_of(path), "keys": keys}
             return assemble(raw, about, {**source, "epsilon": epsilon})
 
-        return kept_dataset(places.cache, key, build)
+        return stored_dataset(places.cache, key, build)

@@ -102,12 +102,12 @@ def assemble_retrieval(
     X: np.ndarray | Rows = raw.X if isinstance(raw.X, np.ndarray) else Rows.of({"": raw.X})
     classes, train = [str(name) for name in raw.classes], np.asarray(raw.negatives, dtype=np.int64)
     if negatives is not None:
-        own = len(classes)
+        count = len(classes)
         _require_same_features(raw, negatives)
         _require_no_image_twice(raw, negatives)
         X = Rows.of({"": _one_after_the_other(raw.X, negatives)})
         classes += _classes_of(negatives)
-        train = np.arange(own, own + len(negatives.X))
+        train = np.arange(count, count + len(negatives.X))
         source = {**source, "negatives": negatives.name, "negatives_fingerprint": negatives.fingerprint}
     test, validation = _set_apart(raw, share, seed)
     queries = {"test": test} | ({} if validation is None else {"validation": validation})
@@ -117,7 +117,7 @@ def assemble_retrieval(
         X=X,
         y=y.astype(np.int64),
         class_names=tuple(class_names.tolist()),
-        splits={"train": train, **{split: asked.all_rows for split, asked in queries.items()}},
+        splits={"train": train, **{split: of_split.all_rows for split, of_split in queries.items()}},
         queries=queries,
         description=about.description,
         licence=about.licence,
@@ -135,40 +135,40 @@ def _set_apart(raw: RawRetrieval, share: float, seed: int) -> tuple[Queries, Que
     if share == 0:
         return raw.queries, None
     classes = np.array(raw.classes, dtype=np.str_)
-    asked = np.unique(classes[raw.queries.rows])
-    count = max(1, round(share * len(asked)))
-    if count >= len(asked):
+    of_queries = np.unique(classes[raw.queries.rows])
+    count = max(1, round(share * len(of_queries)))
+    if count >= len(of_queries):
         raise DataError(
-            f"{raw.name}: validation={share} sets {count} of {len(asked)} queried classes apart; leave some"
+            f"{raw.name}: validation={share} sets {count} of {len(of_queries)} queried classes apart; leave some"
         )
     rng = np.random.default_rng([seed, 7])
-    held = np.isin(classes, rng.permutation(asked)[:count])
+    set_apart = np.isin(classes, rng.permutation(of_queries)[:count])
     # What nobody asks for goes by its share, and by the names of the images.
-    rest = np.flatnonzero(~np.isin(classes, asked) & np.isin(np.arange(len(classes)), raw.queries.all_rows))
+    rest = np.flatnonzero(~np.isin(classes, of_queries) & np.isin(np.arange(len(classes)), raw.queries.all_rows))
     rest = rest[np.argsort(np.array(raw.names, dtype=np.str_)[rest], kind="stable")]
-    held[rng.permutation(rest)[: round(share * len(rest))]] = True
-    return _queries_within(raw.queries, ~held), _queries_within(raw.queries, held)
+    set_apart[rng.permutation(rest)[: round(share * len(rest))]] = True
+    return _queries_within(raw.queries, ~set_apart), _queries_within(raw.queries, set_apart)
 
 
-def _queries_within(queries: Queries, kept: np.ndarray) -> Queries:
+def _queries_within(queries: Queries, rows: np.ndarray) -> Queries:
     """Return the queries whose rows are kept (n,), over the database that is."""
-    mine = kept[queries.rows]
-    number = np.cumsum(mine) - 1
+    inside = rows[queries.rows]
+    number = np.cumsum(inside) - 1
     pairs = []
     for array in (queries.positive, queries.junk):
-        own = array[mine[array[:, 0]] & kept[array[:, 1]]]
-        pairs.append(np.column_stack([number[own[:, 0]], own[:, 1]]).astype(np.int64))
-    return Queries(queries.rows[mine], queries.database[kept[queries.database]], *pairs)
+        pairs_inside = array[inside[array[:, 0]] & rows[array[:, 1]]]
+        pairs.append(np.column_stack([number[pairs_inside[:, 0]], pairs_inside[:, 1]]).astype(np.int64))
+    return Queries(queries.rows[inside], queries.database[rows[queries.database]], *pairs)
 
 
 def _require_same_features(raw: RawRetrieval, negatives: Dataset) -> None:
     if negatives.views:
-        told = ", ".join(view.name for view in negatives.views)
-        raise DataError(f"{raw.name}: the negatives of {negatives.name} have views ({told}); choose one, features=...")
-    own, theirs = tuple(raw.X.shape[1:]), tuple(negatives.X.shape[1:])
-    if own != theirs:
+        names = ", ".join(view.name for view in negatives.views)
+        raise DataError(f"{raw.name}: the negatives of {negatives.name} have views ({names}); choose one, features=...")
+    shape, theirs = tuple(raw.X.shape[1:]), tuple(negatives.X.shape[1:])
+    if shape != theirs:
         raise DataError(
-            f"{raw.name}: its features are {own} and those of the negatives, {negatives.name}, {theirs}; negatives "
+            f"{raw.name}: its features are {shape} and those of the negatives, {negatives.name}, {theirs}; negatives "
             "need the same features of other images"
         )
 
@@ -177,12 +177,14 @@ def _require_no_image_twice(raw: RawRetrieval, negatives: Dataset) -> None:
     """Raise :class:`DataError` where a negative has the features of a query or of a row that is searched."""
     scored = np.zeros(len(raw.classes), dtype=bool)
     scored[raw.queries.all_rows] = True
-    known: set[bytes] = set()
+    scored_contents: set[bytes] = set()
     dtype, start = np.result_type(raw.X.dtype, negatives.X.dtype), 0
     for block in _in_order(raw.X):
-        known.update(_contents(block[scored[start : start + len(block)]], dtype))
+        scored_contents.update(_contents(block[scored[start : start + len(block)]], dtype))
         start += len(block)
-    twice = sum(content in known for _, block in blocks_of(negatives.X) for content in _contents(block, dtype))
+    twice = sum(
+        content in scored_contents for _, block in blocks_of(negatives.X) for content in _contents(block, dtype)
+    )
     if twice:
         raise DataError(
             f"{raw.name}: {twice} negatives of {negatives.name} have exactly the features of a query or of an image "

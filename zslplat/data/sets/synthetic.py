@@ -29,7 +29,7 @@ import numpy as np
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.store.rows import Part, Rows, RowStream, Source, Stored, View
-from zslplat.data.store.stored_sets import kept_dataset, kept_features, storage_order
+from zslplat.data.store.stored_sets import storage_order, stored_dataset, stored_features
 from zslplat.errors import UsageError
 from zslplat.keys import key_of
 from zslplat.space import Choice, Integer, Optional, Parameter, Real
@@ -127,11 +127,11 @@ class Synthetic(DataSource):
         if cache is None:
             return synthetic(shape, name=name, **options)
 
-        def keep(view: str, stream: RowStream, y: np.ndarray) -> Source:
-            kept = kept_features(cache, key_of(key, "features", view), lambda: (stream, y))[0]
-            return kept.parts[0].source
+        def store(view: str, stream: RowStream, y: np.ndarray) -> Source:
+            rows = stored_features(cache, key_of(key, "features", view), lambda: (stream, y))[0]
+            return rows.parts[0].source
 
-        return kept_dataset(cache, key, lambda: synthetic(shape, name=name, keep=keep, **options))
+        return stored_dataset(cache, key, lambda: synthetic(shape, name=name, store=store, **options))
 
 
 def synthetic(
@@ -142,12 +142,12 @@ def synthetic(
     views: int = 1,
     seed: int = 0,
     name: str = "synthetic",
-    keep: Callable[[str, RowStream, np.ndarray], Source] | None = None,
+    store: Callable[[str, RowStream, np.ndarray], Source] | None = None,
 ) -> Dataset:
     """Return the data set: X (n, d) float32, non-negative; seen classes first; rows in the order of the splits.
 
     With several ``views`` the columns are divided among them, and the attributes are dealt out to them in turn: the
-    columns of a view depend on its attributes alone. ``keep`` stores the rows of a view, given their labels, as they
+    columns of a view depend on its attributes alone. ``store`` stores the rows of a view, given their labels, as they
     are drawn; without it X is held in memory. Matrix products run
     on one BLAS thread, so that the number of threads never changes a bit of the data. Raises :class:`UsageError` for
     sizes that do not fit together.
@@ -174,12 +174,12 @@ def synthetic(
     for number, (start, stop) in enumerate(_columns(shape, views), start=1):
         view = f"view{number}" if views > 1 else ""
         stream = RowStream((len(y), stop - start), np.dtype(np.float32), partial(_cut, read, start, stop), name)
-        sources[view] = stream.loaded if keep is None else keep(view, stream, y)
+        sources[view] = stream.loaded if store is None else store(view, stream, y)
     if not drawn:  # kept by an earlier load
         for _ in read():
             pass
     X: np.ndarray | Rows
-    if keep is None and views == 1:
+    if store is None and views == 1:
         X = stream.loaded
     else:
         X = Rows([Part(View(view, tuple(s.shape[1:])), s) for view, s in sources.items()], _places(sources, y))
@@ -241,9 +241,9 @@ def _signatures(classes: int, attributes: int, rng: np.random.Generator) -> np.n
     """Draw signatures (c, a) in [0, 1]: a logistic function of factors that are fewer than the attributes."""
     rank = max(2, attributes // 3)
     scores = rng.standard_normal((classes, rank)) @ rng.standard_normal((rank, attributes)) / np.sqrt(rank)
-    own = 0.3 * rng.standard_normal((classes, attributes))
+    independent = 0.3 * rng.standard_normal((classes, attributes))
     # Three digits, as human ratings are rounded: the last bits of a product are no part of the data.
-    return np.asarray(np.round(1 / (1 + np.exp(-2 * (scores + own))), 3))
+    return np.asarray(np.round(1 / (1 + np.exp(-2 * (scores + independent))), 3))
 
 
 def _feature_blocks(

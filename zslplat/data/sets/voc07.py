@@ -38,7 +38,7 @@ from zslplat.data.sets.named_images import read_names
 from zslplat.data.source import About, DataPlaces, DataSource, about_path, find_folder, find_path, read_about
 from zslplat.data.splits import whole_numbers
 from zslplat.data.store.array_store import file_stamp
-from zslplat.data.store.stored_sets import kept_dataset
+from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
 from zslplat.space import Choice, Parameter, Text
@@ -115,7 +115,7 @@ class Voc07(DataSource):
         ]
         options = {name: value for name, value in self.options.items() if name not in ("folder", "features")}
         key = key_of("voc07", 1, stamps, options)
-        return kept_dataset(places.cache, key, lambda: self._build(folder, file, lists))
+        return stored_dataset(places.cache, key, lambda: self._build(folder, file, lists))
 
     def _build(self, folder: Path, file: Path, lists: dict[tuple[str, str], Path]) -> Dataset:
         difficult = str(self.options.get("difficult", "not-counted"))
@@ -163,17 +163,17 @@ class Voc07(DataSource):
 
 def _lists(folder: Path) -> dict[tuple[str, str], Path]:
     """Return {(class, split): list}; raises :class:`DataError` where the folder holds none."""
-    found = {}
+    paths = {}
     for path in sorted(folder.glob("*.txt")):
         named = _LIST.fullmatch(path.name)
         if named:
-            found[named[1], named[2]] = path
-    if not found:
+            paths[named[1], named[2]] = path
+    if not paths:
         raise DataError(
             f"{folder}: no lists <class>_train.txt, <class>_val.txt, <class>_test.txt; give the folder VOC2007 of the "
             "development kit, which has them in ImageSets/Main"
         )
-    return found
+    return paths
 
 
 def _splits(lists: dict[tuple[str, str], Path], folder: Path) -> list[str]:
@@ -254,11 +254,11 @@ def _features(file: Path, X: str, ids: str) -> tuple[np.ndarray, list[str]]:
     return features, [_identifier(name) for name in named]
 
 
-def _named(file: Path, asked: str, usual: tuple[str, ...], names: tuple[str, ...]) -> str:
-    found = next((name for name in ((asked,) if asked else usual) if name in names), "")
-    if not found:
-        raise DataError(f"{file}: no {asked or ' or '.join(usual)}; the file holds {', '.join(names)}")
-    return found
+def _named(file: Path, requested: str, usual: tuple[str, ...], names: tuple[str, ...]) -> str:
+    match = next((name for name in ((requested,) if requested else usual) if name in names), "")
+    if not match:
+        raise DataError(f"{file}: no {requested or ' or '.join(usual)}; the file holds {', '.join(names)}")
+    return match
 
 
 def _identifier(text: str) -> str:

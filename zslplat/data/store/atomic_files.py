@@ -65,7 +65,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def folder_lock(folder: Path) -> Iterator[None]:
     """Hold off whoever else asks for this in the same folder: for files that are read, changed and written again.
 
     Nothing is written there. On a file system without locks nobody is held off.
@@ -79,12 +79,12 @@ def alone_in(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def left_in(folder: Path) -> list[Path]:
+def drafts_in(folder: Path) -> list[Path]:
     """Return the drafts in a folder; where no command writes there, they were left."""
     return sorted(path for prefix in (_NEW, _REPLACING) for path in folder.glob(f"{prefix}*"))
 
 
-def used(path: Path) -> None:
+def mark_used(path: Path) -> None:
     """Mark a file or folder of a user's cache as used now."""
     with contextlib.suppress(OSError):
         os.utime(path)
@@ -207,10 +207,10 @@ class WholeFile:
             raise UsageError(f"{path} is no ordinary file, and a {self.what} is not written into it; {other}")
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
-                known = self.mark in file.read(self.reach)
+                marked = self.mark in file.read(self.reach)
         except OSError as error:
             raise StoreError(f"{path} cannot be read: {error.strerror or error}; {other}") from error
-        if not known:
+        if not marked:
             raise UsageError(f"{path} exists and is no {self.what}; {other}, or move it away")
         return True
 

@@ -58,21 +58,21 @@ def in_type(values: np.ndarray, dtype: np.dtype[Any], where: str) -> np.ndarray:
     what becomes infinite: whoever asks for it knows already that it holds the values apart.
     """
     with np.errstate(over="ignore", under="ignore"):
-        found = np.asarray(values, dtype=dtype)
+        converted = np.asarray(values, dtype=dtype)
     stored = values.dtype.newbyteorder("=")
     if dtype not in (SINGLE, DOUBLE) or stored == dtype or not values.size or stored.itemsize < dtype.itemsize:
-        return found
+        return converted
     if dtype == DOUBLE and stored.kind in "iu":
-        lost = _changed(values, found)
+        lost = _changed(values, converted)
     else:
-        lost = _infinite(values, found) if dtype == SINGLE else _out_of_range(values, found)
+        lost = _infinite(values, converted) if dtype == SINGLE else _out_of_range(values, converted)
     if lost.any():
         place = int(np.argmax(lost))
         raise DataError(
-            f"{where}: {values.reshape(-1)[place]} is {found.reshape(-1)[place]:.17g} as {dtype}, the type that is "
+            f"{where}: {values.reshape(-1)[place]} is {converted.reshape(-1)[place]:.17g} as {dtype}, the type that is "
             "computed in; subtract what all numbers there have in common, or leave them out if they are identifiers"
         )
-    return found
+    return converted
 
 
 def require_exact(numbers: Iterable[Any], where: str) -> None:
@@ -80,12 +80,12 @@ def require_exact(numbers: Iterable[Any], where: str) -> None:
     for number in numbers:
         try:
             whole = int(number) if isinstance(number, str | int | np.integer) else 0
-            found = float(whole)
+            rounded = float(whole)
         except (ValueError, OverflowError):  # no whole number, or infinite, which is refused where rows are checked
             continue
-        if whole != found:
+        if whole != rounded:
             raise DataError(
-                f"{where}: {whole} is {found:.17g} as float64, the type that is computed in; subtract what all "
+                f"{where}: {whole} is {rounded:.17g} as float64, the type that is computed in; subtract what all "
                 "numbers there have in common, or leave them out if they are identifiers"
             )
 
@@ -114,17 +114,17 @@ class Narrowing:
         """Return the next rows (n, ...) as float32."""
         if row_type(block.dtype) == SINGLE or not block.size:
             return np.asarray(block, dtype=SINGLE, order="C")
-        found = np.empty(block.shape, dtype=SINGLE)
-        rows, single = block.reshape(len(block), -1), found.reshape(len(block), -1)
+        narrow = np.empty(block.shape, dtype=SINGLE)
+        rows, single = block.reshape(len(block), -1), narrow.reshape(len(block), -1)
         count = max(1, _CHUNK // rows.shape[1])
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             for start in range(0, len(rows), count):
-                own = slice(start, start + count)
-                single[own] = rows[own]
-                self.seen = self.seen or _loss(rows[own], single[own])
+                chunk = slice(start, start + count)
+                single[chunk] = rows[chunk]
+                self.seen = self.seen or _loss(rows[chunk], single[chunk])
         if block.dtype.kind == "f":
             self._keep(rows)
-        return found
+        return narrow
 
     def _keep(self, rows: np.ndarray) -> None:
         """Add every so manyth row to the sample, of which every third one stays where it would grow too large."""
@@ -158,24 +158,24 @@ def _loss(rows: np.ndarray, single: np.ndarray) -> str:
     if largest >= _WHOLE_SINGLE:
         lost = _changed(rows, single) if rows.dtype.kind in "iu" else _whole(rows) & (rows != single)
         if lost.any():
-            return _told(rows, single, lost)
+            return _loss_text(rows, single, lost)
     if rows.dtype.kind in "iu":
         return ""
     if np.isfinite(largest) and np.count_nonzero(single == 0) == np.count_nonzero(rows == 0):
         return ""
     lost = _out_of_range(rows, single)
-    return _told(rows, single, lost) if lost.any() else ""
+    return _loss_text(rows, single, lost) if lost.any() else ""
 
 
-def _out_of_range(values: np.ndarray, found: np.ndarray) -> np.ndarray:
-    return np.asarray(((found == 0) != (values == 0)) | _infinite(values, found))
+def _out_of_range(values: np.ndarray, converted: np.ndarray) -> np.ndarray:
+    return np.asarray(((converted == 0) != (values == 0)) | _infinite(values, converted))
 
 
-def _infinite(values: np.ndarray, found: np.ndarray) -> np.ndarray:
+def _infinite(values: np.ndarray, converted: np.ndarray) -> np.ndarray:
     # Two numbers tell it where nothing is infinite.
-    if np.isfinite(found.max()) and np.isfinite(found.min()):
+    if np.isfinite(converted.max()) and np.isfinite(converted.min()):
         return np.zeros(1, dtype=bool)
-    return np.asarray(np.isinf(found) & np.isfinite(values))
+    return np.asarray(np.isinf(converted) & np.isfinite(values))
 
 
 def _whole(rows: np.ndarray) -> np.ndarray:
@@ -183,14 +183,14 @@ def _whole(rows: np.ndarray) -> np.ndarray:
     return np.asarray(((rows == np.rint(rows)) & (np.abs(rows) <= _WHOLE_DOUBLE)).all(axis=0))
 
 
-def _changed(values: np.ndarray, found: np.ndarray) -> np.ndarray:
+def _changed(values: np.ndarray, converted: np.ndarray) -> np.ndarray:
     """Return which whole numbers are others as floating numbers."""
-    beyond = found >= float(np.iinfo(values.dtype).max) + 1
-    lost: np.ndarray = (np.where(beyond, 0, found).astype(values.dtype) != values) | beyond
+    beyond = converted >= float(np.iinfo(values.dtype).max) + 1
+    lost: np.ndarray = (np.where(beyond, 0, converted).astype(values.dtype) != values) | beyond
     return lost
 
 
-def _told(rows: np.ndarray, single: np.ndarray, lost: np.ndarray) -> str:
+def _loss_text(rows: np.ndarray, single: np.ndarray, lost: np.ndarray) -> str:
     row, column = (int(place) for place in np.unravel_index(int(np.argmax(lost)), lost.shape))
     return f"column {column}: {rows[row, column]} would be {float(single[row, column]):.17g}"
 
@@ -215,22 +215,22 @@ def lengths_of(rows: np.ndarray, measure: Callable[[np.ndarray], np.ndarray]) ->
     A length is 0 for rows of zeros alone.
     """
     with np.errstate(over="ignore", under="ignore"):
-        found = measure(rows)
+        lengths = measure(rows)
         low, high = (1e-15, 1e15) if rows.dtype == np.float32 else (1e-150, 1e150)
-        far = np.flatnonzero(~((found > low) & (found < high)))
+        far = np.flatnonzero(~((lengths > low) & (lengths < high)))
         if len(far):
             largest = np.abs(rows[far]).max(axis=1, initial=0)
-            scale = np.where(largest > 0, largest, 1).astype(found.dtype)
-            found[far] = scale * measure(rows[far] / scale[:, None])
-    return found
+            scale = np.where(largest > 0, largest, 1).astype(lengths.dtype)
+            lengths[far] = scale * measure(rows[far] / scale[:, None])
+    return lengths
 
 
 def normalised(rows: np.ndarray, norm: str) -> np.ndarray:
     """Return rows (n, d) divided by their norm, ``l1`` or ``l2``, which is taken in float64; rows of zeros stay."""
-    found = rows.astype(np.float64)
-    length = lengths_of(found, _l1 if norm == "l1" else _l2)
-    found /= np.where(length > 0, length, 1.0)[:, None]
-    return found.astype(rows.dtype, copy=False)
+    result = rows.astype(np.float64)
+    length = lengths_of(result, _l1 if norm == "l1" else _l2)
+    result /= np.where(length > 0, length, 1.0)[:, None]
+    return result.astype(rows.dtype, copy=False)
 
 
 def _l1(rows: np.ndarray) -> np.ndarray:

@@ -88,12 +88,12 @@ class Preprocessing:
 
     def steps_of(self, part: Part) -> tuple[str, ...]:
         """Return the steps for the features of one view."""
-        own = dict(self.views)
-        if part.view.name in own:
-            return own[part.view.name]
+        by_view = dict(self.views)
+        if part.view.name in by_view:
+            return by_view[part.view.name]
         return self.features if not part.view.name or len(part.view.shape) == 1 else ()
 
-    def told(self, role: str) -> str:
+    def text_of(self, role: str) -> str:
         """Return the steps of a role as text, which :meth:`overridden` reads."""
         texts = [",".join(getattr(self, role)) or "none"]
         if role == "features":
@@ -156,14 +156,14 @@ class FrozenSteps:
             return rows
         flat = rows.reshape(len(rows), math.prod(rows.shape[1:]))
         shape = self.shape_after(rows.shape[1:])
-        found = np.empty((len(flat), int(np.prod(shape))), dtype=flat.dtype)
-        step = max(1, _CHUNK // max(1, found.shape[1]))
+        result = np.empty((len(flat), int(np.prod(shape))), dtype=flat.dtype)
+        step = max(1, _CHUNK // max(1, result.shape[1]))
         for start in range(0, len(flat), step):
             chunk = flat[start : start + step]
             for one in self.steps:
                 chunk = one.apply(chunk)
-            found[start : start + step] = chunk
-        return found.reshape(len(flat), *shape)
+            result[start : start + step] = chunk
+        return result.reshape(len(flat), *shape)
 
     def shape_after(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of a row after all steps."""
@@ -186,8 +186,10 @@ class FrozenSteps:
             if fact["step"] not in _APPLIED:
                 raise UnknownNameError("preprocessing step", str(fact["step"]), STEPS)
             prefix = f"{number}/"
-            own = {name.removeprefix(prefix): np.asarray(a) for name, a in arrays.items() if name.startswith(prefix)}
-            steps.append(FrozenStep(str(fact["step"]), own, bool(fact["doubles"])))
+            of_step = {
+                name.removeprefix(prefix): np.asarray(a) for name, a in arrays.items() if name.startswith(prefix)
+            }
+            steps.append(FrozenStep(str(fact["step"]), of_step, bool(fact["doubles"])))
         return cls(tuple(steps))
 
 
@@ -199,7 +201,7 @@ def fit_steps(steps: Sequence[str], X: np.ndarray | Rows, *, every: np.ndarray |
     negative values before ``hellinger``.
     """
     frozen: list[FrozenStep] = []
-    known = None if every is None else np.asarray(every, dtype=float_type(every.dtype)).reshape(len(every), -1)
+    all_rows = None if every is None else np.asarray(every, dtype=float_type(every.dtype)).reshape(len(every), -1)
     for step in steps:
         if step == "none":
             continue
@@ -211,10 +213,10 @@ def fit_steps(steps: Sequence[str], X: np.ndarray | Rows, *, every: np.ndarray |
             for _, block in blocks_of(X):
                 yield so_far.apply(block).reshape(len(block), -1)
 
-        one = _FITTED[step](step, blocks, known)
+        one = _FITTED[step](step, blocks, all_rows)
         frozen.append(one)
-        if known is not None:
-            known = known - one.arrays["mean"] if step == "center_all" else one.apply(known)
+        if all_rows is not None:
+            all_rows = all_rows - one.arrays["mean"] if step == "center_all" else one.apply(all_rows)
     return FrozenSteps(tuple(frozen))
 
 
@@ -232,7 +234,7 @@ def preprocessed(rows: Sequence[Rows], spec: Preprocessing) -> list[Rows]:
     for part in parts:
         steps = spec.steps_of(part)
         frozen.append(fit_steps(steps, Rows([part], rows[0].index)) if steps else None)
-    return [own.after(frozen) for own in rows]
+    return [some.after(frozen) for some in rows]
 
 
 def apply_steps(
@@ -257,19 +259,19 @@ def after_steps(steps: FrozenSteps, rows: np.ndarray | Rows) -> np.ndarray | Row
 Blocks = Callable[[], Iterator[np.ndarray]]
 
 
-def _fit_nothing(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
+def _fit_nothing(step: str, blocks: Blocks, every: np.ndarray | None) -> FrozenStep:
     return FrozenStep(step)
 
 
-def _fit_hellinger(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
+def _fit_hellinger(step: str, blocks: Blocks, every: np.ndarray | None) -> FrozenStep:
     if any(block.size and float(block.min()) < 0 for block in blocks()):
         raise DataError("hellinger needs non-negative values; put shift or split before it")
     return FrozenStep(step)
 
 
-def _fit_center(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
-    if step == "center_all" and known is not None and len(known):
-        mean = _between(known.mean(axis=0, dtype=np.float64), known.min(axis=0), known.max(axis=0))
+def _fit_center(step: str, blocks: Blocks, every: np.ndarray | None) -> FrozenStep:
+    if step == "center_all" and every is not None and len(every):
+        mean = _between(every.mean(axis=0, dtype=np.float64), every.min(axis=0), every.max(axis=0))
         return FrozenStep(step, {"mean": mean})
     total: Any = 0.0
     rows = 0
@@ -282,16 +284,16 @@ def _fit_center(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenSt
     return FrozenStep(step, {"mean": _between(total / rows, low, high)})
 
 
-def _fit_standardise(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
+def _fit_standardise(step: str, blocks: Blocks, every: np.ndarray | None) -> FrozenStep:
     rows, mean, squares, low, high = 0, np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0)
     for chunk in _chunks(blocks):
-        own = chunk.mean(axis=0)
-        about = np.einsum("ij,ij->j", chunk - own, chunk - own)
+        chunk_mean = chunk.mean(axis=0)
+        about = np.einsum("ij,ij->j", chunk - chunk_mean, chunk - chunk_mean)
         if not rows:
-            rows, mean, squares, low, high = len(chunk), own, about, chunk.min(axis=0), chunk.max(axis=0)
+            rows, mean, squares, low, high = len(chunk), chunk_mean, about, chunk.min(axis=0), chunk.max(axis=0)
             continue
         # Chan, Golub and LeVeque (1983): means and sums of squared deviations of two parts of a sample.
-        all_rows, change = rows + len(chunk), own - mean
+        all_rows, change = rows + len(chunk), chunk_mean - mean
         mean = mean + change * (len(chunk) / all_rows)
         squares = squares + about + change**2 * (rows * len(chunk) / all_rows)
         rows, low, high = all_rows, np.minimum(low, chunk.min(axis=0)), np.maximum(high, chunk.max(axis=0))
@@ -315,24 +317,24 @@ def _chunks(blocks: Blocks) -> Iterator[np.ndarray]:
 
 def _extremes(blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and the largest value of every column."""
-    found = [(block.min(axis=0), block.max(axis=0)) for block in blocks()]
-    return np.min([low for low, _ in found], axis=0), np.max([high for _, high in found], axis=0)
+    extremes = [(block.min(axis=0), block.max(axis=0)) for block in blocks()]
+    return np.min([low for low, _ in extremes], axis=0), np.max([high for _, high in extremes], axis=0)
 
 
-def _fit_lowest(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
+def _fit_lowest(step: str, blocks: Blocks, every: np.ndarray | None) -> FrozenStep:
     low = _extremes(blocks)[0]
-    if known is not None:
-        low = np.minimum(low, known.min(axis=0))
+    if every is not None:
+        low = np.minimum(low, every.min(axis=0))
     return FrozenStep(step, {"low": np.minimum(low if step == "lift" else low.min(), 0)})
 
 
-def _fit_unit(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
+def _fit_unit(step: str, blocks: Blocks, every: np.ndarray | None) -> FrozenStep:
     low, high = _extremes(blocks)
     return FrozenStep(step, {"low": low, "width": np.where(high > low, high - low, 1).astype(low.dtype)})
 
 
-def _fit_split(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
-    negative = known is not None and bool(known.size) and float(known.min()) < 0
+def _fit_split(step: str, blocks: Blocks, every: np.ndarray | None) -> FrozenStep:
+    negative = every is not None and bool(every.size) and float(every.min()) < 0
     # Most often the first block tells.
     negative = negative or any(block.size and float(block.min()) < 0 for block in blocks())
     return FrozenStep(step, {}, negative)
@@ -353,10 +355,10 @@ _FITTED: dict[str, Callable[[str, Blocks, np.ndarray | None], FrozenStep]] = {
 
 
 def _apply_center(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
-    found: np.ndarray = np.subtract(rows, step.arrays["mean"], dtype=np.float64)
+    result: np.ndarray = np.subtract(rows, step.arrays["mean"], dtype=np.float64)
     if "scale" in step.arrays:
-        found /= step.arrays["scale"]
-    return found.astype(rows.dtype, copy=False)
+        result /= step.arrays["scale"]
+    return result.astype(rows.dtype, copy=False)
 
 
 def _apply_norm(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
@@ -366,18 +368,18 @@ def _apply_norm(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
 def _apply_hellinger(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
     if rows.size and float(rows.min()) < 0:
         raise DataError("hellinger needs non-negative values; put shift or split before it")
-    found = normalised(rows, "l1")
-    return np.asarray(np.sqrt(found, out=found))
+    result = normalised(rows, "l1")
+    return np.asarray(np.sqrt(result, out=result))
 
 
 def _apply_lowest(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
-    found = rows - step.arrays["low"].astype(rows.dtype)
-    return np.asarray(np.maximum(found, 0, out=found))
+    result = rows - step.arrays["low"].astype(rows.dtype)
+    return np.asarray(np.maximum(result, 0, out=result))
 
 
 def _apply_unit(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
-    found = (rows - step.arrays["low"]) / step.arrays["width"]
-    return np.asarray(np.clip(found, 0, 1, out=found)).astype(rows.dtype, copy=False)
+    result = (rows - step.arrays["low"]) / step.arrays["width"]
+    return np.asarray(np.clip(result, 0, 1, out=result)).astype(rows.dtype, copy=False)
 
 
 def _apply_split(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
@@ -422,8 +424,8 @@ class FrozenFeatures:
     @classmethod
     def of_rows(cls, X: Rows) -> FrozenFeatures:
         """Return the steps, and the types, of rows that these are applied to."""
-        done = tuple(part.steps if isinstance(part.steps, FrozenSteps) else FrozenSteps() for part in X.parts)
-        return cls(tuple(part.view for part in X.parts), done, tuple(np.dtype(p.source.dtype).str for p in X.parts))
+        steps = tuple(part.steps if isinstance(part.steps, FrozenSteps) else FrozenSteps() for part in X.parts)
+        return cls(tuple(part.view for part in X.parts), steps, tuple(np.dtype(p.source.dtype).str for p in X.parts))
 
     @classmethod
     def of_array(cls, X: np.ndarray, steps: FrozenSteps) -> FrozenFeatures:
@@ -443,16 +445,16 @@ class FrozenFeatures:
         flat = X.reshape(len(X), -1)
         if X.ndim < 2 or flat.shape[1] != width:
             raise UsageError(f"rows have shape {X.shape}; expected (n, {width}), the width of the rows learned from")
-        found, start = [], 0
+        views, start = [], 0
         types = self.types or ("",) * len(self.views)
         for view, steps, kind in zip(self.views, self.steps, types, strict=True):
             block = flat[:, start : start + view.width].reshape(len(X), *view.shape)
             if kind and np.dtype(kind).kind == "f":
                 block = in_type(block, np.dtype(kind), "X")
             block = steps.apply(block)
-            found.append(block if len(self.views) == 1 else block.reshape(len(X), -1))
+            views.append(block if len(self.views) == 1 else block.reshape(len(X), -1))
             start += view.width
-        return found[0] if len(found) == 1 else np.hstack(found)
+        return views[0] if len(views) == 1 else np.hstack(views)
 
     def facts(self) -> list[dict[str, Any]]:
         """Return what JSON holds: every view with its steps."""
@@ -478,7 +480,7 @@ class FrozenFeatures:
         steps = []
         for number, fact in enumerate(facts):
             prefix = f"{number}/"
-            own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
-            steps.append(FrozenSteps.thawed(fact["steps"], own))
+            of_view = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+            steps.append(FrozenSteps.thawed(fact["steps"], of_view))
         types = tuple(str(fact["type"]) for fact in facts if "type" in fact)
         return cls(views, tuple(steps), types if len(types) == len(views) else ())

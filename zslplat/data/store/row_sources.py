@@ -75,12 +75,12 @@ class RowStream:
     def loaded(self) -> np.ndarray:
         """All rows in memory: for who wants single ones of what was not stored."""
         for dtype, blocks in self.passes():
-            found = np.empty(self.shape, dtype=dtype)
+            rows = np.empty(self.shape, dtype=dtype)
             start = 0
             for block in blocks:
-                found[start : start + len(block)] = block
+                rows[start : start + len(block)] = block
                 start += len(block)
-        return found
+        return rows
 
     def passes(self) -> Iterator[tuple[np.dtype[Any], Iterator[np.ndarray]]]:
         """Yield (type, blocks): a second time, as float64, where rows that were read as float32 lost values by it.
@@ -192,19 +192,21 @@ class Stored:
             with open(self.file, "rb", buffering=0, closefd=isinstance(self.file, str)) as file:
                 yield file
         except (OSError, ValueError) as error:
-            told = (isinstance(error, OSError) and error.strerror) or error
-            raise StoreError(f"the rows in {self._name} cannot be read: {told}; give the same command again") from error
+            reason = (isinstance(error, OSError) and error.strerror) or error
+            raise StoreError(
+                f"the rows in {self._name} cannot be read: {reason}; give the same command again"
+            ) from error
 
     def _read(self, positions: np.ndarray, row: int) -> np.ndarray:
         """Return rows that lie far apart: to map what lies between them costs more than to read each."""
-        found: np.ndarray = np.empty((len(positions), *self.shape[1:]), dtype=self.dtype)
-        content = found.reshape(-1).view(np.uint8).data
+        rows: np.ndarray = np.empty((len(positions), *self.shape[1:]), dtype=self.dtype)
+        content = rows.reshape(-1).view(np.uint8).data
         with self._opened() as file:
             for number, position in enumerate(positions.tolist()):
                 piece = content[number * row : (number + 1) * row]
                 if os.preadv(file.fileno(), [piece], self.offset + position * row) != row:
                     raise ValueError(f"it ends before row {position}")
-        return found
+        return rows
 
 
 Source = Stored | np.ndarray | RowStream
@@ -235,8 +237,8 @@ class Part:
 
     def treated(self, rows: np.ndarray) -> np.ndarray:
         """Return rows as they are stored after the steps."""
-        found = np.asarray(rows, dtype=self.dtype)
-        return found if self.steps is None else np.asarray(self.steps.apply(found))
+        typed = np.asarray(rows, dtype=self.dtype)
+        return typed if self.steps is None else np.asarray(self.steps.apply(typed))
 
 
 def of_length(part: Part, length: int) -> Iterator[np.ndarray]:
@@ -246,14 +248,14 @@ def of_length(part: Part, length: int) -> Iterator[np.ndarray]:
             yield part.take(np.arange(start, min(start + length, part.source.shape[0])))
         return
     waiting: list[np.ndarray] = []
-    held = 0
+    count = 0
     for block in part.source.blocks():
         for piece in np.split(block, range(length, len(block), length)):
             waiting.append(piece)
-            held += len(piece)
-            while held >= length:
+            count += len(piece)
+            while count >= length:
                 joined = waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
                 yield part.treated(joined[:length])
-                waiting, held = [joined[length:]], held - length
-    if held:
+                waiting, count = [joined[length:]], count - length
+    if count:
         yield part.treated(np.concatenate(waiting))

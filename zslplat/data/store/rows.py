@@ -73,8 +73,8 @@ class Rows(NDArrayOperatorsMixin):
             name: len(source) if isinstance(source, np.ndarray) else source.shape[0] for name, source in views.items()
         }
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{name} {count}" for name, count in lengths.items())
-            raise DataError(f"views have different numbers of rows: {told}; every view describes the same rows")
+            counts = ", ".join(f"{name} {count}" for name, count in lengths.items())
+            raise DataError(f"views have different numbers of rows: {counts}; every view describes the same rows")
         parts = [Part(View(name, tuple(source.shape[1:])), source) for name, source in views.items()]
         return cls(parts, np.arange(next(iter(lengths.values()), 0)))
 
@@ -105,8 +105,8 @@ class Rows(NDArrayOperatorsMixin):
             return
         where = self.order
         for start in range(0, len(self.index), BLOCK):
-            own = where[start : start + BLOCK]
-            yield _as_slice(own), self._at(self.index[own])
+            places = where[start : start + BLOCK]
+            yield _as_slice(places), self._at(self.index[places])
 
     def in_order(self) -> Iterator[np.ndarray]:
         """Yield the rows in their own order, a block at a time: for who copies them, and may see the whole file.
@@ -117,9 +117,9 @@ class Rows(NDArrayOperatorsMixin):
         arrays = [source.loaded if isinstance(source, RowStream) else source for source in sources]
 
         def read(start: int) -> np.ndarray:
-            own = self.index[start : start + BLOCK]
-            found = [np.take(array, own, axis=0, mode="clip") for array in arrays]
-            return self._beside([part.treated(rows) for part, rows in zip(self.parts, found, strict=True)])
+            positions = self.index[start : start + BLOCK]
+            blocks = [np.take(array, positions, axis=0, mode="clip") for array in arrays]
+            return self._beside([part.treated(rows) for part, rows in zip(self.parts, blocks, strict=True)])
 
         # What takes time is copying, which threads do side by side; each block is made by one of them.
         with ThreadPoolExecutor(_READERS) as pool:
@@ -141,11 +141,11 @@ class Rows(NDArrayOperatorsMixin):
 
     def only(self, names: Sequence[str]) -> Rows:
         """Return the named views alone; raises :class:`UnknownNameError` for one that is not there."""
-        known = {part.view.name: part for part in self.parts}
+        by_name = {part.view.name: part for part in self.parts}
         for name in names:
-            if name not in known:
-                raise UnknownNameError("view", name, known)
-        return Rows([known[name] for name in names], self.index, self._known_order)
+            if name not in by_name:
+                raise UnknownNameError("view", name, by_name)
+        return Rows([by_name[name] for name in names], self.index, self._known_order)
 
     def columns(self, start: int, stop: int) -> Rows | None:
         """Return the view that takes up just these columns, matrices as such; None where no view does."""
@@ -159,7 +159,7 @@ class Rows(NDArrayOperatorsMixin):
 
     def after(self, steps: Sequence[Steps | None]) -> Rows:
         """Return the same rows with these steps in place of those of each part."""
-        parts = [replace(part, steps=own) for part, own in zip(self.parts, steps, strict=True)]
+        parts = [replace(part, steps=new) for part, new in zip(self.parts, steps, strict=True)]
         return Rows(parts, self.index, self._known_order)
 
     def __len__(self) -> int:
@@ -178,13 +178,13 @@ class Rows(NDArrayOperatorsMixin):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError("rows lie in a file; an array of them is a copy")
-        found = np.empty(self.shape, dtype=dtype or self.dtype)
+        filled = np.empty(self.shape, dtype=dtype or self.dtype)
         for where, block in self.blocks():
-            found[where] = block
-        return found
+            filled[where] = block
+        return filled
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **named: Any) -> Any:
-        arrays = [np.asarray(given) if isinstance(given, Rows) else given for given in inputs]
+        arrays = [np.asarray(value) if isinstance(value, Rows) else value for value in inputs]
         return getattr(ufunc, method)(*arrays, **named)
 
     def __getattr__(self, name: str) -> Any:
@@ -227,13 +227,13 @@ class Rows(NDArrayOperatorsMixin):
     def _beside(self, blocks: Sequence[np.ndarray]) -> np.ndarray:
         if len(blocks) == 1:
             return blocks[0].reshape(len(blocks[0]), *self.shape[1:])
-        found = np.empty((len(blocks[0]), *self.shape[1:]), dtype=self.dtype)
+        joined = np.empty((len(blocks[0]), *self.shape[1:]), dtype=self.dtype)
         start = 0
         for block in blocks:
             flat = block.reshape(len(block), -1)
-            found[:, start : start + flat.shape[1]] = flat
+            joined[:, start : start + flat.shape[1]] = flat
             start += flat.shape[1]
-        return found
+        return joined
 
 
 def blocks_of(X: np.ndarray | Rows) -> Iterator[tuple[Where, np.ndarray]]:
@@ -242,21 +242,21 @@ def blocks_of(X: np.ndarray | Rows) -> Iterator[tuple[Where, np.ndarray]]:
         yield from X.blocks()
         return
     for start in range(0, len(X), BLOCK):
-        own = slice(start, min(start + BLOCK, len(X)))
-        yield own, np.asarray(X[own])
+        where = slice(start, min(start + BLOCK, len(X)))
+        yield where, np.asarray(X[where])
 
 
 def rowwise(X: np.ndarray | Rows, of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Return what a function makes of rows that it treats one by one: of an array at once, of rows block by block."""
     if not isinstance(X, Rows):
         return of(X)
-    found: np.ndarray | None = None
+    result: np.ndarray | None = None
     for where, block in X.blocks():
-        own = of(block)
-        if found is None:
-            found = np.empty((len(X), *own.shape[1:]), dtype=own.dtype)
-        found[where] = own
-    return of(np.asarray(X)) if found is None else found
+        made = of(block)
+        if result is None:
+            result = np.empty((len(X), *made.shape[1:]), dtype=made.dtype)
+        result[where] = made
+    return of(np.asarray(X)) if result is None else result
 
 
 def check_rows_differ(where: str, X: np.ndarray | Rows) -> None:
@@ -322,28 +322,28 @@ class RowsAhead:
 
     def take(self, rows: np.ndarray, axis: int = 0, out: np.ndarray | None = None, mode: str = "raise") -> np.ndarray:
         """Return rows (b, d) in the order asked for; the next ones of the expected order are there already."""
-        found = np.empty((len(rows), *self.shape[1:]), dtype=self.dtype) if out is None else out
+        result = np.empty((len(rows), *self.shape[1:]), dtype=self.dtype) if out is None else out
         start = self._taken
         if np.array_equal(self._order[start : start + len(rows)], rows):
-            self._fill(found)
+            self._fill(result)
         else:
-            found[:] = self._read(rows)
-        return found
+            result[:] = self._read(rows)
+        return result
 
     def each(self, of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Return what a function makes of all rows, which it treats one by one."""
         return rowwise(self.X, lambda block: of(np.asarray(block, dtype=self.dtype)))
 
-    def _fill(self, found: np.ndarray) -> None:
-        done = 0
-        while done < len(found):
+    def _fill(self, result: np.ndarray) -> None:
+        count_read = 0
+        while count_read < len(result):
             if self._first == len(self._rows):
                 self._rows, self._first = self._coming.popleft().result(), 0
                 self._begin()
-            count = min(len(found) - done, len(self._rows) - self._first)
-            found[done : done + count] = self._rows[self._first : self._first + count]
-            done, self._first = done + count, self._first + count
-        self._taken += done
+            count = min(len(result) - count_read, len(self._rows) - self._first)
+            result[count_read : count_read + count] = self._rows[self._first : self._first + count]
+            count_read, self._first = count_read + count, self._first + count
+        self._taken += count_read
 
     def _begin(self) -> None:
         while self._begun < len(self._order) and len(self._coming) < WAITING:

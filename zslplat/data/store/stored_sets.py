@@ -31,25 +31,25 @@ _TEXTS = ("name", "default_signatures", "description", "licence", "citation")
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
-def kept_dataset(cache: Path | None, key: str, build: Callable[[], Dataset]) -> Dataset:
+def stored_dataset(cache: Path | None, key: str, build: Callable[[], Dataset]) -> Dataset:
     """Return the data set of an earlier load, or build it and keep it, with its fingerprint, under ``key``.
 
-    Features that lie in an entry already (:func:`kept_features`) stay where they are. Without ``cache`` the data set is
-    built each time. Raises :class:`~zslplat.errors.DataError` for NaN or infinity, with the row.
+    Features that lie in an entry already (:func:`stored_features`) stay where they are. Without ``cache`` the data set
+    is built each time. Raises :class:`~zslplat.errors.DataError` for NaN or infinity, with the row.
     """
     if cache is None:
         return build()
     key = key_of("kept", _VERSION, key)
-    kept = _opened(cache, key)
-    if kept is not None:
-        return kept
+    stored = _opened(cache, key)
+    if stored is not None:
+        return stored
     dataset = build()
     write_entry(cache, key, lambda writer: _write(writer, dataset))
     # None where the entry was evicted or damaged in between: what was built is still good.
     return _opened(cache, key) or dataset
 
 
-def take_over_kept(theirs: Path, ours: Path) -> None:
+def copy_stored_sets(theirs: Path, ours: Path) -> None:
     """Copy the kept data sets of another folder that this one does not hold; raises OSError where it cannot."""
     for entry in sorted(theirs.iterdir()) if theirs.is_dir() else ():
         if entry.is_dir() and not entry.name.startswith(".") and not (ours / entry.name).exists():
@@ -59,17 +59,17 @@ def take_over_kept(theirs: Path, ours: Path) -> None:
                 os.rename(copy, ours / entry.name)
 
 
-def kept_features(cache: Path, key: str, read: Callable[[], tuple[RowStream, np.ndarray]]) -> tuple[Rows, np.ndarray]:
+def stored_features(cache: Path, key: str, read: Callable[[], tuple[RowStream, np.ndarray]]) -> tuple[Rows, np.ndarray]:
     """Return the features and labels (n,) of one file, kept under ``key`` for all data sets that share them.
 
     ``read`` returns them where they are not there yet.
     """
     key = key_of("kept features", _VERSION, key)
     for _ in range(2):
-        kept = read_entry(cache, key)
-        if kept is not None:
-            y = kept[0]["y"]
-            return Rows([stored_part(cache / key, "X", View("", tuple(kept[1]["row"])))], storage_order(y)), y
+        entry = read_entry(cache, key)
+        if entry is not None:
+            y = entry[0]["y"]
+            return Rows([stored_part(cache / key, "X", View("", tuple(entry[1]["row"])))], storage_order(y)), y
         stream, y = read()
 
         def fill(writer: EntryWriter, stream: RowStream = stream, y: np.ndarray = y) -> dict[str, Any]:
@@ -94,8 +94,8 @@ def storage_order(y: np.ndarray) -> np.ndarray:
     SplitMix64 (Steele, Lea and Flood, 2014), whose numbers are all different.
     """
     counts = np.bincount(y) if y.ndim == 1 else (y > 0).sum(axis=0)
-    told = f"{y.shape}".encode() + np.ascontiguousarray(counts, dtype=np.int64).tobytes()
-    seed = np.frombuffer(hashlib.sha256(told).digest()[:8], np.uint64)
+    content = f"{y.shape}".encode() + np.ascontiguousarray(counts, dtype=np.int64).tobytes()
+    seed = np.frombuffer(hashlib.sha256(content).digest()[:8], np.uint64)
     drawn = seed + np.arange(1, len(y) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in zip((30, 27), _MIX, strict=True):
         drawn = (drawn ^ (drawn >> np.uint64(shift))) * factor
@@ -111,16 +111,16 @@ def _write(writer: EntryWriter, dataset: Dataset) -> dict[str, Any]:
     views = []
     shared = all(isinstance(source, Stored) for source in dataset.features().values())
     for name, source in dataset.features().items():
-        told: dict[str, Any] = {"name": name, "row": list(source.shape[1:])}
+        view: dict[str, Any] = {"name": name, "row": list(source.shape[1:])}
         if isinstance(source, Stored):
             # Beside this entry, under a name that holds wherever the cache is moved.
             path = Path(str(source.file))
-            told |= {"file": [path.parent.name, path.name], "type": source.dtype, "offset": source.offset}
+            view |= {"file": [path.parent.name, path.name], "type": source.dtype, "offset": source.offset}
         else:
             digest = _write_rows(writer, f"X:{name}", name, source, places, digest)
-        views.append(told)
-    told_before = shared or bool(dataset.known_fingerprint)
-    features = dataset.features_digest if told_before else digest.hexdigest()
+        views.append(view)
+    known_before = shared or bool(dataset.known_fingerprint)
+    features = dataset.features_digest if known_before else digest.hexdigest()
     arrays: dict[str, np.ndarray] = {"y": dataset.y}
     if dataset.groups is not None:
         arrays["groups"] = dataset.groups
@@ -134,8 +134,8 @@ def _write(writer: EntryWriter, dataset: Dataset) -> dict[str, Any]:
         signatures.append({"name": name, "per_row": signature.per_row, "names": list(signature.names)})
     for name, index in dataset.splits.items():
         arrays[f"split:{name}"] = index
-    for split, asked in dataset.queries.items():
-        arrays |= {f"queries:{split}:{name}": array for name, array in asked.arrays()}
+    for split, of_split in dataset.queries.items():
+        arrays |= {f"queries:{split}:{name}": array for name, array in of_split.arrays()}
     for name, array in arrays.items():
         writer.add(name, np.asarray(array))
     return {
@@ -147,7 +147,7 @@ def _write(writer: EntryWriter, dataset: Dataset) -> dict[str, Any]:
         "queries": list(dataset.queries),
         "folds": [[fold.name, fold.train, fold.validation] for fold in dataset.folds],
         "source": dict(dataset.source),
-        "fingerprint": dataset.fingerprint if told_before else dataset.fingerprinted(digest),
+        "fingerprint": dataset.fingerprint if known_before else dataset.fingerprinted(digest),
         "features_digest": features,
     }
 
@@ -160,21 +160,21 @@ def _write_rows(writer: EntryWriter, array: str, view: str, source: Source, plac
     where = getattr(source, "where", "") or (f"view {view!r}" if view else "features")
     passes = source.passes() if isinstance(source, RowStream) else [(np.dtype(source.dtype), _blocks_of(source))]
     for dtype, read in passes:
-        own = digest.copy()
-        begin_digest(own, view, tuple(source.shape), dtype)
+        extended = digest.copy()
+        begin_digest(extended, view, tuple(source.shape), dtype)
 
         def blocks(
-            dtype: np.dtype[Any] = dtype, read: Iterator[np.ndarray] = read, own: Any = own
+            dtype: np.dtype[Any] = dtype, read: Iterator[np.ndarray] = read, extended: Any = extended
         ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             start = 0
             for block in read:
                 check_finite(where, block, first=start)
-                own.update(np.ascontiguousarray(block, dtype=dtype).data)
+                extended.update(np.ascontiguousarray(block, dtype=dtype).data)
                 yield places[start : start + len(block)], block
                 start += len(block)
 
         writer.add_rows(array, tuple(source.shape), float_type(dtype), blocks())
-    return own
+    return extended
 
 
 def _blocks_of(source: Source) -> Iterator[np.ndarray]:
@@ -184,33 +184,33 @@ def _blocks_of(source: Source) -> Iterator[np.ndarray]:
 
 
 def _opened(cache: Path, key: str) -> Dataset | None:
-    kept = read_entry(cache, key)
-    if kept is None:
+    stored = read_entry(cache, key)
+    if stored is None:
         return None
-    arrays, meta = kept
+    arrays, meta = stored
     parts = []
-    for told in meta["views"]:
-        view = View(told["name"], tuple(told["row"]))
-        if "file" not in told:
+    for fact in meta["views"]:
+        view = View(fact["name"], tuple(fact["row"]))
+        if "file" not in fact:
             parts.append(stored_part(cache / key, f"X:{view.name}", view))
             continue
-        entry, file = told["file"]
+        entry, file = fact["file"]
         if read_entry(cache, entry) is None:  # the features that this data set shares were evicted
             return None
         shape = (len(arrays["y"]), *view.shape)
-        parts.append(Part(view, Stored(str(cache / entry / file), told["type"], shape, told["offset"])))
+        parts.append(Part(view, Stored(str(cache / entry / file), fact["type"], shape, fact["offset"])))
     return _rebuild(Rows(parts, storage_order(arrays["y"])), arrays, meta)
 
 
 def _rebuild(X: Rows, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> Dataset:
     signatures = {
-        kept["name"]: SignatureSet(
-            arrays[f"signatures:{kept['name']}"],
-            arrays.get(f"signature classes:{kept['name']}"),
-            kept["per_row"],
-            tuple(kept["names"]),
+        fact["name"]: SignatureSet(
+            arrays[f"signatures:{fact['name']}"],
+            arrays.get(f"signature classes:{fact['name']}"),
+            fact["per_row"],
+            tuple(fact["names"]),
         )
-        for kept in meta["signatures"]
+        for fact in meta["signatures"]
     }
     return Dataset(
         X=X,
@@ -238,5 +238,5 @@ def in_files(dataset: Dataset, cache: Path) -> Dataset:
     """Return the same data set with its features in files: those of a loader that keeps nothing are kept here."""
     if all(isinstance(source, Stored) for source in dataset.features().values()):
         return dataset
-    kept = kept_dataset(cache, key_of("in memory", dataset.fingerprint), lambda: dataset)
-    return replace(dataset, X=kept.X, known_fingerprint=dataset.fingerprint, known_features=dataset.features_digest)
+    stored = stored_dataset(cache, key_of("in memory", dataset.fingerprint), lambda: dataset)
+    return replace(dataset, X=stored.X, known_fingerprint=dataset.fingerprint, known_features=dataset.features_digest)
