@@ -46,7 +46,7 @@ KERNEL = '''"""The quartic kernel."""
 from __future__ import annotations
 
 import numpy as np
-from zslplat.api import POSITIVE, Parameter, RadialKernel, Real, Scaled
+from zslplat.api import POSITIVE, RadialKernel, Real, Scaled, parameter
 
 
 class Quartic(RadialKernel):
@@ -55,14 +55,12 @@ class Quartic(RadialKernel):
     summary = "quartic, 1 / (1 + d^4 / scale^2); indefinite"
     citation = ""
     psd = False
-    parameters = {
-        "scale": Parameter(
-            "squared length",
-            Scaled(POSITIVE, "*median^2"),
-            Real(0.1, 10, log=True, unit="*median^2"),
-            default="1.0*median^2",
-        )
-    }
+    scale = parameter(
+        "squared length",
+        Scaled(POSITIVE, "*median^2"),
+        Real(0.1, 10, log=True, unit="*median^2"),
+        default="1.0*median^2",
+    )
 
     def g(self, d: np.ndarray) -> np.ndarray:
         """Return the kernel as a function of the squared distance."""

@@ -31,7 +31,7 @@ from zslplat.space import (
     Scaled,
     Space,
     Text,
-    with_defaults,
+    parameter,
 )
 from zslplat.tables import Table
 from zslplat.tasks.base import KeptForUse, Metric, Outcome, Problem, Task
@@ -102,8 +102,8 @@ __all__ = [
     "check_fit_inputs",
     "check_selection_inputs",
     "hookimpl",
+    "parameter",
     "parse_kernel",
     "rowwise",
     "taken",
-    "with_defaults",
 ]

@@ -17,18 +17,28 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from zslplat.errors import UnknownNameError, UsageError, quoted
+from zslplat.errors import UsageError, quoted
 from zslplat.multiples import read_multiple, write_multiple
 from zslplat.registry import known_as
 from zslplat.spec import Spec, parse_value
 
 _LARGEST = sys.float_info.max
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Domain(Generic[T_co]):
+    """A set of values of type ``T_co``."""
+
+    def contains(self, value: Any) -> bool:
+        """Tell whether ``value`` is in the set."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Real:
+class Real(Domain[float]):
     """The real numbers in [low, high]; ``log`` searches them on a logarithmic scale; ``open_low`` excludes low.
 
     With a ``unit`` (``*median``, say) it holds multiples of that unit, as texts such as ``0.7*median``. A range with
@@ -87,7 +97,7 @@ class Real:
 
 
 @dataclass(frozen=True)
-class Integer:
+class Integer(Domain[int]):
     """The integers in [low, high]; ``log`` searches them on a logarithmic scale."""
 
     low: float = -math.inf
@@ -104,10 +114,10 @@ class Integer:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Domain[T_co]):
     """One of the listed values (numbers, strings, booleans or None)."""
 
-    values: tuple[Any, ...]
+    values: tuple[T_co, ...]
     when: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def contains(self, value: Any) -> bool:
@@ -119,8 +129,8 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Text:
-    """Any string, for example a component spec; it is checked by whoever reads it."""
+class Text(Domain[str]):
+    """Any string, for example a component spec; which its reader checks."""
 
     when: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
@@ -133,10 +143,10 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Optional:
+class Optional(Domain[T_co | None]):
     """``None`` or a value of the inner domain."""
 
-    inner: Real | Integer | Choice | Text
+    inner: Domain[T_co]
 
     def contains(self, value: Any) -> bool:
         """Tell whether ``value`` is None or in the inner domain."""
@@ -147,7 +157,7 @@ class Optional:
 
 
 @dataclass(frozen=True)
-class Scaled:
+class Scaled(Domain[float]):
     """A number of the inner domain, or a multiple of a unit of the data whose factor lies in it (``0.7*median``)."""
 
     inner: Real
@@ -164,8 +174,7 @@ class Scaled:
         return f"{self.inner}, or a multiple such as {write_multiple(0.7, self.unit)}"
 
 
-Domain = Real | Integer | Choice | Text | Optional | Scaled
-Range = Real | Integer | Choice
+Range = Real | Integer | Choice[Any]
 Space = dict[str, Range]
 
 # The value of a parameter that is searched over everything that fits, where its method knows what that is.
@@ -188,41 +197,67 @@ NO_DEFAULT = _NoDefault.NO_DEFAULT
 class Parameter:
     """One hyperparameter of a component: its meaning, its legal values, the range that tuning searches, its default.
 
-    Where all parameters of a class carry their default, its constructor follows from them (:class:`Parameterised`); a
-    class that writes its own constructor gives the defaults there. ``search=None`` means that tuning leaves the
-    parameter alone unless the user names a range for it.
+    ``search=None`` means that tuning leaves the parameter alone unless the user names a range for it.
     """
 
     description: str
-    legal: Domain
+    legal: Domain[Any]
     search: Range | None = None
     default: Any = NO_DEFAULT
-
-    def with_default(self, value: Any) -> Parameter:
-        """Return the same parameter with another default."""
-        return replace(self, default=value)
+    last: bool = False  # listed after the parameters of subclasses
 
 
-def with_defaults(parameters: Mapping[str, Parameter], **defaults: Any) -> dict[str, Parameter]:
-    """Return the same parameters with other defaults; raises UnknownNameError for a name that is none of them."""
-    for name in defaults:
-        if name not in parameters:
-            raise UnknownNameError("parameter", name, parameters)
-    return {n: p.with_default(defaults[n]) if n in defaults else p for n, p in parameters.items()}
+def parameter(
+    description: str, legal: Domain[T], search: Range | None = None, *, default: T | str | _NoDefault = NO_DEFAULT
+) -> T:
+    """Declare a hyperparameter in the body of a class: ``alpha = parameter("ridge", POSITIVE, default=1.0)``.
+
+    Type checkers see the type of its values; :class:`Parameterised` collects the :class:`Parameter`. The default of a
+    parameter in units of the data is a text (``1.0*median``). A parameter has no default only where the class writes
+    its own constructor.
+    """
+    return Parameter(description, legal, search, default)  # type: ignore[return-value]
 
 
-class Parameterised:
-    """Base of components whose hyperparameters are declared once, in ``parameters``.
+class Declared:
+    """Base of components whose parameters are declared once, in the body of the class (:func:`parameter`).
 
-    A subclass that declares ``parameters``, each with a default, and writes no ``__init__`` is given one: it takes
-    exactly these names, by position or keyword, and stores each value under its name (:meth:`take_parameters`). As for
-    any Python constructor an unknown name is a TypeError, and ``inspect.signature`` shows names and defaults, which is
-    what ``get_params``, ``set_params`` and ``clone`` of scikit-learn go by. The values are checked where a component
-    is built by name. The mapping is the whole list: a subclass takes its parent's with ``{**Parent.parameters, ...}``,
-    and other defaults with :func:`with_defaults`.
+    ``parameters`` lists them by name: those of the base classes first, then the class's own. A subclass inherits
+    them; it changes a default with a plain value (``alpha = 2.0``) and anything else by another declaration. Those of
+    a base class with ``listed_last=True`` come after the parameters of its subclasses. A class that takes over only
+    some says which: ``parameters = {"alpha": Base.parameters["alpha"]}``. On the class each attribute is the default.
     """
 
     parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    def __init_subclass__(cls, *, listed_last: bool = False, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        listed = vars(cls).get("parameters")
+        if listed is None:
+            listed = {}
+            for base in cls.__bases__:
+                listed = {**getattr(base, "parameters", {}), **listed}
+        declared = {n: replace(v, last=listed_last) for n, v in vars(cls).items() if isinstance(v, Parameter)}
+        for name in vars(cls).keys() & listed.keys() - declared.keys():
+            value = vars(cls)[name]
+            check_value(cls.__name__, name, value, listed)
+            declared[name] = replace(listed[name], default=value)
+        cls.parameters = dict(sorted((listed | declared).items(), key=lambda item: item[1].last))
+        for name, one in cls.parameters.items():
+            if one.default is not NO_DEFAULT:
+                setattr(cls, name, one.default)
+            elif name in declared:
+                delattr(cls, name)
+
+
+class Parameterised(Declared):
+    """Base of components whose constructor follows from their parameters.
+
+    A class that writes no ``__init__`` is given one: it takes exactly the names of the parameters, by position or
+    keyword, and stores each value under its name (:meth:`take_parameters`). As for any Python constructor an unknown
+    name is a TypeError, and ``inspect.signature`` shows names and defaults, which is what ``get_params``,
+    ``set_params`` and ``clone`` of scikit-learn go by. The values are checked where a component is built by name.
+    """
 
     if TYPE_CHECKING:
 
@@ -230,8 +265,9 @@ class Parameterised:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        declared = vars(cls).get("parameters")
-        if declared and "__init__" not in vars(cls) and all(p.default is not NO_DEFAULT for p in declared.values()):
+        writer = next(base for base in cls.__mro__ if "__init__" in vars(base))
+        complete = all(one.default is not NO_DEFAULT for one in cls.parameters.values())
+        if complete and cls.parameters != getattr(writer, "parameters", {}):
             cls.__init__ = _constructor(cls)  # type: ignore[method-assign]
 
     def take_parameters(self, values: Mapping[str, Any]) -> None:
@@ -290,7 +326,7 @@ _MOST_CHARACTERS = 1000
 _RANGE = re.compile(r"^\s*(?P<low>[^:|]+?)\.\.(?P<high>[^:|]+?)(?P<flags>(:[a-z0-9]+)*)\s*$")
 
 
-def parse_range(text: str, legal: Domain | None = None) -> Range:
+def parse_range(text: str, legal: Domain[Any] | None = None) -> Range:
     """Read ``1e-3..1e3:log``, ``1..20:int``, ``3..40`` or ``a|b|c``; integer where the legal domain is.
 
     Raises :class:`UsageError` with the accepted forms when the text is none of them, or leaves the legal domain.
@@ -351,7 +387,7 @@ def _steps(text: str, counts: set[str]) -> int:
     return steps
 
 
-def _parse_choice(text: str) -> Choice:
+def _parse_choice(text: str) -> Choice[Any]:
     """Read ``a|b|c``."""
     try:
         parsed = [parse_value(part) for part in text.split("|")]

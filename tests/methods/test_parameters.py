@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from zslplat.api import POSITIVE, Choice, Integer, Kernel, Optional, Parameter, Real, ZeroShotMethod, with_defaults
-from zslplat.errors import UnknownNameError, UsageError
+from zslplat.api import (
+    POSITIVE,
+    Choice,
+    Integer,
+    Kernel,
+    Optional,
+    Real,
+    ZeroShotMethod,
+    parameter,
+)
+from zslplat.errors import UsageError
 from zslplat.registry import component, names
 from zslplat.space import NO_DEFAULT
 
@@ -18,11 +28,9 @@ from zslplat.space import NO_DEFAULT
 class Declared(ZeroShotMethod):
     """A method that declares its parameters and writes no constructor."""
 
-    parameters = {
-        "alpha": Parameter("ridge", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0),
-        "k": Parameter("neighbours; none for all", Optional(Integer(1)), default=None),
-        "mode": Parameter("kind", Choice(("a", "b")), default="a"),
-    }
+    alpha = parameter("ridge", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0)
+    k = parameter("neighbours; none for all", Optional(Integer(1)), default=None)
+    mode = parameter("kind", Choice(("a", "b")), default="a")
 
     def fit(self, X, y, S, *, statistics=None):
         return self
@@ -34,16 +42,14 @@ class Declared(ZeroShotMethod):
 class Child(Declared):
     """Another default, and one parameter more."""
 
-    parameters = {
-        **with_defaults(Declared.parameters, alpha=2.0),
-        "beta": Parameter("weight", Real(0, 1), default=0.5),
-    }
+    alpha = 2.0
+    beta = parameter("weight", Real(0, 1), default=0.5)
 
 
 class Written(Declared):
     """A class that writes its own constructor keeps it."""
 
-    parameters = {"gamma": Parameter("weight", POSITIVE)}
+    gamma = parameter("weight", POSITIVE)
 
     def __init__(self, gamma=3.0):
         self.gamma = gamma
@@ -67,10 +73,44 @@ def test_wrong_arguments_are_a_type_error_with_the_name_of_the_class(arguments):
 
 
 def test_child_takes_the_parents_parameters_with_other_defaults():
+    assert list(Child.parameters) == ["alpha", "k", "mode", "beta"]
     assert Child().get_params() == {"alpha": 2.0, "beta": 0.5, "k": None, "mode": "a"}
+    assert Child.parameters["alpha"] == replace(Declared.parameters["alpha"], default=2.0)
     assert Declared().alpha == 1.0
-    with pytest.raises(UnknownNameError, match="alfa"):
-        with_defaults(Declared.parameters, alfa=1.0)
+    with pytest.raises(UsageError, match=r"Wrong: alpha=-1 is out of range"):
+        type("Wrong", (Declared,), {"alpha": -1})
+
+
+def test_parameters_of_several_bases_are_joined_and_the_first_base_wins():
+    class Second(ZeroShotMethod):
+        alpha = parameter("another", POSITIVE, default=7.0)
+        gamma = parameter("weight", POSITIVE, default=3.0)
+
+    class Both(Child, Second):
+        pass
+
+    assert Both().get_params() == {"alpha": 2.0, "beta": 0.5, "gamma": 3.0, "k": None, "mode": "a"}
+    assert Both.alpha == Both.parameters["alpha"].default
+
+
+def test_a_base_may_list_its_parameters_last():
+    class Base(ZeroShotMethod, listed_last=True):
+        seed = parameter("seed", Integer(0), default=0)
+
+    class Particular(Base):
+        alpha = parameter("ridge", POSITIVE, default=1.0)
+        seed = 3
+
+    assert list(Particular.parameters) == ["alpha", "seed"]
+    assert Particular().seed == 3
+
+
+def test_a_class_may_take_over_some_parameters_only():
+    class Fewer(Declared):
+        parameters = {"k": Declared.parameters["k"]}
+
+    assert Fewer().get_params() == {"k": None}
+    assert Fewer().alpha == 1.0
 
 
 def test_written_constructor_stays():
@@ -88,7 +128,7 @@ def test_values_are_checked_where_a_component_is_built_by_name():
 
 def test_kernel_that_declares_its_parameters_has_its_constructor_and_checks():
     class Scaled(Kernel):
-        parameters = {"factor": Parameter("factor", POSITIVE, default=2.0)}
+        factor = parameter("factor", POSITIVE, default=2.0)
 
         def evaluate(self, A, B):
             return self.factor * (A @ B.T)
@@ -115,10 +155,10 @@ def test_every_component_declares_each_parameter_once(kind, name):
         n: p for n, p in inspect.signature(cls).parameters.items() if p.kind is not inspect.Parameter.VAR_KEYWORD
     }
     assert list(accepted) == list(cls.parameters)
-    for parameter_name, parameter in cls.parameters.items():
-        assert parameter.default is not NO_DEFAULT, parameter_name
-        assert accepted[parameter_name].default is parameter.default
-        assert parameter.legal.contains(parameter.default), parameter_name
+    for parameter_name, declared in cls.parameters.items():
+        assert declared.default is not NO_DEFAULT, parameter_name
+        assert accepted[parameter_name].default is declared.default
+        assert declared.legal.contains(declared.default), parameter_name
     built = cls()
     attributes = built.values if kind == "kernels" else {n: getattr(built, n) for n in cls.parameters}
     assert attributes == {n: p.default for n, p in cls.parameters.items()}

@@ -222,25 +222,22 @@ def _parameter_table(parameters: list[dict[str, Any]]) -> Any:
 
 def described(entry: Any, spec: Any) -> dict[str, Any]:
     """Return what is shown of a component with the options of a spec: texts by key, and its parameters as a list."""
-    import inspect
-
     from zslplat.evaluation.components import NOTHING
     from zslplat.evaluation.experiment import describe_range
     from zslplat.methods.base import Method
+    from zslplat.space import NO_DEFAULT
     from zslplat.spec import format_value
 
     component = entry.load()
-    signature = inspect.signature(component.__init__).parameters
     instance = component.build(spec.parameters) if hasattr(component, "build") else None
     space = dict(instance.space) if instance is not None else {}
     parameters = []
     for name, parameter in component.parameters.items():
-        default = signature[name].default if name in signature else inspect.Parameter.empty
         searched = space.pop(name, parameter.search)
         parameters.append(
             {
                 "name": name,
-                "default": "" if default is inspect.Parameter.empty else format_value(default),
+                "default": "" if parameter.default is NO_DEFAULT else format_value(parameter.default),
                 "legal": str(parameter.legal),
                 "search": describe_range(searched) if searched is not None else "",
                 "description": parameter.description,

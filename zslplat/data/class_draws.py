@@ -27,7 +27,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
-from typing import ClassVar
 
 import numpy as np
 
@@ -37,7 +36,7 @@ from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.splits import hold_out_rows
 from zslplat.errors import DataError, UsageError
 from zslplat.registry import ByName
-from zslplat.space import Integer, Parameter, Text
+from zslplat.space import Integer, Text, parameter
 from zslplat.spec import Spec
 
 NAME = "redrawn"
@@ -93,14 +92,12 @@ class Redrawn(DataSource):
 
     summary = "another data set with its seen and unseen classes drawn anew: redrawn(of=..., draw=3)"
     licence = "that of the other data set"
-    parameters: ClassVar = {
-        "of": Parameter("the other data set, with its options; default digit-pairs", Text()),
-        "draw": Parameter("which draw; 1 where nothing is said", Integer(1)),
-    }
+    of = parameter("the other data set, with its options; default digit-pairs", Text())
+    draw = parameter("which draw", Integer(1), default=1)
 
     def load(self, places: DataPlaces) -> Dataset:
         """Load the other data set and draw; raises :class:`DataError` where it has no unseen classes to draw."""
-        spec, draw = drawn_from(Spec(NAME, self.options)), self.options.get("draw", 1)
+        spec, draw = drawn_from(Spec(NAME, self.options)), self.draw
         if spec.name == NAME:
             raise UsageError(f"{spec} is drawn anew already; give the data set itself")
         source = open_source(spec, places, ByName("datasets"))

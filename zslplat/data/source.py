@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MissingDataError, UnknownDataError, UsageError
 from zslplat.registry import known_as
-from zslplat.space import Parameter, check_value
+from zslplat.space import NO_DEFAULT, Declared, Parameter, check_value
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,18 @@ class DataPlaces:
     arrays: Path | None = None
 
 
-class DataSource(ABC):
+class DataSource(Declared, ABC):
     """A data set plugin: options in the constructor, :meth:`load` reads from disk, nothing else touches the disk.
 
-    ``parameters`` describes the options; ``summary``, ``licence`` and ``citation`` are shown by ``zslplat show``.
+    Options are declared in the body of the class (:func:`~zslplat.space.parameter`). One with a default is an
+    attribute; ``options`` holds the values that were passed. ``summary``, ``licence`` and ``citation`` are shown by
+    ``zslplat show``.
     ``drawn_by`` names the option, a seed, that draws which classes are seen and unseen, where the data set does so.
     """
 
     summary: ClassVar[str] = ""
     licence: ClassVar[str] = ""
     citation: ClassVar[str] = ""
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
     drawn_by: ClassVar[str] = ""
 
     def __init__(self, **options: Any) -> None:
@@ -51,6 +52,8 @@ class DataSource(ABC):
                 options_text = ", ".join(self.parameters) or "none"
                 raise UsageError(f"{known_as(type(self))}: unknown option {name!r}; options: {options_text}")
             check_value(type(self), name, value, self.parameters)
+            if self.parameters[name].default is not NO_DEFAULT:
+                setattr(self, name, value)
         self.options = options
 
     @abstractmethod

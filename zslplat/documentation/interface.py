@@ -25,8 +25,8 @@ GROUPS = {
     "Tasks": ("Task", "Problem", "Outcome", "Metric", "Table", "Curve", "MatrixFigure", "ScatterFigure"),
     "Checks": ("Check", "StudyFacts", "ComparisonFacts", "SuiteFacts", "DataFacts", "Finding", "WarningCheck"),
     "Parameters": (
-        *("Parameter", "Real", "Integer", "Choice", "Text", "Scaled", "Optional", "Space"),
-        *("BOOLEAN", "POSITIVE", "NON_NEGATIVE", "with_defaults"),
+        *("parameter", "Parameter", "Real", "Integer", "Choice", "Text", "Scaled", "Optional", "Space"),
+        *("BOOLEAN", "POSITIVE", "NON_NEGATIVE"),
     ),
     "Errors": ("ZslplatError", "UsageError", "DataError", "MethodError", "PluginError", "OutcomeWarning"),
 }

@@ -44,10 +44,10 @@ class Operators:
 class Kernel(Parameterised, ABC):
     """Base of every kernel plugin; subclass this one where only values are known, not derivatives.
 
-    A subclass declares ``summary``, ``citation``, ``parameters`` (as methods do: the constructor follows from them),
-    ``psd`` (False for a kernel that is not positive semidefinite) and ``input`` (``vectors`` for rows (n, d), ``spd``
-    for (n, p, p)), and implements :meth:`evaluate`. One that writes its own constructor hands all values to
-    ``super().__init__``. Raises :class:`~zslplat.errors.UsageError` for a parameter outside its legal domain.
+    A subclass declares ``summary``, ``citation``, its parameters (:func:`~zslplat.space.parameter`, from which the
+    constructor follows), ``psd`` (False for a kernel that is not positive semidefinite) and ``input`` (``vectors`` for
+    rows (n, d), ``spd`` for (n, p, p)), and implements :meth:`evaluate`. One that writes its own constructor hands all
+    values to ``super().__init__``. Raises :class:`~zslplat.errors.UsageError` for a parameter outside its legal domain.
     """
 
     summary: ClassVar[str] = ""

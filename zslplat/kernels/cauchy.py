@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.kernels.inner_product import RadialForm, RadialKernel, squared_distances
-from zslplat.space import POSITIVE, Parameter, Real, Scaled
+from zslplat.space import POSITIVE, Real, Scaled, parameter
 
 
 class Cauchy(RadialKernel):
@@ -29,15 +29,12 @@ class Cauchy(RadialKernel):
 
     summary = "Cauchy, 1 / (1 + sigma |a-b|^2)"
     citation = "Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018, Table 1"
-    parameters = {
-        "sigma": Parameter(
-            "inverse squared radius",
-            Scaled(POSITIVE, "/median^2"),
-            Real(0.01, 100, log=True, unit="/median^2"),
-            default="1.0/median^2",
-        ),
-    }
-    sigma: float
+    sigma = parameter(
+        "inverse squared radius",
+        Scaled(POSITIVE, "/median^2"),
+        Real(0.01, 100, log=True, unit="/median^2"),
+        default="1.0/median^2",
+    )
 
     @property
     def form(self) -> RadialForm:

@@ -7,7 +7,7 @@ from sklearn.metrics.pairwise import additive_chi2_kernel
 
 from zslplat.kernels.exponential import ExponentialKernel
 from zslplat.kernels.scales import median_distance
-from zslplat.space import POSITIVE, Parameter, Real, Scaled
+from zslplat.space import POSITIVE, Real, Scaled, parameter
 
 
 class ChiSquared(ExponentialKernel):
@@ -33,16 +33,13 @@ class ChiSquared(ExponentialKernel):
 
     summary = "exponential chi-squared kernel of non-negative rows"
     citation = "Zhang et al., Local features and kernels for classification of texture and object categories, IJCV 2007"
-    parameters = {
-        "sigma": Parameter(
-            "inverse radius; median: of the chi-squared distance",
-            Scaled(POSITIVE, "/median"),
-            Real(0.1, 10, log=True, unit="/median"),
-            default="1.0/median",
-        ),
-    }
+    sigma = parameter(
+        "inverse radius; median: of the chi-squared distance",
+        Scaled(POSITIVE, "/median"),
+        Real(0.1, 10, log=True, unit="/median"),
+        default="1.0/median",
+    )
     non_negative = True
-    sigma: float
 
     def distances(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return chi^2(a, b)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.kernels.inner_product import RadialForm, RadialKernel, squared_distances
-from zslplat.space import POSITIVE, Parameter, Real, Scaled
+from zslplat.space import POSITIVE, Real, Scaled, parameter
 
 
 class Gaussian(RadialKernel):
@@ -30,12 +30,9 @@ class Gaussian(RadialKernel):
 
     summary = "Gaussian, exp(-|a-b|^2 / (2 sigma^2))"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
-    parameters = {
-        "sigma": Parameter(
-            "radius", Scaled(POSITIVE, "*median"), Real(0.1, 10, log=True, unit="*median"), default="1.0*median"
-        ),
-    }
-    sigma: float
+    sigma = parameter(
+        "radius", Scaled(POSITIVE, "*median"), Real(0.1, 10, log=True, unit="*median"), default="1.0*median"
+    )
 
     @property
     def form(self) -> RadialForm:

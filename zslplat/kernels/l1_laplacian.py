@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 
 from zslplat.kernels.exponential import ExponentialKernel
 from zslplat.kernels.scales import median_distance
-from zslplat.space import POSITIVE, Parameter, Real, Scaled
+from zslplat.space import POSITIVE, Real, Scaled, parameter
 
 
 class L1Laplacian(ExponentialKernel):
@@ -31,15 +31,12 @@ class L1Laplacian(ExponentialKernel):
 
     summary = "Laplacian of the city block distance, exp(-sigma |a-b|_1)"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
-    parameters = {
-        "sigma": Parameter(
-            "inverse radius; median: of the city block distance",
-            Scaled(POSITIVE, "/median"),
-            Real(0.1, 10, log=True, unit="/median"),
-            default="1.0/median",
-        ),
-    }
-    sigma: float
+    sigma = parameter(
+        "inverse radius; median: of the city block distance",
+        Scaled(POSITIVE, "/median"),
+        Real(0.1, 10, log=True, unit="/median"),
+        default="1.0/median",
+    )
 
     def distances(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return |a - b|_1 in float64."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.kernels.inner_product import RadialKernel
-from zslplat.space import POSITIVE, Parameter, Real, Scaled
+from zslplat.space import POSITIVE, Real, Scaled, parameter
 
 
 class L2Laplacian(RadialKernel):
@@ -29,12 +29,9 @@ class L2Laplacian(RadialKernel):
 
     summary = "Laplacian of the Euclidean distance, exp(-sigma |a-b|)"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
-    parameters = {
-        "sigma": Parameter(
-            "inverse radius", Scaled(POSITIVE, "/median"), Real(0.1, 10, log=True, unit="/median"), default="1.0/median"
-        ),
-    }
-    sigma: float
+    sigma = parameter(
+        "inverse radius", Scaled(POSITIVE, "/median"), Real(0.1, 10, log=True, unit="/median"), default="1.0/median"
+    )
 
     def g(self, d: np.ndarray) -> np.ndarray:
         """Return exp(-sigma sqrt(d))."""

@@ -13,7 +13,7 @@ from zslplat.errors import DataError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.gaussian import Gaussian
 from zslplat.kernels.scales import median_distance, spread_rows
-from zslplat.space import POSITIVE, Parameter, Real, Scaled
+from zslplat.space import POSITIVE, Real, Scaled, parameter
 
 
 class LogEuclidean(Kernel):
@@ -48,16 +48,13 @@ class LogEuclidean(Kernel):
 
     summary = "log-Euclidean Gaussian on symmetric positive definite matrices"
     citation = "Arsigny et al., Log-Euclidean metrics, Magnetic Resonance in Medicine 2006"
-    parameters = {
-        "sigma": Parameter(
-            "radius; median: of the log-Euclidean distance",
-            Scaled(POSITIVE, "*median"),
-            Real(0.1, 10, log=True, unit="*median"),
-            default="1.0*median",
-        ),
-    }
+    sigma = parameter(
+        "radius; median: of the log-Euclidean distance",
+        Scaled(POSITIVE, "*median"),
+        Real(0.1, 10, log=True, unit="*median"),
+        default="1.0*median",
+    )
     input = "spd"
-    sigma: float
 
     def embed(self, X: np.ndarray) -> np.ndarray:
         """Return the half-vectorised logarithms (n, p (p + 1) / 2); logarithms in float64, dtype of X returned."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.kernels.inner_product import DotProductKernel
-from zslplat.space import NON_NEGATIVE, Integer, Parameter, Real, Scaled
+from zslplat.space import NON_NEGATIVE, Integer, Real, Scaled, parameter
 
 
 class Polynomial(DotProductKernel):
@@ -30,17 +30,13 @@ class Polynomial(DotProductKernel):
 
     summary = "polynomial, (<a, b> + c)^r"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
-    parameters = {
-        "r": Parameter("degree", Integer(1), Integer(1, 6), default=2),
-        "c": Parameter(
-            "bias; square: mean squared length of a row",
-            Scaled(NON_NEGATIVE, "*square"),
-            Real(0, 2, unit="*square"),
-            default="1.0*square",
-        ),
-    }
-    r: int
-    c: float
+    r = parameter("degree", Integer(1), Integer(1, 6), default=2)
+    c = parameter(
+        "bias; square: mean squared length of a row",
+        Scaled(NON_NEGATIVE, "*square"),
+        Real(0, 2, unit="*square"),
+        default="1.0*square",
+    )
 
     def g(self, t: np.ndarray) -> np.ndarray:
         """Return (t + c)^r."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.kernels.inner_product import DotProductKernel
-from zslplat.space import POSITIVE, Parameter, Real, Scaled
+from zslplat.space import POSITIVE, Real, Scaled, parameter
 
 
 class Sigmoid(DotProductKernel):
@@ -30,18 +30,14 @@ class Sigmoid(DotProductKernel):
 
     summary = "sigmoid, tanh(scale <a, b> + c); indefinite"
     citation = "Lin and Lin, A study on sigmoid kernels for SVM and the training of non-PSD kernels, 2003"
-    parameters = {
-        "scale": Parameter(
-            "factor of the inner product; square: mean squared length of a row",
-            Scaled(POSITIVE, "/square"),
-            Real(0.1, 10, log=True, unit="/square"),
-            default="1.0/square",
-        ),
-        "c": Parameter("shift", Real(), Real(-1, 1), default=0.0),
-    }
+    scale = parameter(
+        "factor of the inner product; square: mean squared length of a row",
+        Scaled(POSITIVE, "/square"),
+        Real(0.1, 10, log=True, unit="/square"),
+        default="1.0/square",
+    )
+    c = parameter("shift", Real(), Real(-1, 1), default=0.0)
     psd = False
-    scale: float
-    c: float
 
     def g(self, t: np.ndarray) -> np.ndarray:
         """Return tanh(scale t + c)."""

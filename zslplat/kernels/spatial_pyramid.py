@@ -27,7 +27,7 @@ from zslplat.errors import DataError, UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.on_view import OnView
-from zslplat.space import Integer, Parameter, Text
+from zslplat.space import Integer, Parameter, Text, parameter
 from zslplat.spec import Spec
 
 
@@ -59,12 +59,8 @@ class SpatialPyramid(Kernel):
 
     summary = "weighted sum over the cells of an image, level by level, of a kernel between cells"
     citation = "Lazebnik, Schmid, Ponce, Beyond bags of features: spatial pyramid matching, CVPR 2006"
-    parameters = {
-        "levels": Parameter("levels; level l, from 0, has 2^l x 2^l cells", Integer(1, 6), default=3),
-        "base": Parameter("kernel between two cells", Text(), default="histogram-intersection"),
-    }
-    levels: int
-    base: str
+    levels = parameter("levels; level l, from 0, has 2^l x 2^l cells", Integer(1, 6), default=3)
+    base = parameter("kernel between two cells", Text(), default="histogram-intersection")
 
     def take_parameters(self, values: Mapping[str, Any]) -> None:
         """Store the values; raises :class:`UsageError` for a base that is no single kernel on vectors."""

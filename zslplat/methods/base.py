@@ -50,8 +50,8 @@ class Diagnostics:
 class Method(Parameterised, BaseEstimator):
     """Base of every method plugin.
 
-    ``kind`` says which tasks take it; ``parameters`` declares each hyperparameter, from which the constructor follows
-    (:class:`~zslplat.space.Parameterised`), unless a class writes its own; ``preprocessing`` is applied by the
+    ``kind`` says which tasks take it; hyperparameters are declared in the body of the class
+    (:func:`~zslplat.space.parameter`), and the constructor follows from them; ``preprocessing`` is applied by the
     platform before any array reaches the method; ``transductive`` declares that the rows of a batch are scored
     jointly; ``random`` that the seed matters, so that repeats mean something; ``step_parameter`` names the parameter
     that bounds the steps of ``fit_steps`` (its best value on validation is carried to the refit); ``tolerance`` is the

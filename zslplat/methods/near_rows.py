@@ -16,11 +16,11 @@ from zslplat.errors import OutcomeWarning
 from zslplat.methods.approximate_neighbours import RowIndex, recall_of
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.neighbours import nearest
-from zslplat.space import Choice, Parameter
+from zslplat.space import Choice, parameter
 
 # Up to so many rows every pair is compared, unless the index is asked for.
 EXACT_ROWS = 50_000
-NEIGHBOURS = Parameter(
+NEIGHBOURS = parameter(
     f"how neighbours of rows are found: exact, by an index (of the extra ann), or auto: exact up to {EXACT_ROWS} rows",
     Choice(("auto", "exact", "index")),
     default="auto",

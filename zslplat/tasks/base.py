@@ -92,8 +92,8 @@ class Outcome:
 class Task(Parameterised, ABC):
     """Base class of task plugins.
 
-    ``parameters`` declares the options, from which the constructor follows (:class:`~zslplat.space.Parameterised`),
-    unless a class writes its own; values are checked as they are taken.
+    Options are declared in the body of the class (:func:`~zslplat.space.parameter`), and the constructor follows from
+    them; values are checked as they are taken.
     ``takes_scores``: a score for every row and class is all that the task wants of a method, so that scores which were
     made elsewhere can be judged (:meth:`batch`, :meth:`outputs_of`).
     ``kind`` names the kind of method that the task runs (``zero-shot``, ``feature-selection``, ``coding``,

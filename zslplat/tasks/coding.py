@@ -17,7 +17,7 @@ import copy
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from zslplat.methods.kinds import require_kind
 from zslplat.methods.protocols import CodingProtocol
 from zslplat.metrics.jackknife import ClassValues
 from zslplat.registry import known_as
-from zslplat.space import BOOLEAN, Choice, Integer, Optional, Parameter, Real, Space
+from zslplat.space import BOOLEAN, Choice, Integer, Optional, Real, Space, parameter
 from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, KeptForUse, Metric, Outcome, Problem, Task
@@ -75,30 +75,21 @@ class Coding(Task):
     kind = "coding"
     takes_scores = True
     primary = Metric("accuracy")
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        "folds": Parameter("validation folds inside the training rows, each row held out once", Integer(2), default=3),
-        "train_share": Parameter(
-            "share of every class that trains, where splits are drawn", Real(0.0, 0.99, open_low=True), default=0.5
-        ),
-        "train_per_class": Parameter(
-            "rows of every class that train; none takes train_share", Optional(Integer(1)), default=None
-        ),
-        "split": Parameter("which of the drawn splits, or which of the data set's own folds", Integer(1), default=1),
-        "splits": Parameter("number of splits that the test problem holds, from split on", Integer(1), default=1),
-        "ranking": Parameter("also report mAP: the rows ranked by their score for each class", BOOLEAN, default=False),
-        "average_precision": Parameter(
-            "what is tuned where rows have several labels: mean precision at the relevant rows, or VOC2007's 11 points",
-            Choice(("area", "eleven-point")),
-            default="area",
-        ),
-    }
-    folds: int
-    train_share: float
-    train_per_class: int | None
-    split: int
-    splits: int
-    ranking: bool
-    average_precision: str
+    folds = parameter("validation folds inside the training rows, each row held out once", Integer(2), default=3)
+    train_share = parameter(
+        "share of every class that trains, where splits are drawn", Real(0.0, 0.99, open_low=True), default=0.5
+    )
+    train_per_class = parameter(
+        "rows of every class that train; none takes train_share", Optional(Integer(1)), default=None
+    )
+    split = parameter("which of the drawn splits, or which of the data set's own folds", Integer(1), default=1)
+    splits = parameter("number of splits that the test problem holds, from split on", Integer(1), default=1)
+    ranking = parameter("also report mAP: the rows ranked by their score for each class", BOOLEAN, default=False)
+    average_precision = parameter(
+        "what is tuned where rows have several labels: mean precision at the relevant rows, or VOC2007's 11 points",
+        Choice(("area", "eleven-point")),
+        default="area",
+    )
 
     def suited(self, data: Dataset | Problem) -> Coding:
         """Return the task with mAP for its primary metric where rows have several labels."""

@@ -34,7 +34,7 @@ from zslplat.metrics.degenerate import look_at_similarities
 from zslplat.metrics.jackknife import ClassValues, jackknifed
 from zslplat.metrics.ranking import Answers, random_precision, rank_judged
 from zslplat.registry import known_as
-from zslplat.space import Integer, Optional, Parameter, Real, Space
+from zslplat.space import Integer, Optional, Real, Space, parameter
 from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, KeptForUse, Metric, Outcome, Problem, Task
@@ -98,32 +98,23 @@ class ExemplarRetrieval(Task):
     kind = "exemplar"
     primary = Metric("mAP")
     preprocessed = {"features": ("X", "gallery")}
-    parameters = {
-        "negative_share": Parameter(
-            "share of the classes that gives the negatives, where the data has no unseen classes",
-            Real(0.0, 0.95, open_low=True),
-            default=0.5,
-        ),
-        "draws": Parameter("number of draws of these classes that the test is the mean of", Integer(1), default=1),
-        "split_seed": Parameter(
-            "draws these classes, and the queries where there are more than wanted", Integer(0), default=0
-        ),
-        "folds": Parameter(
-            "validation folds; none: all of the data set's own, or 3 drawn ones", Optional(Integer(1)), default=None
-        ),
-        "validation_classes": Parameter(
-            "share of the negatives' classes that a drawn fold searches", Real(0.0, 0.9, open_low=True), default=0.3
-        ),
-        "queries": Parameter("draw at most so many queries; none: every row", Optional(Integer(1)), default=2000),
-        "k": Parameter("report recall and precision among the first k rows", Integer(1), default=10),
-    }
-    negative_share: float
-    draws: int
-    split_seed: int
-    folds: int | None
-    validation_classes: float
-    queries: int | None
-    k: int
+    negative_share = parameter(
+        "share of the classes that gives the negatives, where the data has no unseen classes",
+        Real(0.0, 0.95, open_low=True),
+        default=0.5,
+    )
+    draws = parameter("number of draws of these classes that the test is the mean of", Integer(1), default=1)
+    split_seed = parameter(
+        "draws these classes, and the queries where there are more than wanted", Integer(0), default=0
+    )
+    folds = parameter(
+        "validation folds; none: all of the data set's own, or 3 drawn ones", Optional(Integer(1)), default=None
+    )
+    validation_classes = parameter(
+        "share of the negatives' classes that a drawn fold searches", Real(0.0, 0.9, open_low=True), default=0.3
+    )
+    queries = parameter("draw at most so many queries; none: every row", Optional(Integer(1)), default=2000)
+    k = parameter("report recall and precision among the first k rows", Integer(1), default=10)
     _ranked: tuple[Arrays, list[Answers]] | None = None
 
     def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:

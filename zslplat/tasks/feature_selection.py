@@ -40,10 +40,10 @@ from zslplat.metrics.clustering import expected_random_accuracy
 from zslplat.metrics.degenerate import look_at_ranked_features
 from zslplat.metrics.jackknife import ClassValues
 from zslplat.registry import known_as
-from zslplat.space import Space
+from zslplat.space import Choice, Integer, Optional, Real, Space, Text, parameter
 from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
-from zslplat.tasks.base import Arrays, KeptForUse, Metric, Outcome, Problem, Task
+from zslplat.tasks.base import Arrays, KeptForUse, Metric, Outcome, Problem
 from zslplat.tasks.class_signatures import ClassSignatures
 from zslplat.tasks.clusterings import curve_figure
 from zslplat.tasks.feature_draws import (
@@ -55,17 +55,18 @@ from zslplat.tasks.feature_draws import (
     parts,
     values_of_draws,
 )
-from zslplat.tasks.feature_selection_options import MOST_DRAWS, PARAMETERS
 from zslplat.tasks.real_numbers import real_numbers
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 from zslplat.tasks.selected_features import checked_spec, recognised
 from zslplat.tasks.selection_outcomes import judge, mean_curve, row_outcomes
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
+from zslplat.tasks.zero_shot import ClassTask
 
 CALLS = SelectionProtocol()
+MOST_DRAWS = 1000
 
 
-class FeatureSelection(Task):
+class FeatureSelection(ClassTask):
     r"""Clustering of unseen rows on features that were ranked on seen classes.
 
     Metrics: ``clustering_accuracy`` (primary) and ``nmi`` (by the larger entropy), ``nmi_arithmetic``, means over all
@@ -91,25 +92,41 @@ class FeatureSelection(Task):
     kind = "feature-selection"
     primary = Metric("clustering_accuracy")
     preprocessed = {"features": ("X",), "signatures": ("S", "row_signatures")}
-    parameters = PARAMETERS
-    signatures: str
-    folds: int | None
-    validation_classes: float | None
-    seen: str
-    draw: int
-    draws: int | None
-    seen_share: float | None
-    labelled_ratio: float
-    labelled_by: str
-    scaling: str
-    first: int
-    last: int
-    step: int
-    repeats: int
-    validation_repeats: int
-    rows: int | None
-    validation_rows: int | None
-    zero_shot: str
+    seen = parameter(
+        "which classes are seen: the data set's own split, drawn at random, or one pair of classes",
+        Choice(("files", "random", "pairs")),
+        default="files",
+    )
+    draw = parameter("number of the draw (seen=random) or of the pair (seen=pairs), from 1", Integer(1), default=1)
+    draws = parameter(
+        f"draws (or pairs) from that number on that the test is the mean of; none for all pairs, at most {MOST_DRAWS}",
+        Optional(Integer(1, MOST_DRAWS)),
+        default=1,
+    )
+    seen_share = parameter(
+        "seen=random: share of the classes; none for the data set's own", Optional(Real(0, 1)), default=None
+    )
+    labelled_ratio = parameter(
+        "share of the seen rows or classes that the selector gets", Real(0, 1, open_low=True), default=1.0
+    )
+    labelled_by = parameter("what labelled_ratio is a share of", Choice(("rows", "classes")), default="rows")
+    scaling = parameter(
+        "steps applied to the clustered rows, with statistics of the seen rows; none for features as they are",
+        Text(),
+        default="none",
+    )
+    first = parameter("smallest number of features", Integer(1), default=5)
+    last = parameter("largest number of features", Integer(1), default=50)
+    step = parameter("step between the numbers of features", Integer(1), default=5)
+    repeats = parameter("random starts of k-means on the test split", Integer(1), default=20)
+    validation_repeats = parameter("random starts of k-means on validation folds", Integer(1), default=5)
+    rows = parameter(
+        "unseen rows clustered at most, even over classes; none for all", Optional(Integer(2)), default=None
+    )
+    validation_rows = parameter("the same on validation folds", Optional(Integer(2)), default=2000)
+    zero_shot = parameter(
+        "zero-shot method to run on the selected features, for example eszsl; empty for none", Text(), default=""
+    )
 
     def take_parameters(self, values: Mapping[str, Any]) -> None:
         """Store the options; raises :class:`UsageError` where they contradict each other or name what is unknown."""

@@ -19,7 +19,7 @@ chosen bias is the mean of the folds' biases with the best H.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -31,14 +31,13 @@ from zslplat.metrics.ausuc import SeenUnseenCurve, calibrated_predictions, rival
 from zslplat.metrics.degenerate import look_at_scores
 from zslplat.metrics.jackknife import ClassValues, jackknifed
 from zslplat.metrics.resampling import resampled_ausuc, resampled_means
-from zslplat.space import Choice, Integer, Parameter, Real
+from zslplat.space import Choice, Integer, Real, parameter
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, hold_out_rows, split_rows
 from zslplat.tasks.zero_shot import (
-    COMMON_PARAMETERS,
     ZeroShotTask,
     build_problem,
     pool_outcomes,
@@ -91,23 +90,17 @@ class GeneralizedZeroShot(ZeroShotTask):
         "Wild (2016)"
     )
     primary = Metric("AUSUC")
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        **COMMON_PARAMETERS,
-        "held_out": Parameter(
-            "share of the rows of each training class that validation holds out as seen samples",
-            Real(0.0, 0.9, open_low=True),
-            default=0.2,
-        ),
-        "protocol": Parameter(
-            "where seen test rows come from: the data set's own split 'test_seen', or a fifth of 'train' (paper)",
-            Choice(("given", "paper")),
-            default="given",
-        ),
-        "split_seed": Parameter("seed of the seen test rows that protocol=paper draws", Integer(0), default=0),
-    }
-    held_out: float
-    protocol: str
-    split_seed: int
+    held_out = parameter(
+        "share of the rows of each training class that validation holds out as seen samples",
+        Real(0.0, 0.9, open_low=True),
+        default=0.2,
+    )
+    protocol = parameter(
+        "where seen test rows come from: the data set's own split 'test_seen', or a fifth of 'train' (paper)",
+        Choice(("given", "paper")),
+        default="given",
+    )
+    split_seed = parameter("seed of the seen test rows that protocol=paper draws", Integer(0), default=0)
 
     def metric_names(self) -> tuple[str, ...]:
         """Return the metrics above; the calibrated ones need the bias that validation chooses."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +13,13 @@ from zslplat.metrics.jackknife import ClassValues
 from zslplat.metrics.label_ranking import mean_of_labels
 from zslplat.metrics.ranking import Ranking, centred, class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_average_precision
-from zslplat.space import Integer, Parameter
+from zslplat.space import Integer, parameter
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes
 from zslplat.tasks.unseen import REQUEST, UnseenTask
-from zslplat.tasks.zero_shot import COMMON_PARAMETERS, pool_outcomes
+from zslplat.tasks.zero_shot import pool_outcomes
 
 RANKS_SHOWN = 200
 # The metrics, and the columns of row outcomes that hold their ranks. Records of earlier versions have the first alone.
@@ -64,11 +64,7 @@ class Retrieval(UnseenTask):
     summary = "zero-shot retrieval: a class signature as query, mean average precision over the rows of unseen classes"
     citation = "Xu et al.: Matrix Tri-Factorization with Manifold Regularizations for Zero-shot Learning (CVPR 2017)"
     primary = Metric("mAP")
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        **COMMON_PARAMETERS,
-        "k": Parameter("also report the precision among the first k rows", Integer(1), default=10),
-    }
-    k: int
+    k = parameter("also report the precision among the first k rows", Integer(1), default=10)
 
     def metric_names(self) -> tuple[str, ...]:
         """Return mAP of the scores and of the centred ones, and the precision among the first k."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from zslplat.errors import DataError, MethodError
 from zslplat.methods.kinds import require_kind
 from zslplat.methods.protocols import ZeroShotProtocol
 from zslplat.registry import known_as
-from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space, Text
+from zslplat.space import BOOLEAN, Integer, Optional, Real, Space, Text, parameter
 from zslplat.tasks.array_names import prefixed, selected
 from zslplat.tasks.base import Arrays, KeptForUse, Problem, Task
 from zslplat.tasks.imbalance import imbalanced_rows
@@ -47,39 +47,25 @@ CALLS = ZeroShotProtocol()
 SEVERAL = "several-signatures"
 Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
-# Options of every task whose classes are told apart, or held out, by signatures.
-CLASS_PARAMETERS: dict[str, Parameter] = {
-    "signatures": Parameter("name of the signature set; empty for the data set's default", Text(), default=""),
-    "folds": Parameter(
+
+class ClassTask(Task):
+    """Base of the tasks whose classes are told apart, or held out, by signatures."""
+
+    signatures = parameter("name of the signature set; empty for the data set's default", Text(), default="")
+    folds = parameter(
         "number of validation folds; none for all of the data set's own, or 3 to 10 drawn ones, more of smaller ones",
         Optional(Integer(1)),
         default=None,
-    ),
-    "validation_classes": Parameter(
+    )
+    validation_classes = parameter(
         "share of the training classes that a drawn fold holds out; none for as many classes as the test has, "
         "up to 0.4 of the training classes",
         Optional(Real(0.0, 0.9, open_low=True)),
         default=None,
-    ),
-}
-COMMON_PARAMETERS: dict[str, Parameter] = {
-    **CLASS_PARAMETERS,
-    "imbalance": Parameter(
-        "how many times as frequent the most frequent unseen class is as the rarest in the test, sizes in a geometric "
-        "series, rows left out to that end; none for all rows",
-        Optional(Real(1.0)),
-        default=None,
-    ),
-    "imbalance_seed": Parameter(
-        "draws the order of the classes and the rows that imbalance leaves out", Integer(0), default=0
-    ),
-    "imbalanced_validation": Parameter(
-        "whether imbalance holds for the held-out classes of validation, too", BOOLEAN, default=False
-    ),
-}
+    )
 
 
-class ZeroShotTask(Task):
+class ZeroShotTask(ClassTask):
     """Base of the tasks that score rows against class signatures.
 
     ``imbalance`` leaves out rows of the unseen classes that are scored, so that class sizes fall in a geometric series
@@ -92,14 +78,19 @@ class ZeroShotTask(Task):
 
     kind = "zero-shot"
     takes_scores = True
-    parameters: ClassVar[Mapping[str, Parameter]] = COMMON_PARAMETERS
+    imbalance = parameter(
+        "how many times as frequent the most frequent unseen class is as the rarest in the test, sizes in a geometric "
+        "series, rows left out to that end; none for all rows",
+        Optional(Real(1.0)),
+        default=None,
+    )
+    imbalance_seed = parameter(
+        "draws the order of the classes and the rows that imbalance leaves out", Integer(0), default=0
+    )
+    imbalanced_validation = parameter(
+        "whether imbalance holds for the held-out classes of validation, too", BOOLEAN, default=False
+    )
     preprocessed = {"features": ("X", "X_pool"), "signatures": ("S", "S_pool")}
-    signatures: str
-    folds: int | None
-    validation_classes: float | None
-    imbalance: float | None
-    imbalance_seed: int
-    imbalanced_validation: bool
 
     def scored_unseen(self, dataset: Dataset, rows: np.ndarray, *, fold: int = 0) -> np.ndarray:
         """Return those of the rows of unseen classes that are scored, in their order; ``fold`` 0 is the test."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, per_c
 from zslplat.metrics.degenerate import look_at_scores
 from zslplat.metrics.jackknife import ClassValues, jackknifed
 from zslplat.metrics.resampling import resampled_means
-from zslplat.space import Integer, Parameter
+from zslplat.space import Integer, parameter
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes
 from zslplat.tasks.unseen import REQUEST, UnseenTask
-from zslplat.tasks.zero_shot import COMMON_PARAMETERS, pool_outcomes
+from zslplat.tasks.zero_shot import pool_outcomes
 
 
 class ZeroShot(UnseenTask):
@@ -50,13 +50,9 @@ class ZeroShot(UnseenTask):
     summary = "zero-shot recognition: mean per-class top-1 accuracy over unseen classes (U->U)"
     citation = "Xian et al.: Zero-Shot Learning - A Comprehensive Evaluation of the Good, the Bad and the Ugly (2018)"
     primary = Metric("per_class_accuracy")
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        **COMMON_PARAMETERS,
-        "top_k": Parameter(
-            "also report accuracy among the k best classes, where there are more than k", Integer(1), default=5
-        ),
-    }
-    top_k: int
+    top_k = parameter(
+        "also report accuracy among the k best classes, where there are more than k", Integer(1), default=5
+    )
 
     def metric_names(self) -> tuple[str, ...]:
         """Return the accuracies, and per-class top-k where k is no 1."""

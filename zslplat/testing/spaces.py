@@ -51,7 +51,7 @@ def value_at(dimension: Range, share: float) -> Any:
 
 def illegal_values(legal: Any) -> list[Any]:
     """Return values of a right and of a wrong type that a legal domain does not contain."""
-    core = legal.inner if isinstance(legal, Optional | Scaled) else legal
+    core: Any = legal.inner if isinstance(legal, Optional | Scaled) else legal
     tries: list[Any]
     if isinstance(core, Choice):
         tries = ["no such value", -987654321]

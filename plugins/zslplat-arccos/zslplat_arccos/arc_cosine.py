@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.api import Choice, InnerProductKernel, Parameter
+from zslplat.api import Choice, InnerProductKernel, parameter
 
 DEGREES = Choice((0, 1, 2))
 
@@ -33,11 +33,7 @@ class ArcCosine(InnerProductKernel):
 
     summary = "arc-cosine, inner product of infinitely wide rectified layers"
     citation = "Cho and Saul, Kernel Methods for Deep Learning, NIPS 2009"
-    parameters = {"degree": Parameter("degree of the units: 0 step, 1 linear, 2 quadratic", DEGREES, DEGREES)}
-    degree: int
-
-    def __init__(self, degree: int = 1) -> None:
-        super().__init__(degree=degree)
+    degree = parameter("degree of the units: 0 step, 1 linear, 2 quadratic", DEGREES, DEGREES, default=1)
 
     def f(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return r^n J_n / pi."""

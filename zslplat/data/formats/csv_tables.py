@@ -19,7 +19,6 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
@@ -33,7 +32,7 @@ from zslplat.data.store.precision import DOUBLE, SINGLE, Narrowing, beyond_whole
 from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError, near_names
 from zslplat.keys import key_of
-from zslplat.space import Parameter, Text
+from zslplat.space import Text, parameter
 
 # What spreadsheets and databases put in place of the comma.
 _OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -418,11 +417,9 @@ class CsvSource(DataSource):
 
     summary = "a folder of CSV files of your own: features, labels, signatures, splits, folds"
     licence = "that of the data in the folder"
-    parameters: ClassVar = {
-        "folder": Parameter("the folder: a name under the data root, or a path", Text()),
-        "signatures": Parameter("the signature set that is used when nothing is said", Text()),
-        "leave_out": LEAVE_OUT,
-    }
+    folder = parameter("the folder: a name under the data root, or a path", Text())
+    signatures = parameter("the signature set that is used when nothing is said", Text())
+    leave_out = LEAVE_OUT
 
     def load(self, places: DataPlaces) -> Dataset:
         """Read the folder, or what an earlier load of it kept under ``places.cache``."""

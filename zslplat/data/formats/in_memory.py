@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from zslplat.data.formats.fields import Fields, raw_arrays
 from zslplat.data.source import About, DataPlaces, DataSource
 from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import MissingDataError, UsageError
-from zslplat.space import Parameter, Text
+from zslplat.space import Text, parameter
 from zslplat.spec import Spec
 
 NAME = "arrays"
@@ -99,10 +99,8 @@ class ArraysSource(DataSource):
 
     summary = "arrays that were given to zslplat from Python and are kept in the store, by their key"
     licence = "that of the arrays"
-    parameters: ClassVar = {
-        "key": Parameter("which arrays: the beginning of their fingerprint", Text()),
-        "name": Parameter("what the data set is called", Text()),
-    }
+    key = parameter("which arrays: the beginning of their fingerprint", Text())
+    name = parameter("what the data set is called", Text())
 
     def load(self, places: DataPlaces) -> Dataset:
         """Return the data set; raises :class:`~zslplat.errors.MissingDataError` where the store does not hold it."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from zslplat.data.store.rows import Rows, RowStream, View
 from zslplat.data.store.stored_sets import stored_dataset, stored_features
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
-from zslplat.space import Choice, Optional, Parameter, Text
+from zslplat.space import Choice, Optional, Text, parameter
 
 _VERSION = 1  # of what is kept on disk; a new number leaves older entries unused
 
@@ -99,24 +99,22 @@ class Xlsa17(DataSource):
         "Y. Xian, C. H. Lampert, B. Schiele, Z. Akata: Zero-Shot Learning - A Comprehensive Evaluation of the Good, "
         "the Bad and the Ugly, IEEE TPAMI 41(9), 2019"
     )
-    parameters: ClassVar = {
-        "folder": Parameter("folder of the data set: a name under the data root, or a path", Text()),
-        "features": Parameter(
-            "features file: mnv2 for mnv2.mat, or a path; several are views of the rows, cq+lss+phog; default res101, "
-            "or the only one there is",
-            Text(),
-        ),
-        "signatures": Parameter("stem of the splits file: att for att_splits.mat, hier for hier_splits.mat", Text()),
-        "field": Parameter("signature field of the splits file: att, original_att, binary_att, ...", Text()),
-        "trainval": Parameter("index field of the training rows", Text()),
-        "test_seen": Parameter("index field of the test rows of seen classes, or none", Optional(Text())),
-        "test_unseen": Parameter("index field of the test rows of unseen classes", Text()),
-        "folds": Parameter(
-            "validation folds: from the class lists (lists), from train_loc and val_loc (rows), from whichever there "
-            "is (auto), or none",
-            Choice(("auto", "lists", "rows", None)),
-        ),
-    }
+    folder = parameter("folder of the data set: a name under the data root, or a path", Text())
+    features = parameter(
+        "features file: mnv2 for mnv2.mat, or a path; several are views of the rows, cq+lss+phog; default res101, "
+        "or the only one there is",
+        Text(),
+    )
+    signatures = parameter("stem of the splits file: att for att_splits.mat, hier for hier_splits.mat", Text())
+    field = parameter("signature field of the splits file: att, original_att, binary_att, ...", Text())
+    trainval = parameter("index field of the training rows", Text())
+    test_seen = parameter("index field of the test rows of seen classes, or none", Optional(Text()))
+    test_unseen = parameter("index field of the test rows of unseen classes", Text())
+    folds = parameter(
+        "validation folds: from the class lists (lists), from train_loc and val_loc (rows), from whichever there "
+        "is (auto), or none",
+        Choice(("auto", "lists", "rows", None)),
+    )
 
     def load(self, places: DataPlaces) -> Dataset:
         """Read the folder, or the copy kept under ``places.cache`` by an earlier load of the same files."""

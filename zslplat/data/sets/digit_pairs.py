@@ -25,14 +25,12 @@ difference. So each row says which two images it is made of (``made_of``), and i
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import UsageError
-from zslplat.space import Integer, Parameter
+from zslplat.space import Integer, parameter
 
 # Strokes in the usual order a..g: top, upper right, lower right, bottom, lower left, upper left, middle.
 STROKES = ("top", "upper right", "lower right", "bottom", "lower left", "upper left", "middle")
@@ -96,14 +94,12 @@ class DigitPairs(DataSource):
         "test part as distributed with scikit-learn (load_digits)"
     )
     drawn_by = "seed"
-    parameters: ClassVar = {
-        "seed": Parameter("which images, pairs and classes are drawn", Integer(0)),
-        "rows": Parameter("training rows per class, a multiple of 5", Integer(5, 180)),
-    }
+    seed = parameter("which images, pairs and classes are drawn", Integer(0), default=0)
+    rows = parameter("training rows per class, a multiple of 5", Integer(5, 180), default=40)
 
     def load(self, places: DataPlaces) -> Dataset:
         """Build the data set; the same seed gives the same rows anywhere."""
-        seed, rows = self.options.get("seed", 0), self.options.get("rows", 40)
+        seed, rows = self.seed, self.rows
         if rows % POOLS_PER_BLOCK:
             raise UsageError(f"digit-pairs: rows={rows} is no multiple of {POOLS_PER_BLOCK}, the pools of a class")
         return digit_pairs(seed=seed, rows_per_pool=rows // POOLS_PER_BLOCK)

@@ -22,15 +22,13 @@ of its own ranking) with the junk of the Oxford buildings.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from scipy import ndimage
 
 from zslplat.data.dataset import Dataset, Queries
-from zslplat.data.sets.retrieval import OTHERS, RETRIEVAL_OPTIONS, UNLABELLED, RawRetrieval, RetrievalSource
+from zslplat.data.sets.retrieval import OTHERS, UNLABELLED, RawRetrieval, RetrievalSource
 from zslplat.data.source import About, DataPlaces, DataSource
-from zslplat.space import Choice, Integer, Parameter, Real
+from zslplat.space import Choice, Integer, Real, parameter
 
 
 class Digits(DataSource):
@@ -58,9 +56,7 @@ class Digits(DataSource):
         "E. Alpaydin, C. Kaynak: Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998; "
         "test part as distributed with scikit-learn (load_digits)"
     )
-    parameters: ClassVar = {
-        "scale": Parameter("rows of unit length, or pixels in [0, 1]", Choice(("unit", "pixels"))),
-    }
+    scale = parameter("rows of unit length, or pixels in [0, 1]", Choice(("unit", "pixels")), default="unit")
 
     def load(self, places: DataPlaces) -> Dataset:
         """Build the data set."""
@@ -68,7 +64,7 @@ class Digits(DataSource):
 
         bunch = load_digits()
         X = (bunch.data / 16).astype(np.float32)
-        if self.options.get("scale", "unit") == "unit":
+        if self.scale == "unit":
             X /= np.linalg.norm(X, axis=1, keepdims=True)
         return Dataset(
             name="digits",
@@ -115,16 +111,16 @@ class DigitSets(DataSource):
     summary = "strips of one to three real handwritten digits, ten labels; built in, nothing to fetch"
     licence = Digits.licence
     citation = Digits.citation
-    parameters: ClassVar = {
-        "seed": Parameter("which images, sets and places are drawn", Integer(0)),
-        "rows": Parameter("number of rows", Integer(200, 20000)),
-        "parts": Parameter("train, val and test, or five folds of cross-validation", Choice(tuple(PARTS))),
-        "faint": Parameter("share of the digits that are faint and not counted", Real(0.0, 0.5)),
-    }
+    seed = parameter("which images, sets and places are drawn", Integer(0), default=0)
+    rows = parameter("number of rows", Integer(200, 20000), default=1200)
+    parts = parameter(
+        "train, val and test, or five folds of cross-validation", Choice(tuple(PARTS)), default="train-val-test"
+    )
+    faint = parameter("share of the digits that are faint and not counted", Real(0.0, 0.5), default=0.1)
 
     def load(self, places: DataPlaces) -> Dataset:
         """Build the data set; the same options give the same rows anywhere."""
-        options = {"seed": 0, "rows": 1200, "parts": "train-val-test", "faint": 0.1, **self.options}
+        options = {name: getattr(self, name) for name in self.parameters}
         X, y, splits = _drawn(**options)
         return Dataset(
             name="digit-sets",
@@ -207,19 +203,16 @@ class DigitRetrieval(RetrievalSource):
     licence = Digits.licence
     citation = Digits.citation
     default_validation = 1 / 3
-    parameters: ClassVar = {
-        "features": Parameter("pixels, or the pyramid of directions", Choice(("pixels", "pyramid"))),
-        "seed": Parameter("draws parts and pictures", Integer(0)),
-        **RETRIEVAL_OPTIONS,
-    }
+    features = parameter("pixels, or the pyramid of directions", Choice(("pixels", "pyramid")), default="pixels")
+    seed = parameter("draws parts and pictures", Integer(0), default=0)
 
     def load(self, places: DataPlaces) -> Dataset:
         """Build the data set."""
-        pyramid = self.options.get("features", "pixels") == "pyramid"
-        raw = digit_retrieval(pyramid=pyramid, seed=int(self.options.get("seed", 0)))
+        pyramid = self.features == "pyramid"
+        raw = digit_retrieval(pyramid=pyramid, seed=self.seed)
         about = About(self.summary, self.licence, self.citation)
         source = {"loader": "digit-retrieval", **{n: v for n, v in self.options.items() if n != "negatives"}}
-        return self.assembled(raw, self.negatives(places), about, source)
+        return self.assembled(raw, self.load_negatives(places), about, source)
 
 
 def digit_retrieval(*, pyramid: bool = False, seed: int = 0) -> RawRetrieval:

@@ -8,18 +8,16 @@ it has one.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from zslplat.data.dataset import Dataset, Queries
 from zslplat.data.sets.named_images import NamedImages, named_images
-from zslplat.data.sets.retrieval import RETRIEVAL_OPTIONS, RawRetrieval, RetrievalSource
+from zslplat.data.sets.retrieval import RawRetrieval, RetrievalSource
 from zslplat.data.source import About, DataPlaces, find_path
 from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
-from zslplat.space import Parameter, Text
+from zslplat.space import Text, parameter
 
 _VERSION = 1
 
@@ -61,17 +59,14 @@ class Holidays(RetrievalSource):
         "H. Jegou, M. Douze, C. Schmid: Hamming embedding and weak geometric consistency for large scale image search, "
         "ECCV 2008"
     )
-    parameters: ClassVar = {
-        "path": Parameter("an .npz file or a folder: a name under the data root, or a path", Text()),
-        **RETRIEVAL_OPTIONS,
-    }
+    path = parameter("an .npz file or a folder: a name under the data root, or a path", Text())
 
     def load(self, places: DataPlaces) -> Dataset:
         """Read the features, or what an earlier load kept under ``places.cache``."""
         if "path" not in self.options:
             raise UsageError('holidays: path is missing; write holidays(path=holidays.npz, negatives="...")')
         images = named_images(find_path(places, str(self.options["path"]), (".npz",)), lists=(_LIST,))
-        negatives = self.negatives(places)
+        negatives = self.load_negatives(places)
         key = key_of("holidays", _VERSION, images.key(), {**self.options}, negatives and negatives.fingerprint)
         about = About(self.summary, self.licence, self.citation)
         source = {"loader": "holidays", "path": str(images.where), **images.checksums()}

@@ -13,19 +13,18 @@ features of its whole image.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
 from zslplat.data.dataset import Dataset, Queries
 from zslplat.data.sets.named_images import NamedImages, named_images, read_names, stem
-from zslplat.data.sets.retrieval import OTHERS, RETRIEVAL_OPTIONS, RawRetrieval, RetrievalSource
+from zslplat.data.sets.retrieval import OTHERS, RawRetrieval, RetrievalSource
 from zslplat.data.source import About, DataPlaces, find_folder, find_path
 from zslplat.data.store.array_store import file_stamp
 from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
-from zslplat.space import Parameter, Text
+from zslplat.space import Text, parameter
 
 _VERSION = 1
 
@@ -76,15 +75,12 @@ class Oxford(RetrievalSource):
         "J. Philbin, O. Chum, M. Isard, J. Sivic, A. Zisserman: Object retrieval with large vocabularies and fast "
         "spatial matching, CVPR 2007"
     )
-    parameters: ClassVar = {
-        "path": Parameter("an .npz file or a folder of features: a name under the data root, or a path", Text()),
-        "ground_truth": Parameter(
-            f"folder of the *_query.txt, *_good.txt, *_ok.txt, *_junk.txt; default: {_GROUND_TRUTH} in the folder of "
-            "the features, or beside their file",
-            Text(),
-        ),
-        **RETRIEVAL_OPTIONS,
-    }
+    path = parameter("an .npz file or a folder of features: a name under the data root, or a path", Text())
+    ground_truth = parameter(
+        f"folder of the *_query.txt, *_good.txt, *_ok.txt, *_junk.txt; default: {_GROUND_TRUTH} in the folder of "
+        "the features, or beside their file",
+        Text(),
+    )
 
     def load(self, places: DataPlaces) -> Dataset:
         """Read features and ground truth, or what an earlier load kept under ``places.cache``."""
@@ -94,7 +90,7 @@ class Oxford(RetrievalSource):
         beside = (path if path.is_dir() else path.parent) / _GROUND_TRUTH
         named = self.options.get("ground_truth")
         truth = beside if named is None and beside.is_dir() else find_folder(places, str(named or _GROUND_TRUTH))
-        images, negatives = named_images(path), self.negatives(places)
+        images, negatives = named_images(path), self.load_negatives(places)
         stamps = [file_stamp(file) for file in sorted(truth.glob("*.txt"))]
         key = key_of("oxford", _VERSION, images.key(), stamps, {**self.options}, negatives and negatives.fingerprint)
         about = About(self.summary, self.licence, self.citation)

@@ -19,22 +19,10 @@ from zslplat.data.source import About, DataPlaces, DataSource
 from zslplat.data.store.rows import Rows, RowStream, Source, blocks_of
 from zslplat.errors import DataError, UsageError
 from zslplat.registry import ByName
-from zslplat.space import Integer, Parameter, Real, Text
+from zslplat.space import Integer, Real, Text, parameter
 from zslplat.spec import Spec
 
 UNLABELLED, OTHERS = "unlabelled negatives", "others"
-
-RETRIEVAL_OPTIONS: Mapping[str, Parameter] = {
-    "negatives": Parameter(
-        "data set of the negatives, all of its rows: flickr, or npz(file=flickr.npz); it needs the same features",
-        Text(),
-    ),
-    "validation": Parameter(
-        "share of the queried classes that is set apart for validation, with its images, and left out of the test",
-        Real(0.0, 0.9),
-    ),
-    "validation_seed": Parameter("draws these classes, and as large a share of the images of none", Integer(0)),
-}
 
 
 @dataclass
@@ -53,19 +41,29 @@ class RawRetrieval:
     negatives: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
-class RetrievalSource(DataSource):
+class RetrievalSource(DataSource, listed_last=True):
     """Base of the loaders of retrieval sets: the options that all of them have.
 
     ``default_validation`` is the share that is set apart for validation where nothing is said.
     """
 
     default_validation: ClassVar[float] = 0.0
-    parameters: ClassVar[Mapping[str, Parameter]] = RETRIEVAL_OPTIONS
+    negatives = parameter(
+        "data set of the negatives, all of its rows: flickr, or npz(file=flickr.npz); it needs the same features",
+        Text(),
+    )
+    validation = parameter(
+        "share of the queried classes that is set apart for validation, with its images, and left out of the test",
+        Real(0.0, 0.9),
+    )
+    validation_seed = parameter(
+        "draws these classes, and as large a share of the images of none", Integer(0), default=0
+    )
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{n: str(v) if n == "negatives" and isinstance(v, Spec) else v for n, v in options.items()})
 
-    def negatives(self, places: DataPlaces) -> Dataset | None:
+    def load_negatives(self, places: DataPlaces) -> Dataset | None:
         """Return the data set of the negatives, if one is named."""
         text = str(self.options.get("negatives", ""))
         return open_source(parse_dataset(text), places, ByName("datasets")).load(places) if text else None
@@ -75,7 +73,7 @@ class RetrievalSource(DataSource):
     ) -> Dataset:
         """Return the data set; raises :class:`DataError` for what does not fit together."""
         share = float(self.options.get("validation", self.default_validation))
-        seed = int(self.options.get("validation_seed", 0))
+        seed = self.validation_seed
         return assemble_retrieval(raw, negatives, about, source, share=share, seed=seed)
 
 

@@ -22,7 +22,6 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from zslplat.data.store.rows import Part, Rows, RowStream, Source, Stored, View
 from zslplat.data.store.stored_sets import storage_order, stored_dataset, stored_features
 from zslplat.errors import UsageError
 from zslplat.keys import key_of
-from zslplat.space import Choice, Integer, Optional, Parameter, Real
+from zslplat.space import Choice, Integer, Optional, Real, parameter
 
 _VERSION = 1
 
@@ -89,26 +88,24 @@ class Synthetic(DataSource):
     summary = "synthetic classes and rectified features of any size; presets in the shapes of awa1, awa2, cub, sun, apy"
     licence = "none needed: drawn from a seed"
     drawn_by = "seed"
-    parameters: ClassVar = {
-        "preset": Parameter("take all sizes from a published set", Optional(Choice(tuple(PRESETS)))),
-        "rows_train": Parameter("training rows", Integer(4, 10_000_000)),
-        "rows_test_seen": Parameter("test rows of seen classes", Integer(1, 10_000_000)),
-        "rows_test_unseen": Parameter("test rows of unseen classes", Integer(2, 10_000_000)),
-        "dimensions": Parameter("features per row", Integer(1, 1_000_000)),
-        "attributes": Parameter("attributes per class", Integer(1, 100_000)),
-        "classes_seen": Parameter("classes with training rows", Integer(4, 100_000)),
-        "classes_unseen": Parameter("classes without training rows", Integer(2, 100_000)),
-        "classes_validation": Parameter("seen classes that each of three folds holds out", Integer(2, 100_000)),
-        "shift": Parameter("change of the attribute-to-feature map for unseen classes, 0 is none", Real(0, 100)),
-        "noise": Parameter(
-            "spread of the rows of a class along an attribute, relative to the distance of two classes", Real(0, 100)
-        ),
-        "views": Parameter(
-            "views (view1, view2, ...) that the features are divided into, each of which shows attributes of its own",
-            Integer(1, 1000),
-        ),
-        "seed": Parameter("what is drawn", Integer(0)),
-    }
+    preset = parameter("take all sizes from a published set", Optional(Choice(tuple(PRESETS))))
+    rows_train = parameter("training rows", Integer(4, 10_000_000))
+    rows_test_seen = parameter("test rows of seen classes", Integer(1, 10_000_000))
+    rows_test_unseen = parameter("test rows of unseen classes", Integer(2, 10_000_000))
+    dimensions = parameter("features per row", Integer(1, 1_000_000))
+    attributes = parameter("attributes per class", Integer(1, 100_000))
+    classes_seen = parameter("classes with training rows", Integer(4, 100_000))
+    classes_unseen = parameter("classes without training rows", Integer(2, 100_000))
+    classes_validation = parameter("seen classes that each of three folds holds out", Integer(2, 100_000))
+    shift = parameter("change of the attribute-to-feature map for unseen classes, 0 is none", Real(0, 100))
+    noise = parameter(
+        "spread of the rows of a class along an attribute, relative to the distance of two classes", Real(0, 100)
+    )
+    views = parameter(
+        "views (view1, view2, ...) that the features are divided into, each of which shows attributes of its own",
+        Integer(1, 1000),
+    )
+    seed = parameter("what is drawn", Integer(0))
 
     def load(self, places: DataPlaces) -> Dataset:
         """Draw the data set, or open what an earlier load kept under ``places.cache``."""

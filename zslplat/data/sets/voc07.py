@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
@@ -41,7 +40,7 @@ from zslplat.data.store.array_store import file_stamp
 from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
-from zslplat.space import Choice, Parameter, Text
+from zslplat.space import Choice, Text, parameter
 
 LISTS = Path("ImageSets", "Main")
 
@@ -89,17 +88,13 @@ class Voc07(DataSource):
     summary = "PASCAL VOC2007 classification: the development kit's lists, with image features of your own"
     licence = "that of the images and of your features"
     citation = "Everingham et al., The PASCAL Visual Object Classes (VOC) Challenge (IJCV 2010)"
-    parameters: ClassVar = {
-        "folder": Parameter(
-            "the kit's VOC2007 folder, or its ImageSets/Main: a name under the data root, or a path", Text()
-        ),
-        "features": Parameter("file of features by image identifier: a name under the data root, or a path", Text()),
-        "X": Parameter("key or variable that holds the features; default: X or features", Text()),
-        "ids": Parameter("key or variable that holds the identifiers; default: ids", Text()),
-        "difficult": Parameter(
-            "what difficult objects are: not counted (default), absent, or present", Choice(tuple(_DIFFICULT))
-        ),
-    }
+    folder = parameter("the kit's VOC2007 folder, or its ImageSets/Main: a name under the data root, or a path", Text())
+    features = parameter("file of features by image identifier: a name under the data root, or a path", Text())
+    X = parameter("key or variable that holds the features; default: X or features", Text())
+    ids = parameter("key or variable that holds the identifiers; default: ids", Text())
+    difficult = parameter(
+        "what difficult objects are: not counted (default), absent, or present", Choice(tuple(_DIFFICULT))
+    )
 
     def load(self, places: DataPlaces) -> Dataset:
         """Read lists and features, or what an earlier load of them kept under ``places.cache``."""

@@ -52,84 +52,19 @@ from zslplat.space import (
     Choice,
     Integer,
     Optional,
-    Parameter,
     Real,
     Space,
     Text,
-    with_defaults,
+    parameter,
 )
 
 CITATION = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
 
-COMMON: dict[str, Parameter] = {
-    "kernel": Parameter("kernel expression; its parameters are tuned with the method's", Text(), default="gaussian"),
-    "dictionary": Parameter(
-        "which samples are atoms, or the first atoms where the dictionary is learned: all or at random, at random per "
-        "class, nearest to kernel k-means centres, the same per class",
-        Choice(("samples", "class-samples", "k-means", "class-k-means")),
-        default="samples",
-    ),
-    "atoms": Parameter(
-        "number of atoms; none for all samples, or half of them where the dictionary is learned without labels",
-        Optional(Integer(1)),
-        default=None,
-    ),
-    "learning": Parameter(
-        "dictionary: the samples themselves; least squares, atoms of sparse codes then normalised; least squares under "
-        "bounded norms",
-        Choice(("fixed", "free", "constrained")),
-        default="fixed",
-    ),
-    "iterations": Parameter(
-        "rounds of the alternation over codes, classifier, dictionary and kernel", Integer(1), default=8
-    ),
-    "learn_kernel": Parameter(
-        "learn a Gaussian's bandwidth or a polynomial's bias, the weights of a sum of kernels, or these as printed "
-        "(one kernel wins)",
-        Choice(("fixed", "bandwidth", "weights", "weights-paper")),
-        default="fixed",
-    ),
-    "include_prior": Parameter(
-        "count the prior among the reconstruction error that sets the bandwidth", BOOLEAN, default=False
-    ),
-    "togetherness": Parameter(
-        "how strongly learned kernel weights are held together; large: the average", POSITIVE, default=1.0
-    ),
-    "rule": Parameter(
-        "classifier: auto takes a supervised method's own, residual where atoms are samples, nearest otherwise",
-        Choice(("auto", "residual", "nearest", "linear", "bilinear")),
-        default="auto",
-    ),
-    "rho": Parameter("ridge of the linear and bilinear classifiers", POSITIVE, default=1e-4),
-    "code_scaling": Parameter(
-        "l2 scales codes to unit length before nearest, linear or bilinear", Choice(("raw", "l2")), default="raw"
-    ),
-    "scale": Parameter(
-        "what weights, ridges and prices are relative to: mean k(x, x) of the training samples, or nothing",
-        Choice(("mean", "absolute")),
-        default="mean",
-    ),
-    "indefinite": Parameter(
-        "what to do with a kernel that is not positive semi-definite: refuse it, or clip its negative part",
-        Choice(("refuse", "clip")),
-        default="refuse",
-    ),
-    "threads": Parameter("threads that share out the queries of sparse coding", Integer(1), default=1),
-    "seed": Parameter("draws atoms", Integer(0), default=0),
-}
-SUPERVISED: dict[str, Parameter] = {
-    **with_defaults(COMMON, dictionary="class-k-means", learning="constrained"),
-    "eta": Parameter("weight of the classification loss in coding", POSITIVE, Real(1e-3, 1, log=True), default=0.1),
-    "rho": Parameter("ridge of the classifier", POSITIVE, Real(1e-7, 1e-2, log=True), default=1e-5),
-    "recode": Parameter(
-        "code the training samples without labels before the last fit of the classifier", BOOLEAN, default=True
-    ),
-}
-GAMMA = Parameter("weight of the l1 norm", POSITIVE, Real(1e-4, 0.1, log=True), default=1e-3)
-NEIGHBOURS = Parameter(
+GAMMA = parameter("weight of the l1 norm", POSITIVE, Real(1e-4, 0.1, log=True), default=1e-3)
+NEIGHBOURS = parameter(
     "number of nearest atoms that reconstruct a sample", Integer(1), Integer(5, 300, log=True), default=30
 )
-EPSILON = Parameter(
+EPSILON = parameter(
     "ridge of local codes, as a part of the mean squared distance to the nearest atoms", NON_NEGATIVE, default=RIDGE
 )
 
@@ -153,21 +88,34 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
     )
     tolerance: ClassVar[float] = 1e-6
     tolerance_reason: ClassVar[str] = "sums over samples run in another order, and iterations add up the difference"
+    kernel: Any = parameter("kernel expression; its parameters are tuned with the method's", Text(), default="gaussian")
+    dictionary = parameter(
+        "which samples are atoms, or the first atoms where the dictionary is learned: all or at random, at random per "
+        "class, nearest to kernel k-means centres, the same per class",
+        Choice(("samples", "class-samples", "k-means", "class-k-means")),
+        default="samples",
+    )
+    atoms = parameter(
+        "number of atoms; none for all samples, or half of them where the dictionary is learned without labels",
+        Optional(Integer(1)),
+        default=None,
+    )
+    threads = parameter("threads that share out the queries of sparse coding", Integer(1), default=1)
+    seed = parameter("draws atoms", Integer(0), default=0)
 
-    dictionary: str
-    atoms: int | None
-    learning: str
-    iterations: int
-    learn_kernel: str
-    include_prior: bool
-    togetherness: float
-    rule: str
-    rho: float
-    code_scaling: str
-    scale: str
-    indefinite: str
-    threads: int
-    seed: int
+    # What a :class:`LearnedCoding` leaves open, and a supervised one.
+    learning = "fixed"
+    iterations = 1
+    learn_kernel = "fixed"
+    include_prior = False
+    togetherness = 1.0
+    rule = "residual"
+    rho = 1.0
+    code_scaling = "raw"
+    scale = "mean"
+    indefinite = "refuse"
+    eta = 1.0
+    recode = True
 
     @abstractmethod
     def scheme(self) -> Scheme:
@@ -303,7 +251,7 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
             learning=self.learning,
             iterations=self.iterations,
             supervision=self.supervision,
-            eta=getattr(self, "eta", 1.0),
+            eta=self.eta,
             rho=self.rho,
             kernel_learning=self.learn_kernel,
             include_prior=self.include_prior,
@@ -316,7 +264,7 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
         self.classifier_: np.ndarray | None = None
         if self.rule_ == "residual":
             return
-        if self.supervision != "none" and not getattr(self, "recode", True):
+        if self.supervision != "none" and not self.recode:
             self.codes_ = state.codes if state.fitted is None else state.fitted
             self.classifier_ = state.classifier
             return
@@ -372,6 +320,58 @@ class _TrainingValues(PairValues):
         return K if kernel.psd else clipped(K)
 
 
-def in_order(first: Mapping[str, Parameter], others: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """Return the kernel, then the scheme's own parameters, then what all methods share."""
-    return {"kernel": others["kernel"], **first, **{name: v for name, v in others.items() if name not in first}}
+class LearnedCoding(KernelCodingMethod, listed_last=True):
+    """Base of the methods that may learn their dictionary, and the kernel with it."""
+
+    learning = parameter(
+        "dictionary: the samples themselves; least squares, atoms of sparse codes then normalised; least squares under "
+        "bounded norms",
+        Choice(("fixed", "free", "constrained")),
+        default="fixed",
+    )
+    iterations = parameter(
+        "rounds of the alternation over codes, classifier, dictionary and kernel", Integer(1), default=8
+    )
+    learn_kernel = parameter(
+        "learn a Gaussian's bandwidth or a polynomial's bias, the weights of a sum of kernels, or these as printed "
+        "(one kernel wins)",
+        Choice(("fixed", "bandwidth", "weights", "weights-paper")),
+        default="fixed",
+    )
+    include_prior = parameter(
+        "count the prior among the reconstruction error that sets the bandwidth", BOOLEAN, default=False
+    )
+    togetherness = parameter(
+        "how strongly learned kernel weights are held together; large: the average", POSITIVE, default=1.0
+    )
+    rule = parameter(
+        "classifier: auto takes a supervised method's own, residual where atoms are samples, nearest otherwise",
+        Choice(("auto", "residual", "nearest", "linear", "bilinear")),
+        default="auto",
+    )
+    rho = parameter("ridge of the linear and bilinear classifiers", POSITIVE, default=1e-4)
+    code_scaling = parameter(
+        "l2 scales codes to unit length before nearest, linear or bilinear", Choice(("raw", "l2")), default="raw"
+    )
+    scale = parameter(
+        "what weights, ridges and prices are relative to: mean k(x, x) of the training samples, or nothing",
+        Choice(("mean", "absolute")),
+        default="mean",
+    )
+    indefinite = parameter(
+        "what to do with a kernel that is not positive semi-definite: refuse it, or clip its negative part",
+        Choice(("refuse", "clip")),
+        default="refuse",
+    )
+
+
+class SupervisedCoding(LearnedCoding, listed_last=True):
+    """Base of the methods whose codes feel the loss of a classifier."""
+
+    dictionary = "class-k-means"
+    learning = "constrained"
+    eta = parameter("weight of the classification loss in coding", POSITIVE, Real(1e-3, 1, log=True), default=0.1)
+    rho = parameter("ridge of the classifier", POSITIVE, Real(1e-7, 1e-2, log=True), default=1e-5)
+    recode = parameter(
+        "code the training samples without labels before the last fit of the classifier", BOOLEAN, default=True
+    )

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from zslplat.methods.coding.estimator import COMMON, KernelCodingMethod, in_order
+from zslplat.methods.coding.estimator import LearnedCoding
 from zslplat.methods.coding.schemes import BagScheme, Scheme
-from zslplat.space import POSITIVE, Choice, Parameter, Real
+from zslplat.space import POSITIVE, Choice, Real, parameter
 
 
-class KernelBagOfWords(KernelCodingMethod):
+class KernelBagOfWords(LearnedCoding):
     r"""Codes are memberships of the atoms, by distance in the Hilbert space.
 
     Equations
@@ -30,19 +30,10 @@ class KernelBagOfWords(KernelCodingMethod):
 
     summary = "kernel bag of words"
     tags = ("kernel", "baseline")
-    parameters = in_order(
-        {
-            "assignment": Parameter(
-                "to all atoms by distance, or to the nearest", Choice(("soft", "hard")), default="soft"
-            ),
-            "sigma": Parameter(
-                "how fast membership falls with squared distance", POSITIVE, Real(0.1, 1000, log=True), default=10.0
-            ),
-        },
-        COMMON,
+    assignment = parameter("to all atoms by distance, or to the nearest", Choice(("soft", "hard")), default="soft")
+    sigma = parameter(
+        "how fast membership falls with squared distance", POSITIVE, Real(0.1, 1000, log=True), default=10.0
     )
-    assignment: str
-    sigma: float
 
     @property
     def space(self) -> dict[str, Any]:

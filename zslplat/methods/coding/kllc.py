@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from zslplat.methods.coding.estimator import COMMON, EPSILON, NEIGHBOURS, KernelCodingMethod, in_order
+from zslplat.methods.coding.estimator import EPSILON, NEIGHBOURS, LearnedCoding
 from zslplat.methods.coding.schemes import FullLocalScheme, LocalScheme, Scheme
-from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Parameter, Real, with_defaults
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Real, parameter
 
 
-class KernelLLC(KernelCodingMethod):
+class KernelLLC(LearnedCoding):
     r"""Codes that sum to 1 on the nearest atoms (approximate), or on all atoms with a price for far ones (full).
 
     Equations
@@ -31,23 +31,13 @@ class KernelLLC(KernelCodingMethod):
 
     summary = "locality-constrained kernel coding"
     tags = ("kernel",)
-    parameters = in_order(
-        {
-            "variant": Parameter(
-                "nearest atoms only, or all with a price", Choice(("approximate", "full")), default="approximate"
-            ),
-            "neighbours": NEIGHBOURS,
-            "epsilon": EPSILON,
-            "gamma": Parameter("weight of the price, full variant", POSITIVE, default=1e-4),
-            "sigma": Parameter("growth of the price with distance, full variant", NON_NEGATIVE, default=2.0),
-        },
-        COMMON,
+    variant = parameter(
+        "nearest atoms only, or all with a price", Choice(("approximate", "full")), default="approximate"
     )
-    variant: str
-    neighbours: int
-    epsilon: float
-    gamma: float
-    sigma: float
+    neighbours = NEIGHBOURS
+    epsilon = EPSILON
+    gamma = parameter("weight of the price, full variant", POSITIVE, default=1e-4)
+    sigma = parameter("growth of the price with distance, full variant", NON_NEGATIVE, default=2.0)
 
     @property
     def space(self) -> dict[str, Any]:
@@ -82,4 +72,4 @@ class LLC(KernelLLC):
     summary = "locality-constrained linear coding"
     tags = ("baseline",)
     citation = "Wang et al., Locality-constrained Linear Coding for Image Classification (CVPR 2010)"
-    parameters = with_defaults(KernelLLC.parameters, kernel="linear")
+    kernel = "linear"

@@ -5,12 +5,11 @@ Symbols in :mod:`.sparse_codes`.
 
 from __future__ import annotations
 
-from zslplat.methods.coding.estimator import COMMON, GAMMA, KernelCodingMethod, in_order
+from zslplat.methods.coding.estimator import GAMMA, LearnedCoding
 from zslplat.methods.coding.schemes import Scheme, SparseScheme
-from zslplat.space import with_defaults
 
 
-class KernelSparseCoding(KernelCodingMethod):
+class KernelSparseCoding(LearnedCoding):
     r"""min_y |phi(x) - Phi(D) y|^2 + gamma |y|_1, exact; classes by residual, by nearest code, or by a classifier.
 
     Equations
@@ -29,8 +28,7 @@ class KernelSparseCoding(KernelCodingMethod):
 
     summary = "kernel sparse coding"
     tags = ("kernel",)
-    parameters = in_order({"gamma": GAMMA}, COMMON)
-    gamma: float
+    gamma = GAMMA
 
     def scheme(self) -> Scheme:
         """Return the sparse scheme."""
@@ -54,4 +52,4 @@ class SparseCoding(KernelSparseCoding):
 
     summary = "linear sparse coding"
     tags = ("baseline",)
-    parameters = with_defaults(KernelSparseCoding.parameters, kernel="linear")
+    kernel = "linear"

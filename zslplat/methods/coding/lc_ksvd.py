@@ -18,7 +18,7 @@ one K-SVD on [X, sqrt(alpha) Q, sqrt(beta) H]; atoms are then split, and scaled 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from zslplat.methods.coding.dictionary import choose_rows
 from zslplat.methods.coding.label_sets import indicators
 from zslplat.methods.coding.pursuit_codes import pursuit_codes
 from zslplat.metrics.degenerate import look_at_codes
-from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Real, parameter
 
 
 class LCKSVD(CodingMethod):
@@ -58,28 +58,18 @@ class LCKSVD(CodingMethod):
     objective_may_rise = "codes are chosen anew by a greedy pursuit in every round, which may choose worse atoms"
     tolerance = 1e-4
     tolerance_reason = "matching pursuit decides between nearly equal correlations by rounding"
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        "atoms": Parameter("number of atoms; none for all samples", Optional(Integer(1)), default=None),
-        "nonzeros": Parameter("non-zeros per code", Integer(1), Integer(5, 60, log=True), default=30),
-        "alpha": Parameter("weight of label consistency", NON_NEGATIVE, Real(1e-3, 10, log=True), default=0.1),
-        "beta": Parameter("weight of the classifier", NON_NEGATIVE, Real(1e-3, 10, log=True), default=0.1),
-        "rho": Parameter("ridge of the linear maps that start the iteration", POSITIVE, default=1e-4),
-        "scale": Parameter(
-            "what alpha and beta are relative to: mean squared length of the training samples, or nothing",
-            Choice(("mean", "absolute")),
-            default="mean",
-        ),
-        "iterations": Parameter("rounds of K-SVD", Integer(0), default=10),
-        "seed": Parameter("draws the first atoms", Integer(0), default=0),
-    }
-    atoms: int | None
-    nonzeros: int
-    alpha: float
-    beta: float
-    rho: float
-    scale: str
-    iterations: int
-    seed: int
+    atoms = parameter("number of atoms; none for all samples", Optional(Integer(1)), default=None)
+    nonzeros = parameter("non-zeros per code", Integer(1), Integer(5, 60, log=True), default=30)
+    alpha = parameter("weight of label consistency", NON_NEGATIVE, Real(1e-3, 10, log=True), default=0.1)
+    beta = parameter("weight of the classifier", NON_NEGATIVE, Real(1e-3, 10, log=True), default=0.1)
+    rho = parameter("ridge of the linear maps that start the iteration", POSITIVE, default=1e-4)
+    scale = parameter(
+        "what alpha and beta are relative to: mean squared length of the training samples, or nothing",
+        Choice(("mean", "absolute")),
+        default="mean",
+    )
+    iterations = parameter("rounds of K-SVD", Integer(0), default=10)
+    seed = parameter("draws the first atoms", Integer(0), default=0)
 
     @property
     def is_random(self) -> bool:

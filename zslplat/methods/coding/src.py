@@ -5,11 +5,9 @@ Symbols in :mod:`.sparse_codes` and :mod:`.rules`.
 
 from __future__ import annotations
 
-from zslplat.methods.coding.estimator import COMMON, GAMMA, KernelCodingMethod, in_order
+from zslplat.methods.coding.estimator import KernelCodingMethod
 from zslplat.methods.coding.schemes import Scheme, SparseScheme
-from zslplat.space import with_defaults
-
-OPTIONS = ("kernel", "dictionary", "atoms", "threads", "seed")
+from zslplat.space import POSITIVE, Real, parameter
 
 
 class SRC(KernelCodingMethod):
@@ -30,14 +28,8 @@ class SRC(KernelCodingMethod):
     summary = "sparse representation-based classification"
     citation = "Wright et al., Robust Face Recognition via Sparse Representation (PAMI 2009)"
     tags = ("baseline",)
-    parameters = with_defaults(
-        in_order({"gamma": GAMMA}, {name: COMMON[name] for name in OPTIONS}), gamma=1e-2, kernel="normalised(linear)"
-    )
-    gamma: float
-    # What SRC does not leave open.
-    learning, learn_kernel, rule, indefinite = "fixed", "fixed", "residual", "refuse"
-    code_scaling, scale = "raw", "mean"
-    iterations, rho, include_prior, togetherness = 1, 1.0, False, 1.0
+    kernel = "normalised(linear)"
+    gamma = parameter("weight of the l1 norm", POSITIVE, Real(1e-4, 0.1, log=True), default=1e-2)
 
     def scheme(self) -> Scheme:
         """Return the sparse scheme."""

@@ -9,15 +9,12 @@ from zslplat.methods.coding.estimator import (
     EPSILON,
     GAMMA,
     NEIGHBOURS,
-    SUPERVISED,
-    KernelCodingMethod,
-    in_order,
+    SupervisedCoding,
 )
 from zslplat.methods.coding.schemes import LocalScheme, Scheme, SparseScheme
-from zslplat.space import with_defaults
 
 
-class LinearSupervisedSparseCoding(KernelCodingMethod):
+class LinearSupervisedSparseCoding(SupervisedCoding):
     r"""Kernel sparse coding with a linear classifier on the codes, (23).
 
     Equations
@@ -36,15 +33,14 @@ class LinearSupervisedSparseCoding(KernelCodingMethod):
     summary = "supervised kernel sparse coding, linear classifier"
     tags = ("kernel", "supervised", "monotone")
     supervision = "linear"
-    parameters = in_order({"gamma": GAMMA}, SUPERVISED)
-    gamma: float
+    gamma = GAMMA
 
     def scheme(self) -> Scheme:
         """Return the sparse scheme."""
         return SparseScheme(self.gamma, self.threads)
 
 
-class LinearSupervisedLLC(KernelCodingMethod):
+class LinearSupervisedLLC(SupervisedCoding):
     r"""Locality-constrained kernel coding with a linear classifier on the codes, (23).
 
     Equations
@@ -63,9 +59,9 @@ class LinearSupervisedLLC(KernelCodingMethod):
     summary = "supervised locality-constrained kernel coding, linear classifier"
     tags = ("kernel", "supervised", "monotone")
     supervision = "linear"
-    parameters = in_order({"neighbours": NEIGHBOURS, "epsilon": EPSILON}, with_defaults(SUPERVISED, learning="free"))
-    neighbours: int
-    epsilon: float
+    learning = "free"
+    neighbours = NEIGHBOURS
+    epsilon = EPSILON
 
     def scheme(self) -> Scheme:
         """Return the approximate local scheme."""

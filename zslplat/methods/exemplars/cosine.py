@@ -10,7 +10,7 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Features
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Negatives, check_matrix, checked_blocks, row_blocks
 from zslplat.methods.unit_rows import unit_rows
-from zslplat.space import BOOLEAN, Parameter, Space
+from zslplat.space import BOOLEAN, Space, parameter
 
 
 class Cosine(ExemplarMethod):
@@ -40,8 +40,7 @@ class Cosine(ExemplarMethod):
     tags = ("baseline",)
     preprocessing = Preprocessing(features=("l2",))
     takes_blocks = True
-    parameters = {"center": Parameter("subtract the mean of the negatives first", BOOLEAN, default=False)}
-    center: bool
+    center = parameter("subtract the mean of the negatives first", BOOLEAN, default=False)
 
     def prepare_fit(self, negatives: Negatives, *, space: Space) -> Arrays:
         """Return the mean of the negatives, whether it is subtracted or not."""

@@ -19,7 +19,7 @@ from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Negatives, check_matrix, checked_blocks, count_rows
 from zslplat.methods.exemplars.landmarks import gather
 from zslplat.methods.unit_rows import unit_rows
-from zslplat.space import POSITIVE, Choice, Integer, Optional, Parameter, Real
+from zslplat.space import POSITIVE, Choice, Integer, Optional, Real, parameter
 
 
 class ExemplarSVM(ExemplarMethod):
@@ -60,24 +60,14 @@ class ExemplarSVM(ExemplarMethod):
     tolerance = 1e-2
     tolerance_reason = "the solver stops at its own tolerance and visits rows in a drawn order"
     takes_blocks = True
-    parameters = {
-        "C": Parameter("penalty of margin violations", POSITIVE, Real(1e-2, 1e2, log=True), default=1.0),
-        "positive_weight": Parameter(
-            "penalty of the positive in units of C", POSITIVE, Real(1, 100, log=True), default=10.0
-        ),
-        "loss": Parameter("hinge or squared hinge", Choice(("hinge", "squared_hinge")), default="squared_hinge"),
-        "negatives": Parameter(
-            "number of negatives that are drawn from the pool; none: all", Optional(Integer(1)), default=None
-        ),
-        "iterations": Parameter("passes of the solver at most", Integer(1), default=1000),
-        "seed": Parameter("draws negatives and the solver's order", Integer(0), default=0),
-    }
-    C: float
-    positive_weight: float
-    loss: str
-    negatives: int | None
-    iterations: int
-    seed: int
+    C = parameter("penalty of margin violations", POSITIVE, Real(1e-2, 1e2, log=True), default=1.0)
+    positive_weight = parameter("penalty of the positive in units of C", POSITIVE, Real(1, 100, log=True), default=10.0)
+    loss = parameter("hinge or squared hinge", Choice(("hinge", "squared_hinge")), default="squared_hinge")
+    negatives = parameter(
+        "number of negatives that are drawn from the pool; none: all", Optional(Integer(1)), default=None
+    )
+    iterations = parameter("passes of the solver at most", Integer(1), default=1000)
+    seed = parameter("draws negatives and the solver's order", Integer(0), default=0)
 
     def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> ExemplarSVM:
         """Keep the negatives (n, d), or as many of them as are wanted."""

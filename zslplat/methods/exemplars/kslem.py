@@ -36,9 +36,9 @@ from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.exemplars import landmarks as landmark_rows
 from zslplat.methods.exemplars import moments
 from zslplat.methods.exemplars.base import BLOCK_ROWS, Negatives, count_rows, require_finite, row_blocks
-from zslplat.methods.exemplars.square_loss import PARAMETERS, SquareLossMethod
+from zslplat.methods.exemplars.square_loss import SquareLossMethod
 from zslplat.methods.kernel_parameter import KernelMethod
-from zslplat.space import ANY, Choice, Integer, Optional, Parameter, Range, Real, Space, Text, with_defaults
+from zslplat.space import ANY, Choice, Integer, Optional, Range, Real, Space, Text, parameter
 
 RESOLVING_ROWS = 1000
 WIDEST = 32.0
@@ -84,29 +84,21 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
     takes_blocks = True
     tolerance = 1e-4
     tolerance_reason = "pivots with nearly equal residuals may change places when rows are reordered"
-    parameters = {
-        "kernel": Parameter(
-            "kernel expression; its parameters are tuned with the method's", Text(), default="gaussian"
-        ),
-        **with_defaults(PARAMETERS, lam=1e-3),
-        "rank": Parameter(
-            "landmarks, as many as there are negatives at most; none: all that are needed",
-            Optional(Integer(1)),
-            default=1000,
-        ),
-        "landmarks": Parameter(
-            "incomplete Cholesky pivots, drawn rows or centres", Choice(landmark_rows.CHOICES), default="cholesky"
-        ),
-        "residual": Parameter("share of the trace at which Cholesky pivots stop", Real(0, 0.999), default=0.0),
-        "candidates": Parameter("pivots and centres are sought among so many rows at most", Integer(1), default=8192),
-        "seed": Parameter("draws rows and starts k-means", Integer(0), default=0),
-    }
-    kernel: str | Kernel
-    rank: int | None
-    landmarks: str
-    residual: float
-    candidates: int
-    seed: int
+    kernel: str | Kernel = parameter(
+        "kernel expression; its parameters are tuned with the method's", Text(), default="gaussian"
+    )
+    lam = 1e-3
+    rank = parameter(
+        "landmarks, as many as there are negatives at most; none: all that are needed",
+        Optional(Integer(1)),
+        default=1000,
+    )
+    landmarks = parameter(
+        "incomplete Cholesky pivots, drawn rows or centres", Choice(landmark_rows.CHOICES), default="cholesky"
+    )
+    residual = parameter("share of the trace at which Cholesky pivots stop", Real(0, 0.999), default=0.0)
+    candidates = parameter("pivots and centres are sought among so many rows at most", Integer(1), default=8192)
+    seed = parameter("draws rows and starts k-means", Integer(0), default=0)
 
     def parsed_kernel(self) -> Kernel:
         """Return the kernel, on vectors or on matrices; raises :class:`UsageError` for one that is not PSD."""
@@ -128,7 +120,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         Where the rank is searched, landmarks are those of the largest rank, with the covariance in their coordinates.
         """
         self.check_parameters()
-        searched = set(space) - set(PARAMETERS)
+        searched = set(space) - set(SquareLossMethod.parameters)
         if searched == {"rank"} and self.landmarks == "cholesky":
             return self._pool(negatives, _largest(space["rank"]))
         return {} if searched else self._rotated(self._pool(negatives, self.rank))

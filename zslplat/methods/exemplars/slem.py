@@ -27,7 +27,7 @@ from zslplat.errors import DataError
 from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.exemplars import machine, moments
 from zslplat.methods.exemplars.base import Encoding, Negatives, checked_blocks, count_rows, row_blocks
-from zslplat.methods.exemplars.square_loss import PARAMETERS, SquareLossMethod
+from zslplat.methods.exemplars.square_loss import SquareLossMethod
 from zslplat.space import Space
 
 
@@ -65,7 +65,6 @@ class SLEM(SquareLossMethod):
     tolerance = 1e-7
     tolerance_reason = "small eigenvalues of the covariance move with the order of summation"
     takes_blocks = True
-    parameters = PARAMETERS
 
     def prepare_fit(self, negatives: Negatives, *, space: Space) -> Arrays:
         """Return mean and eigensystem of the negatives; they serve every parameter."""

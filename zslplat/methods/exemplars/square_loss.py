@@ -14,22 +14,7 @@ from zslplat.methods.base import Arrays, Features
 from zslplat.methods.exemplars import machine
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
 from zslplat.methods.exemplars.moments import Spectrum
-from zslplat.space import POSITIVE, Choice, Parameter, Real
-
-PARAMETERS = {
-    "lam": Parameter(
-        "ridge lambda of every machine, in the unit that scale names", POSITIVE, Real(1e-6, 10, log=True), default=1e-2
-    ),
-    "scale": Parameter(
-        "unit of lam: variance of the negatives, or absolute", Choice(("variance", "absolute")), default="variance"
-    ),
-    "theta": Parameter(
-        "weight of the positives against the negatives; cosines of single ones ignore it", POSITIVE, default=1.0
-    ),
-    "scores": Parameter(
-        "cosine between machines, or their raw inner product", Choice(("cosine", "raw")), default="cosine"
-    ),
-}
+from zslplat.space import POSITIVE, Choice, Real, parameter
 
 
 class SquareLossMethod(ExemplarMethod):
@@ -44,11 +29,19 @@ class SquareLossMethod(ExemplarMethod):
         "Rezende, Zepeda, Ponce, Bach, Perez: Kernel square-loss exemplar machines for image retrieval. CVPR 2017"
     )
     preprocessing = Preprocessing(features=("l2",))
-    lam: float
-    scale: str
+    lam = parameter(
+        "ridge lambda of every machine, in the unit that scale names", POSITIVE, Real(1e-6, 10, log=True), default=1e-2
+    )
+    scale = parameter(
+        "unit of lam: variance of the negatives, or absolute", Choice(("variance", "absolute")), default="variance"
+    )
+    theta = parameter(
+        "weight of the positives against the negatives; cosines of single ones ignore it", POSITIVE, default=1.0
+    )
+    scores = parameter(
+        "cosine between machines, or their raw inner product", Choice(("cosine", "raw")), default="cosine"
+    )
     lam_: float
-    theta: float
-    scores: str
     values_: np.ndarray
     offset_: np.ndarray
     count_: int

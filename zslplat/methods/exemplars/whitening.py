@@ -31,7 +31,7 @@ from zslplat.methods.exemplars.base import (
     row_blocks,
 )
 from zslplat.methods.unit_rows import unit_rows
-from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space
+from zslplat.space import Choice, Integer, Optional, Real, Space, parameter
 
 
 class Whitening(ExemplarMethod):
@@ -59,19 +59,14 @@ class Whitening(ExemplarMethod):
     tolerance = 1e-6
     tolerance_reason = "small eigenvalues of the covariance move with the order of summation"
     takes_blocks = True
-    parameters = {
-        "form": Parameter(
-            "whiten (power 1/2) or lda (power 1)",
-            Choice(("whiten", "lda")),
-            Choice(("whiten", "lda")),
-            default="whiten",
-        ),
-        "shrinkage": Parameter("share of the mean eigenvalue", Real(0, 1), Real(1e-4, 1, log=True), default=0.01),
-        "components": Parameter("leading directions that are kept; none: all", Optional(Integer(1)), default=None),
-    }
-    form: str
-    shrinkage: float
-    components: int | None
+    form = parameter(
+        "whiten (power 1/2) or lda (power 1)",
+        Choice(("whiten", "lda")),
+        Choice(("whiten", "lda")),
+        default="whiten",
+    )
+    shrinkage = parameter("share of the mean eigenvalue", Real(0, 1), Real(1e-4, 1, log=True), default=0.01)
+    components = parameter("leading directions that are kept; none: all", Optional(Integer(1)), default=None)
 
     def prepare_fit(self, negatives: Negatives, *, space: Space) -> Arrays:
         """Return mean and eigensystem of the negatives."""

@@ -14,19 +14,24 @@ from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import Arrays, Features, Method
 from zslplat.methods.zero_shot.base import check_fit_inputs
 from zslplat.registry import known_as
-from zslplat.space import Choice, Integer, Optional, Parameter, Space
+from zslplat.space import Choice, Integer, Optional, Space, parameter
 
 # The most features that the protocol of Wang et al. takes.
 USUAL_FEATURES = 50
-FEATURES = Parameter("number of features; none for as many as are taken", Optional(Integer(1)))
-TARGET = Parameter(
-    "what the features shall predict: class signatures, or one-hot class labels", Choice(("attributes", "labels"))
-)
-ROWS = Parameter("rows used at most, drawn evenly from the classes; none for all", Optional(Integer(2)))
-SEED = Parameter("seed of the random draws", Integer(0))
+FEATURES = parameter("number of features; none for as many as are taken", Optional(Integer(1)), default=None)
+SEED = parameter("seed of the random draws", Integer(0), default=0)
 SEED_DRAWS_ROWS = {
     "another_seed_gives_another_result": "the seed draws rows, where there are more of them than the method uses"
 }
+
+
+def target_parameter(default: str) -> str:
+    """Declare the parameter ``target``."""
+    return parameter(
+        "what the features shall predict: class signatures, or one-hot class labels",
+        Choice(("attributes", "labels")),
+        default=default,
+    )
 
 
 class FeatureSelector(Method):
@@ -90,15 +95,17 @@ class FeatureSelector(Method):
         return self
 
 
-class SampleSelector(FeatureSelector):
+class SampleSelector(FeatureSelector, listed_last=True):
     """A selector that works on at most ``rows`` rows, drawn evenly from the classes with ``seed``.
 
     The drawn rows are prepared, so that a trial reads no others.
     """
 
     takes_blocks = True
-    rows: int | None
-    seed: int
+    rows = parameter(
+        "rows used at most, drawn evenly from the classes; none for all", Optional(Integer(2)), default=2000
+    )
+    seed = SEED
 
     def prepare_fit(
         self,

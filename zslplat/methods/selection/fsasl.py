@@ -28,12 +28,10 @@ from scipy import linalg
 from zslplat.methods.base import Diagnostics, Features
 from zslplat.methods.coding.sparse_codes import sparse_codes
 from zslplat.methods.selection.base import (
-    ROWS,
-    SEED,
     SEED_DRAWS_ROWS,
     SampleSelector,
 )
-from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Optional, Parameter, Real
+from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Optional, Real, parameter
 
 
 def sparse_structure(Z: np.ndarray, strength: float) -> np.ndarray:
@@ -136,35 +134,21 @@ class FSASL(SampleSelector):
     tolerance: ClassVar[float] = 1e-2
     tolerance_reason: ClassVar[str] = "eigenvectors of nearly equal eigenvalues may mix"
     objective_may_rise = "every round learns another graph, and so asks another regression"
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        "global_weight": Parameter(
-            "weight of the global structure", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0
-        ),
-        "local_weight": Parameter("weight of the local structure", POSITIVE, Real(1e-2, 1e2, log=True), default=1.0),
-        "sparsity": Parameter(
-            "weight of |W|_{2,1}, relative to the smallest that gives no features",
-            Real(0, 1, open_low=True),
-            Real(1e-2, 0.9, log=True),
-            default=0.1,
-        ),
-        "strength": Parameter("l1 weight of the global structure, relative", Real(0, 1, open_low=True), default=0.01),
-        "neighbours": Parameter("neighbours of the local structure", Integer(1), default=5),
-        "clusters": Parameter(
-            "number of eigenvectors; none for the number of seen classes", Optional(Integer(1)), default=None
-        ),
-        "iterations": Parameter("rounds of structure and projection", Integer(1), default=5),
-        "rows": ROWS.with_default(500),
-        "seed": SEED.with_default(0),
-    }
-    global_weight: float
-    local_weight: float
-    sparsity: float
-    strength: float
-    neighbours: int
-    clusters: int | None
-    iterations: int
-    rows: int | None
-    seed: int
+    global_weight = parameter("weight of the global structure", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0)
+    local_weight = parameter("weight of the local structure", POSITIVE, Real(1e-2, 1e2, log=True), default=1.0)
+    sparsity = parameter(
+        "weight of |W|_{2,1}, relative to the smallest that gives no features",
+        Real(0, 1, open_low=True),
+        Real(1e-2, 0.9, log=True),
+        default=0.1,
+    )
+    strength = parameter("l1 weight of the global structure, relative", Real(0, 1, open_low=True), default=0.01)
+    neighbours = parameter("neighbours of the local structure", Integer(1), default=5)
+    clusters = parameter(
+        "number of eigenvectors; none for the number of seen classes", Optional(Integer(1)), default=None
+    )
+    iterations = parameter("rounds of structure and projection", Integer(1), default=5)
+    rows = 500
 
     def fit(
         self,

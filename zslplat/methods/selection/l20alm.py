@@ -39,16 +39,14 @@ from zslplat.errors import OutcomeWarning
 from zslplat.methods.base import Diagnostics, Features
 from zslplat.methods.selection.base import (
     FEATURES,
-    ROWS,
-    SEED,
     SEED_DRAWS_ROWS,
-    TARGET,
     SampleSelector,
     relative_pull,
     row_targets,
+    target_parameter,
     with_pull,
 )
-from zslplat.space import POSITIVE, Integer, Parameter, Real
+from zslplat.space import POSITIVE, Integer, Real, parameter
 
 TINY = float(np.finfo(np.float64).tiny)
 # Ridge regressions whose longest rows a solution must not be worse than, by the mean diagonal entry of Xc'Xc.
@@ -204,22 +202,12 @@ class L20ALM(SampleSelector):
     expected_failures = SEED_DRAWS_ROWS
     tolerance: ClassVar[float] = 1e-6
     tolerance_reason: ClassVar[str] = "hundreds of iterations carry rounding along"
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        "k": FEATURES.with_default(None),
-        "penalty": Parameter("first penalty of the Lagrangian", POSITIVE, Real(1e-3, 1, log=True), default=1e-2),
-        "growth": Parameter("growth of the penalty per iteration", Real(1, 2), default=1.05),
-        "iterations": Parameter("iterations at most", Integer(1), default=500),
-        "target": TARGET.with_default("labels"),
-        "rows": ROWS.with_default(2000),
-        "seed": SEED.with_default(0),
-    }
-    k: int | None
-    penalty: float
-    growth: float
-    iterations: int
-    target: str
-    rows: int | None
-    seed: int
+    k = FEATURES
+    penalty = parameter("first penalty of the Lagrangian", POSITIVE, Real(1e-3, 1, log=True), default=1e-2)
+    growth = parameter("growth of the penalty per iteration", Real(1, 2), default=1.05)
+    iterations = parameter("iterations at most", Integer(1), default=500)
+    target = target_parameter("labels")
+    rows = 2000
 
     def fit(
         self,

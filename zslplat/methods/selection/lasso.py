@@ -26,15 +26,15 @@ import numpy as np
 from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.coding.sparse_codes import sparse_codes
 from zslplat.methods.selection.base import (
-    TARGET,
     FeatureSelector,
     check_selection_inputs,
     class_targets,
     relative_pull,
+    target_parameter,
     with_pull,
 )
 from zslplat.methods.selection.statistics import has_gram, regression_statistics
-from zslplat.space import Choice, Parameter, Real, Space, with_defaults
+from zslplat.space import Choice, Real, Space, parameter
 
 # Relative rounding of a Gram matrix of float32 products; without it, a singular one may have negative pivots.
 SINGLE_PRECISION = 1e-6
@@ -82,21 +82,14 @@ class LassoLabels(FeatureSelector):
     tolerance_reason: ClassVar[str] = (
         "float32 rows are multiplied in single precision, and their order rounds otherwise"
     )
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        "strength": Parameter(
-            "weight of the l1 norm, relative to the smallest that gives no features",
-            Real(0, 1, open_low=True),
-            Real(0.03, 0.9, log=True),
-            default=0.1,
-        ),
-        "target": TARGET.with_default("labels"),
-        "score": Parameter(
-            "what ranks a feature with several weights", Choice(("length", "largest")), default="length"
-        ),
-    }
-    strength: float
-    target: str
-    score: str
+    strength = parameter(
+        "weight of the l1 norm, relative to the smallest that gives no features",
+        Real(0, 1, open_low=True),
+        Real(0.03, 0.9, log=True),
+        default=0.1,
+    )
+    target = target_parameter("labels")
+    score = parameter("what ranks a feature with several weights", Choice(("length", "largest")), default="length")
 
     def prepare_fit(
         self,
@@ -160,4 +153,4 @@ class LassoAttributes(LassoLabels):
 
     summary = "LASSO on class or row signatures"
     tags = ("baseline", "supervised", "signatures", "linear")
-    parameters = with_defaults(LassoLabels.parameters, target="attributes")
+    target = "attributes"

@@ -24,14 +24,12 @@ from sklearn.neighbors import kneighbors_graph
 
 from zslplat.methods.base import Arrays, Features
 from zslplat.methods.selection.base import (
-    ROWS,
-    SEED,
     SEED_DRAWS_ROWS,
     SampleSelector,
     relative_pull,
     with_pull,
 )
-from zslplat.space import BOOLEAN, Choice, Integer, Optional, Parameter, Space
+from zslplat.space import BOOLEAN, Choice, Integer, Optional, Space, parameter
 
 
 def affinity(X: np.ndarray, neighbours: int, heat: bool) -> sparse.csr_array:
@@ -88,22 +86,13 @@ class MCFS(SampleSelector):
     }
     tolerance: ClassVar[float] = 1e-2
     tolerance_reason: ClassVar[str] = "eigenvectors of nearly equal eigenvalues may mix"
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        "neighbours": Parameter("neighbours in the graph", Integer(1), Integer(3, 15), default=5),
-        "heat": Parameter("heat kernel on the edges, in place of 1", BOOLEAN, Choice((True, False)), default=False),
-        "clusters": Parameter(
-            "number of eigenvectors; none for the number of seen classes", Optional(Integer(1)), default=None
-        ),
-        "cardinality": Parameter("features that each regression may use", Integer(1), Integer(10, 100), default=50),
-        "rows": ROWS.with_default(3000),
-        "seed": SEED.with_default(0),
-    }
-    neighbours: int
-    heat: bool
-    clusters: int | None
-    cardinality: int
-    rows: int | None
-    seed: int
+    neighbours = parameter("neighbours in the graph", Integer(1), Integer(3, 15), default=5)
+    heat = parameter("heat kernel on the edges, in place of 1", BOOLEAN, Choice((True, False)), default=False)
+    clusters = parameter(
+        "number of eigenvectors; none for the number of seen classes", Optional(Integer(1)), default=None
+    )
+    cardinality = parameter("features that each regression may use", Integer(1), Integer(10, 100), default=50)
+    rows = 3000
 
     def prepare_fit(
         self,

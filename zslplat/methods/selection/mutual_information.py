@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from sklearn.feature_selection import mutual_info_classif
 
 from zslplat.methods.base import Features
-from zslplat.methods.selection.base import ROWS, SEED, SampleSelector
-from zslplat.space import Integer, Parameter
+from zslplat.methods.selection.base import SampleSelector
+from zslplat.space import Integer, parameter
 
 
 class MutualInformation(SampleSelector):
@@ -48,14 +48,8 @@ class MutualInformation(SampleSelector):
         "order_of_rows_does_not_matter": "scikit-learn adds a little noise by position, to part equal values",
         "scores_follow_the_columns": "scikit-learn adds a little noise by position, to part equal values",
     }
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        "neighbours": Parameter("neighbours of the estimate", Integer(1), Integer(2, 10), default=3),
-        "rows": ROWS.with_default(2000),
-        "seed": SEED.with_default(0),
-    }
-    neighbours: int
-    rows: int | None
-    seed: int
+    neighbours = parameter("neighbours of the estimate", Integer(1), Integer(2, 10), default=3)
+    rows = 2000
 
     def fit(
         self,

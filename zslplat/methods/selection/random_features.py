@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
 from zslplat.methods.base import Features
 from zslplat.methods.selection.base import SEED, FeatureSelector, check_selection_inputs
-from zslplat.space import Parameter
 
 
 class RandomFeatures(FeatureSelector):
@@ -38,8 +37,7 @@ class RandomFeatures(FeatureSelector):
     random = True
     takes_blocks = True
     expected_failures = {"scores_follow_the_columns": "the scores are drawn by position"}
-    parameters: ClassVar[Mapping[str, Parameter]] = {"seed": SEED.with_default(0)}
-    seed: int
+    seed = SEED
 
     def fit(
         self,

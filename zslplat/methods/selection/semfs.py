@@ -34,11 +34,11 @@ from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.selection.alternating import Alternation, alternate, projected_gradient
 from zslplat.methods.selection.base import (
     FEATURES,
-    TARGET,
     FeatureSelector,
     check_selection_inputs,
     class_targets,
     relative_pull,
+    target_parameter,
     with_pull,
 )
 from zslplat.methods.selection.forward import select_forward
@@ -46,7 +46,7 @@ from zslplat.methods.selection.group_penalty import PATH_END, PATH_STEP, follow_
 from zslplat.methods.selection.regression import Regression, class_products
 from zslplat.methods.selection.statistics import regression_statistics
 from zslplat.methods.selection.targets import decorrelation
-from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Parameter, Real, Space
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Space, parameter
 
 
 class SemFS(FeatureSelector):
@@ -103,54 +103,39 @@ class SemFS(FeatureSelector):
     tolerance_reason: ClassVar[str] = (
         "solved to a relative gap of 1e-9 in the objective, which leaves about its square root in the scores"
     )
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        "variant": Parameter(
-            "what bounds the scores: k of them are 1, |s|^2 <= k, sum(s) = k, nothing (paper), or one ridge regression",
-            Choice(("binary", "convex", "sum", "paper", "ridge")),
-            default="binary",
-        ),
-        "alpha": Parameter(
-            "weight of the loss on class centres; 0 leaves it out", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0
-        ),
-        "gamma": Parameter(
-            "ridge on W; convex and sum lower it until k features are active",
-            POSITIVE,
-            Real(1e-2, 1e2, log=True),
-            default=0.03,
-        ),
-        "k": FEATURES.with_default(None),
-        "scale": Parameter(
-            "unit of gamma: mean diagonal entry of the Gram matrix, or 1", Choice(("mean", "absolute")), default="mean"
-        ),
-        "target": TARGET.with_default("attributes"),
-        "decorrelation": Parameter(
-            "how far the directions of the signatures are made equally strong (not in printed forms)",
-            Real(0, 1),
-            Real(0, 1),
-            default=0.5,
-        ),
-        "start": Parameter("where variant=sum starts", Choice(("convex", "uniform")), default="convex"),
-        "start_gamma": Parameter("gamma of the convex solution that variant=sum starts from", POSITIVE, default=0.5),
-        "iterations": Parameter("iterations of variant=paper, at most of variant=sum", Integer(1), default=20),
-        "inner_steps": Parameter("gradient steps for s per iteration of variant=paper", Integer(1), default=1),
-        "precision": Parameter("relative precision of the objective at which solvers stop", POSITIVE, default=1e-9),
-        "warm_start": Parameter(
-            "variant=convex: begin with the solution of the last fit", Choice((True, False)), default=False
-        ),
-    }
-    variant: str
-    alpha: float
-    gamma: float
-    k: int | None
-    scale: str
-    target: str
-    decorrelation: float
-    start: str
-    start_gamma: float
-    iterations: int
-    inner_steps: int
-    precision: float
-    warm_start: bool
+    variant = parameter(
+        "what bounds the scores: k of them are 1, |s|^2 <= k, sum(s) = k, nothing (paper), or one ridge regression",
+        Choice(("binary", "convex", "sum", "paper", "ridge")),
+        default="binary",
+    )
+    alpha = parameter(
+        "weight of the loss on class centres; 0 leaves it out", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0
+    )
+    gamma = parameter(
+        "ridge on W; convex and sum lower it until k features are active",
+        POSITIVE,
+        Real(1e-2, 1e2, log=True),
+        default=0.03,
+    )
+    k = FEATURES
+    scale = parameter(
+        "unit of gamma: mean diagonal entry of the Gram matrix, or 1", Choice(("mean", "absolute")), default="mean"
+    )
+    target = target_parameter("attributes")
+    decorrelation = parameter(
+        "how far the directions of the signatures are made equally strong (not in printed forms)",
+        Real(0, 1),
+        Real(0, 1),
+        default=0.5,
+    )
+    start = parameter("where variant=sum starts", Choice(("convex", "uniform")), default="convex")
+    start_gamma = parameter("gamma of the convex solution that variant=sum starts from", POSITIVE, default=0.5)
+    iterations = parameter("iterations of variant=paper, at most of variant=sum", Integer(1), default=20)
+    inner_steps = parameter("gradient steps for s per iteration of variant=paper", Integer(1), default=1)
+    precision = parameter("relative precision of the objective at which solvers stop", POSITIVE, default=1e-9)
+    warm_start = parameter(
+        "variant=convex: begin with the solution of the last fit", Choice((True, False)), default=False
+    )
 
     active_: np.ndarray
     W_: np.ndarray
@@ -318,10 +303,7 @@ class SemFSWithoutCentres(SemFS):
     """
 
     summary = "SemFS without the loss on class centres (alpha = 0)"
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        **SemFS.parameters,
-        "alpha": Parameter("weight of the loss on class centres; 0 here", NON_NEGATIVE, default=0.0),
-    }
+    alpha = parameter("weight of the loss on class centres; 0 here", NON_NEGATIVE, default=0.0)
 
 
 _OF_ROWS = ("cross", "class_signatures", "row_signatures", "signature_gram")

@@ -25,14 +25,12 @@ from scipy.special import expit
 
 from zslplat.methods.base import Diagnostics, Features
 from zslplat.methods.selection.base import (
-    ROWS,
-    SEED,
     SEED_DRAWS_ROWS,
-    TARGET,
     SampleSelector,
     row_targets,
+    target_parameter,
 )
-from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Parameter, Real
+from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Real, parameter
 
 # Steepness of the smooth count of features, as in the authors' code.
 STEEPNESS = 100.0
@@ -97,24 +95,13 @@ class WkNN(SampleSelector):
     expected_failures = SEED_DRAWS_ROWS
     tolerance: ClassVar[float] = 1e-6
     tolerance_reason: ClassVar[str] = "hundreds of gradient steps carry rounding along"
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        "l0": Parameter("weight of the smooth count of features", NON_NEGATIVE, default=0.0),
-        "l1": Parameter("weight of the l1 norm", NON_NEGATIVE, Real(1e-5, 1e-1, log=True), default=1e-3),
-        "l2": Parameter("weight of the squared length", NON_NEGATIVE, default=0.0),
-        "step": Parameter("l1 length of the first step", POSITIVE, Real(1e-2, 1, log=True), default=0.1),
-        "iterations": Parameter("gradient steps at most", Integer(1), default=100),
-        "target": TARGET.with_default("labels"),
-        "rows": ROWS.with_default(500),
-        "seed": SEED.with_default(0),
-    }
-    l0: float
-    l1: float
-    l2: float
-    step: float
-    iterations: int
-    target: str
-    rows: int | None
-    seed: int
+    l0 = parameter("weight of the smooth count of features", NON_NEGATIVE, default=0.0)
+    l1 = parameter("weight of the l1 norm", NON_NEGATIVE, Real(1e-5, 1e-1, log=True), default=1e-3)
+    l2 = parameter("weight of the squared length", NON_NEGATIVE, default=0.0)
+    step = parameter("l1 length of the first step", POSITIVE, Real(1e-2, 1, log=True), default=0.1)
+    iterations = parameter("gradient steps at most", Integer(1), default=100)
+    target = target_parameter("labels")
+    rows = 500
 
     def fit(
         self,

@@ -33,7 +33,7 @@ from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import check_fit_inputs
 from zslplat.methods.zero_shot.factored import FactoredMethod, Factors
-from zslplat.space import POSITIVE, Choice, Parameter, Real, Space
+from zslplat.space import POSITIVE, Choice, Real, Space, parameter
 
 
 def solve(statistics: Mapping[str, np.ndarray], S: np.ndarray, alpha: float, gamma: float, labels: str) -> Factors:
@@ -81,18 +81,10 @@ class ESZSL(FactoredMethod):
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
     takes_blocks = True
-    parameters = {
-        "alpha": Parameter("ridge on the feature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0),
-        "gamma": Parameter("ridge on the signature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0),
-        "labels": Parameter("label coding: {-1, 1} or {0, 1}", Choice(("signed", "binary")), default="binary"),
-        "scale": Parameter(
-            "unit of the ridges: mean eigenvalue, or absolute", Choice(("mean", "absolute")), default="mean"
-        ),
-    }
-    alpha: float
-    gamma: float
-    labels: str
-    scale: str
+    alpha = parameter("ridge on the feature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0)
+    gamma = parameter("ridge on the signature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0)
+    labels = parameter("label coding: {-1, 1} or {0, 1}", Choice(("signed", "binary")), default="binary")
+    scale = parameter("unit of the ridges: mean eigenvalue, or absolute", Choice(("mean", "absolute")), default="mean")
 
     def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and the eigendecompositions of X'X (or XX') and S'S."""

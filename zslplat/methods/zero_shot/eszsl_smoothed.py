@@ -19,7 +19,7 @@ from zslplat.methods.near_rows import NEIGHBOURS, near_rows, note_recall
 from zslplat.methods.neighbours import affinity, largest_k
 from zslplat.methods.zero_shot.eszsl import ESZSL
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities, smooth
-from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Parameter, Real, Space
+from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Real, Space, parameter
 
 
 class SmoothedESZSL(ESZSL):
@@ -50,19 +50,11 @@ class SmoothedESZSL(ESZSL):
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-2
     tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
-    parameters = {
-        **ESZSL.parameters,
-        "smoothing": Parameter("weight of the row graph", NON_NEGATIVE, Real(1e-1, 1e2, log=True), default=10.0),
-        "k": Parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True), default=10),
-        "temperature": Parameter("softness of the probabilities", POSITIVE, Real(0.1, 2, log=True), default=0.5),
-        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75),
-        "neighbours": NEIGHBOURS,
-    }
-    smoothing: float
-    k: int
-    temperature: float
-    balance: float
-    neighbours: str
+    smoothing = parameter("weight of the row graph", NON_NEGATIVE, Real(1e-1, 1e2, log=True), default=10.0)
+    k = parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True), default=10)
+    temperature = parameter("softness of the probabilities", POSITIVE, Real(0.1, 2, log=True), default=0.5)
+    balance = parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75)
+    neighbours = NEIGHBOURS
 
     @property
     def assumes_balance(self) -> bool:

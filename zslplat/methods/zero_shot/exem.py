@@ -47,7 +47,7 @@ from zslplat.methods.row_sums import add_by_class
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.sync.similarity import median_signature_distance
-from zslplat.space import POSITIVE, Choice, Integer, Parameter, Real, Space
+from zslplat.space import POSITIVE, Choice, Integer, Real, Space, parameter
 
 # Directions whose share of the largest eigenvalue is below this are rounding of products in float32.
 RANK = 1e-7
@@ -106,42 +106,34 @@ class Exem1NN(ZeroShotMethod):
     tolerance = 1e-3
     tolerance_reason = "principal directions of nearly equal variance turn with the rounding of float32 products"
     takes_blocks = True
-    parameters = {
-        "regressor": Parameter(
-            "how exemplars are predicted from signatures", Choice(("kernel-ridge", "nu-svr")), default="kernel-ridge"
-        ),
-        "gamma": Parameter(
-            "inverse squared bandwidth, in units of the median distance between signatures",
-            POSITIVE,
-            Real(2.0**-4, 2.0**4, log=True),
-            default=1.0,
-        ),
-        "alpha": Parameter(
-            "ridge, in units of the mean eigenvalue of the Gram matrix of the signatures",
-            POSITIVE,
-            Real(1e-3, 10, log=True, when={"regressor": ("kernel-ridge",)}),
-            default=0.1,
-        ),
-        "C": Parameter(
-            "penalty of nu-svr, for rows of length 1 in the root mean square",
-            POSITIVE,
-            Real(2.0**-5, 2.0**5, log=True, when={"regressor": ("nu-svr",)}),
-            default=1.0,
-        ),
-        "nu": Parameter(
-            "share of classes outside of the tube of nu-svr, at most",
-            Real(0, 1, open_low=True),
-            Real(2.0**-8, 1, log=True, when={"regressor": ("nu-svr",)}),
-            default=0.5,
-        ),
-        "dimensions": Parameter("principal directions at most", Integer(1), Choice((500, 1000)), default=500),
-    }
-    regressor: str
-    gamma: float
-    alpha: float
-    C: float
-    nu: float
-    dimensions: int
+    regressor = parameter(
+        "how exemplars are predicted from signatures", Choice(("kernel-ridge", "nu-svr")), default="kernel-ridge"
+    )
+    gamma = parameter(
+        "inverse squared bandwidth, in units of the median distance between signatures",
+        POSITIVE,
+        Real(2.0**-4, 2.0**4, log=True),
+        default=1.0,
+    )
+    alpha = parameter(
+        "ridge, in units of the mean eigenvalue of the Gram matrix of the signatures",
+        POSITIVE,
+        Real(1e-3, 10, log=True, when={"regressor": ("kernel-ridge",)}),
+        default=0.1,
+    )
+    C = parameter(
+        "penalty of nu-svr, for rows of length 1 in the root mean square",
+        POSITIVE,
+        Real(2.0**-5, 2.0**5, log=True, when={"regressor": ("nu-svr",)}),
+        default=1.0,
+    )
+    nu = parameter(
+        "share of classes outside of the tube of nu-svr, at most",
+        Real(0, 1, open_low=True),
+        Real(2.0**-8, 1, log=True, when={"regressor": ("nu-svr",)}),
+        default=0.5,
+    )
+    dimensions = parameter("principal directions at most", Integer(1), Choice((500, 1000)), default=500)
 
     def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return the principal directions, and means and mean deviation of the classes in them."""

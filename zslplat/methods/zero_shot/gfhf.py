@@ -28,7 +28,7 @@ from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.graph_smoothing import balanced, harmonic, log_shares
 from zslplat.methods.zero_shot.ridge_prototypes import objective_value
-from zslplat.space import POSITIVE, Integer, Parameter, Real, Space
+from zslplat.space import POSITIVE, Integer, Real, Space, parameter
 
 FLOOR = 1e-3
 
@@ -66,20 +66,13 @@ class GFHF(ZeroShotMethod):
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-2
     tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
-    parameters = {
-        "alpha": Parameter(
-            "ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e2, log=True), default=1.0
-        ),
-        "k": Parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True), default=10),
-        "anchors": Parameter("rows that each class is joined to", Integer(1), Integer(3, 300, log=True), default=50),
-        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75),
-        "neighbours": NEIGHBOURS,
-    }
-    alpha: float
-    k: int
-    anchors: int
-    balance: float
-    neighbours: str
+    alpha = parameter(
+        "ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e2, log=True), default=1.0
+    )
+    k = parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True), default=10)
+    anchors = parameter("rows that each class is joined to", Integer(1), Integer(3, 300, log=True), default=50)
+    balance = parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75)
+    neighbours = NEIGHBOURS
 
     @property
     def assumes_balance(self) -> bool:

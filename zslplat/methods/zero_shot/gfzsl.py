@@ -45,7 +45,7 @@ from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.row_sums import add_by_class
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
-from zslplat.space import POSITIVE, Choice, Parameter, Real, Space, Text
+from zslplat.space import POSITIVE, Choice, Real, Space, Text, parameter
 
 # Absolute ridges of ``variant="paper"``, around those of the authors' scripts.
 _PAPER_RANGES: Space = {"mean_ridge": Real(1e-3, 1e1, log=True), "variance_ridge": Real(1e-1, 1e9, log=True)}
@@ -127,34 +127,25 @@ class GFZSL(KernelMethod, ZeroShotMethod):
     tolerance_reason = "small eigenvalues of K are known to rounding only, and are divided by"
     takes_blocks = True
     kernel_on = "signatures"
-    parameters = {
-        "kernel": Parameter(
-            "kernel expression on signatures, or any (tuned over all that fit)",
-            Text(),
-            default="polynomial(r=2, c=1.0*square)",
-        ),
-        "mean_ridge": Parameter("ridge of the regression of means", POSITIVE, Real(1e-4, 1e1, log=True), default=0.05),
-        "variance_ridge": Parameter(
-            "ridge of the regression of log-variances", POSITIVE, Real(1e-1, 1e3, log=True), default=1.0
-        ),
-        "reg": Parameter("added to predicted variances", POSITIVE, Real(1e-2, 1e1, log=True), default=0.5),
-        "floor": Parameter("added to variances under the logarithm", POSITIVE, default=1e-3),
-        "variant": Parameter(
-            "centred and relative to the data, or as printed", Choice(("improved", "paper")), default="improved"
-        ),
-        "seen_classes": Parameter(
-            "Gaussian of candidates that were trained on: predicted, or their own",
-            Choice(("predicted", "own")),
-            default="predicted",
-        ),
-    }
-    kernel: Any
-    mean_ridge: float
-    variance_ridge: float
-    reg: float
-    floor: float
-    variant: str
-    seen_classes: str
+    kernel: Any = parameter(
+        "kernel expression on signatures, or any (tuned over all that fit)",
+        Text(),
+        default="polynomial(r=2, c=1.0*square)",
+    )
+    mean_ridge = parameter("ridge of the regression of means", POSITIVE, Real(1e-4, 1e1, log=True), default=0.05)
+    variance_ridge = parameter(
+        "ridge of the regression of log-variances", POSITIVE, Real(1e-1, 1e3, log=True), default=1.0
+    )
+    reg = parameter("added to predicted variances", POSITIVE, Real(1e-2, 1e1, log=True), default=0.5)
+    floor = parameter("added to variances under the logarithm", POSITIVE, default=1e-3)
+    variant = parameter(
+        "centred and relative to the data, or as printed", Choice(("improved", "paper")), default="improved"
+    )
+    seen_classes = parameter(
+        "Gaussian of candidates that were trained on: predicted, or their own",
+        Choice(("predicted", "own")),
+        default="predicted",
+    )
 
     @property
     def wanted_preprocessing(self) -> Preprocessing:

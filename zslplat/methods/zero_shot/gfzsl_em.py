@@ -31,7 +31,7 @@ from scipy.special import logsumexp
 from zslplat.methods.base import Diagnostics, Features
 from zslplat.methods.zero_shot.gfzsl import GFZSL, log_densities
 from zslplat.methods.zero_shot.spectral import gathered
-from zslplat.space import POSITIVE, Integer, Parameter, Real
+from zslplat.space import POSITIVE, Integer, Real, parameter
 
 # Rows that a class needs to be estimated from, and the least gain of a row's log-likelihood to go on for.
 LEAST_MASS = 1e-6
@@ -91,17 +91,10 @@ class TransductiveGFZSL(GFZSL):
     takes_blocks = False
     tolerance = 1e-2
     tolerance_reason = "rows halfway between two classes go either way with the last digits, and take others along"
-    parameters = {
-        **GFZSL.parameters,
-        "iterations": Parameter(
-            "iterations of expectation maximisation at most", Integer(1), Integer(1, 100, log=True), default=20
-        ),
-        "bound": Parameter(
-            "least variance in expectation maximisation", POSITIVE, Real(5e-2, 5, log=True), default=1.0
-        ),
-    }
-    iterations: int
-    bound: float
+    iterations = parameter(
+        "iterations of expectation maximisation at most", Integer(1), Integer(1, 100, log=True), default=20
+    )
+    bound = parameter("least variance in expectation maximisation", POSITIVE, Real(5e-2, 5, log=True), default=1.0)
 
     def decision_function(
         self,

@@ -50,7 +50,7 @@ from zslplat.methods.quasi_newton import minimise
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.simplex import simplex_codes
-from zslplat.space import POSITIVE, Choice, Integer, Parameter, Real, Space
+from zslplat.space import POSITIVE, Choice, Integer, Real, Space, parameter
 
 DELTA = 0.5
 # Steps of each kind in a round.
@@ -191,38 +191,24 @@ class JLSE(ZeroShotMethod):
     step_parameter = "rounds"
     tolerance = 1e-3
     tolerance_reason = "turns of an objective that is not convex amplify rounding in single precision"
-    parameters = {
-        "latent": Parameter("length r of a row's code", Integer(1), Integer(20, 400, log=True), default=100),
-        "gamma": Parameter(
-            "ridge of the codes of signatures, in units of their mean eigenvalue",
-            POSITIVE,
-            Real(1e-2, 10.0, log=True),
-            default=0.3,
-        ),
-        "match": Parameter(
-            "weight of a match against the reconstruction", POSITIVE, Real(1e-2, 1e2, log=True), default=1.0
-        ),
-        "lam": Parameter(
-            "penalty of W in units of the weight of a match", POSITIVE, Real(1e-4, 1.0, log=True), default=1e-2
-        ),
-        "noise": Parameter("variance about the reconstruction, for features of unit variance", POSITIVE, default=1.0),
-        # Without it directions that no row has would leave D open.
-        "dictionary": Parameter("penalty of the dictionary", POSITIVE, default=1e-3),
-        "score": Parameter(
-            "code of a new row: by reconstruction alone, or moved so that it matches each class",
-            Choice(("reconstruction", "match")),
-            default="reconstruction",
-        ),
-        "rounds": Parameter("rounds over codes, match and dictionary", Integer(1), default=10),
-    }
-    latent: int
-    gamma: float
-    match: float
-    lam: float
-    noise: float
-    dictionary: float
-    score: str
-    rounds: int
+    latent = parameter("length r of a row's code", Integer(1), Integer(20, 400, log=True), default=100)
+    gamma = parameter(
+        "ridge of the codes of signatures, in units of their mean eigenvalue",
+        POSITIVE,
+        Real(1e-2, 10.0, log=True),
+        default=0.3,
+    )
+    match = parameter("weight of a match against the reconstruction", POSITIVE, Real(1e-2, 1e2, log=True), default=1.0)
+    lam = parameter("penalty of W in units of the weight of a match", POSITIVE, Real(1e-4, 1.0, log=True), default=1e-2)
+    noise = parameter("variance about the reconstruction, for features of unit variance", POSITIVE, default=1.0)
+    # Without it directions that no row has would leave D open.
+    dictionary = parameter("penalty of the dictionary", POSITIVE, default=1e-3)
+    score = parameter(
+        "code of a new row: by reconstruction alone, or moved so that it matches each class",
+        Choice(("reconstruction", "match")),
+        default="reconstruction",
+    )
+    rounds = parameter("rounds over codes, match and dictionary", Integer(1), default=10)
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return the principal directions (d, k) of X and their values (k,), as many as the space can ask for."""

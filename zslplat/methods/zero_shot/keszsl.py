@@ -39,7 +39,7 @@ from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.row_order import row_keys
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.spectral import gathered
-from zslplat.space import POSITIVE, Choice, Integer, Parameter, Real, Space, Text
+from zslplat.space import POSITIVE, Choice, Integer, Real, Space, Text, parameter
 
 # Candidates per block of pivots: matrix products instead of vector ones.
 _PIVOT_BLOCK = 64
@@ -85,28 +85,15 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
     tolerance_reason = "small eigenvalues of K are known to rounding only, and are divided by"
     takes_blocks = True
     measures = ("rank",)
-    parameters = {
-        "kernel": Parameter(
-            "kernel expression, or any (tuned over all that fit)", Text(), default="gaussian(sigma=0.7*median)"
-        ),
-        "alpha": Parameter("ridge on the feature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0),
-        "gamma": Parameter("ridge on the signature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0),
-        "labels": Parameter("label coding: {-1, 1} or {0, 1}", Choice(("signed", "binary")), default="binary"),
-        "scale": Parameter(
-            "unit of the ridges: mean eigenvalue, or absolute", Choice(("mean", "absolute")), default="mean"
-        ),
-        "rank": Parameter("number of low-rank features beyond exact_rows", Integer(1), default=500),
-        "exact_rows": Parameter(
-            "most training rows for which the whole Gram matrix is decomposed", Integer(0), default=3000
-        ),
-    }
-    kernel: Any
-    alpha: float
-    gamma: float
-    labels: str
-    scale: str
-    rank: int
-    exact_rows: int
+    kernel: Any = parameter(
+        "kernel expression, or any (tuned over all that fit)", Text(), default="gaussian(sigma=0.7*median)"
+    )
+    alpha = parameter("ridge on the feature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0)
+    gamma = parameter("ridge on the signature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0)
+    labels = parameter("label coding: {-1, 1} or {0, 1}", Choice(("signed", "binary")), default="binary")
+    scale = parameter("unit of the ridges: mean eigenvalue, or absolute", Choice(("mean", "absolute")), default="mean")
+    rank = parameter("number of low-rank features beyond exact_rows", Integer(1), default=500)
+    exact_rows = parameter("most training rows for which the whole Gram matrix is decomposed", Integer(0), default=3000)
 
     def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return the eigendecomposition of K (or of B'B), unless the kernel itself is searched."""

@@ -31,7 +31,7 @@ from zslplat.methods.base import Arrays, Features
 from zslplat.methods.zero_shot import feature_metric, spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.feature_metric import ResidualMetric
-from zslplat.space import POSITIVE, Parameter, Real, Space
+from zslplat.space import POSITIVE, Real, Space, parameter
 
 
 def solve(
@@ -94,18 +94,11 @@ class RidgePrototypes(ZeroShotMethod):
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
     takes_blocks = True
-    parameters = {
-        "alpha": Parameter(
-            "ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0
-        ),
-        "shrinkage": Parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True), default=5.0),
-        "temperature": Parameter(
-            "temperature of the probabilities of a row; inf: plain cosines", POSITIVE, default=0.05
-        ),
-    }
-    alpha: float
-    shrinkage: float
-    temperature: float
+    alpha = parameter(
+        "ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0
+    )
+    shrinkage = parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True), default=5.0)
+    temperature = parameter("temperature of the probabilities of a row; inf: plain cosines", POSITIVE, default=0.05)
 
     def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and counts, and the eigendecomposition of the within-class scatter."""

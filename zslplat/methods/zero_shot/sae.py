@@ -34,7 +34,7 @@ from zslplat.methods.unit_rows import lengths, unit_rows
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import check_fit_inputs
 from zslplat.methods.zero_shot.factored import FactoredMethod, Factors
-from zslplat.space import POSITIVE, Choice, Parameter, Real, Space
+from zslplat.space import POSITIVE, Choice, Real, Space, parameter
 
 
 def solve(statistics: Mapping[str, np.ndarray], S: np.ndarray, lam: float) -> Factors:
@@ -85,14 +85,8 @@ class SAE(FactoredMethod):
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
     takes_blocks = True
     _transposed = True
-    parameters = {
-        "lam": Parameter("weight of encoding against decoding", POSITIVE, Real(1e-3, 1e6, log=True), default=1.0),
-        "direction": Parameter(
-            "compare in feature space or in signature space", Choice(("s->f", "f->s")), default="s->f"
-        ),
-    }
-    lam: float
-    direction: str
+    lam = parameter("weight of encoding against decoding", POSITIVE, Real(1e-3, 1e6, log=True), default=1.0)
+    direction = parameter("compare in feature space or in signature space", Choice(("s->f", "f->s")), default="s->f")
 
     def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and the eigendecompositions of X'X (or XX') and S'Y'Y S."""

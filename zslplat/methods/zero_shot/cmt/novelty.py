@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import erf, log_expit, log_ndtr, logsumexp
@@ -35,27 +35,12 @@ from zslplat.methods.zero_shot.cmt import densities, seen_classes
 from zslplat.methods.zero_shot.cmt.network import Layers
 from zslplat.methods.zero_shot.cmt.outliers import References
 from zslplat.methods.zero_shot.cmt.transfer import CMT, minus_squared_distances
-from zslplat.space import POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, with_defaults
+from zslplat.space import POSITIVE, Choice, Integer, Optional, Real, Space, parameter
 
 # What is left to a side that a gate closes: scores stay finite, and below that of the other side's likeliest class.
 CLOSED = float(np.log(1e-12))
 
 Gate = tuple[np.ndarray, np.ndarray]
-
-GATED: Mapping[str, Parameter] = {
-    **CMT.parameters,
-    "gate": Parameter(
-        "soft: weigh seen and unseen classes by their probability; hard: allow one side only",
-        Choice(("soft", "hard")),
-        Choice(("soft", "hard")),
-        default="soft",
-    ),
-    "penalty": Parameter(
-        "penalty of the classifier of seen classes, for features of unit variance (1e-3 in the authors' code)",
-        POSITIVE,
-        default=1e-3,
-    ),
-}
 
 
 class GatedCMT(CMT):
@@ -67,8 +52,17 @@ class GatedCMT(CMT):
 
     tags = ("inductive", "network", "monotone", "novelty")
     costly = ("penalty",)
-    gate: str
-    penalty: float
+    gate = parameter(
+        "soft: weigh seen and unseen classes by their probability; hard: allow one side only",
+        Choice(("soft", "hard")),
+        Choice(("soft", "hard")),
+        default="soft",
+    )
+    penalty = parameter(
+        "penalty of the classifier of seen classes, for features of unit variance (1e-3 in the authors' code)",
+        POSITIVE,
+        default=1e-3,
+    )
 
     @abstractmethod
     def _learn_novelty(self, F: np.ndarray, y: np.ndarray) -> None:
@@ -167,16 +161,13 @@ class CMTGaussian(GatedCMT):
     """
 
     summary = "cross-modal transfer; rows of low density among the seen classes are given unseen ones"
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        **with_defaults(GATED, gate="hard"),
-        "quantile": Parameter(
-            "rows less dense than this share of the training rows are new (11 values in the authors' code)",
-            Real(0, 1),
-            Real(0.0, 1.0, steps=11),
-            default=0.1,
-        ),
-    }
-    quantile: float
+    gate = "hard"
+    quantile = parameter(
+        "rows less dense than this share of the training rows are new (11 values in the authors' code)",
+        Real(0, 1),
+        Real(0.0, 1.0, steps=11),
+        default=0.1,
+    )
 
     def _learn_novelty(self, F: np.ndarray, y: np.ndarray) -> None:
         self.variances_ = densities.class_variances(F, y, self.signatures_)
@@ -216,29 +207,20 @@ class CMTLoop(GatedCMT):
     """
 
     summary = "cross-modal transfer; rows that are outliers in all seen classes are given unseen ones"
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        **GATED,
-        "neighbours": Parameter("neighbours of a row (20 in the authors' code)", Integer(1), default=20),
-        "significance": Parameter(
-            "lambda: standard deviations beyond which a row is an outlier (1 to 13 in the authors' code)",
-            POSITIVE,
-            Real(1.0, 13.0),
-            default=3.0,
-        ),
-        "threshold": Parameter(
-            "with a hard gate: least outlier probability of a new row",
-            Real(0, 1),
-            Real(0.0, 1.0, when={"gate": ("hard",)}),
-            default=0.5,
-        ),
-        "reference": Parameter(
-            "rows of a class that are neighbours at most; none: all", Optional(Integer(1)), default=200
-        ),
-    }
-    neighbours: int
-    significance: float
-    threshold: float
-    reference: int | None
+    neighbours = parameter("neighbours of a row (20 in the authors' code)", Integer(1), default=20)
+    significance = parameter(
+        "lambda: standard deviations beyond which a row is an outlier (1 to 13 in the authors' code)",
+        POSITIVE,
+        Real(1.0, 13.0),
+        default=3.0,
+    )
+    threshold = parameter(
+        "with a hard gate: least outlier probability of a new row",
+        Real(0, 1),
+        Real(0.0, 1.0, when={"gate": ("hard",)}),
+        default=0.5,
+    )
+    reference = parameter("rows of a class that are neighbours at most; none: all", Optional(Integer(1)), default=200)
 
     def restored_parts(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
         """Return how the reference rows are made again."""

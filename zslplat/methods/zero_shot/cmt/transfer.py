@@ -23,7 +23,7 @@ from zslplat.methods.quasi_newton import Iterate, minimise
 from zslplat.methods.row_order import row_keys
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.cmt.network import Layers, Objective, Penalties
-from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Parameter, Real
+from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Real, parameter
 
 ITERATIONS = 10  # of L-BFGS in a round
 
@@ -61,33 +61,20 @@ class CMT(ZeroShotMethod):
     step_parameter = "rounds"
     tolerance = 1e-2
     tolerance_reason = "hundreds of iterations of an objective that is not convex amplify rounding in single precision"
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        "hidden": Parameter(
-            "hidden units (200 in the authors' code)", Integer(1), Integer(25, 400, log=True), default=100
-        ),
-        "lam": Parameter(
-            "penalty of squared weights, for features and signatures of unit variance (1e-4 in the authors' code)",
-            NON_NEGATIVE,
-            Real(1e-5, 1.0, log=True),
-            default=1e-2,
-        ),
-        "layers": Parameter("two layers with tanh between, or one, which is linear", Choice((2, 1)), default=2),
-        "sparsity": Parameter("weight of the divergence of mean activations from rho", NON_NEGATIVE, default=0.0),
-        "rho": Parameter("mean activation that sparsity asks for", Real(1e-6, 1 - 1e-6), default=0.035),
-        "penalise_biases": Parameter("biases are penalised like weights", BOOLEAN, default=True),
-        "rounds": Parameter(f"rounds of {ITERATIONS} iterations of L-BFGS", Integer(1), default=20),
-        "stop": Parameter("stop below this share of the first gradient's length", POSITIVE, default=1e-5),
-        "seed": Parameter("seed of the start", Integer(0), default=0),
-    }
-    hidden: int
-    lam: float
-    layers: int
-    sparsity: float
-    rho: float
-    penalise_biases: bool
-    rounds: int
-    stop: float
-    seed: int
+    hidden = parameter("hidden units (200 in the authors' code)", Integer(1), Integer(25, 400, log=True), default=100)
+    lam = parameter(
+        "penalty of squared weights, for features and signatures of unit variance (1e-4 in the authors' code)",
+        NON_NEGATIVE,
+        Real(1e-5, 1.0, log=True),
+        default=1e-2,
+    )
+    layers = parameter("two layers with tanh between, or one, which is linear", Choice((2, 1)), default=2)
+    sparsity = parameter("weight of the divergence of mean activations from rho", NON_NEGATIVE, default=0.0)
+    rho = parameter("mean activation that sparsity asks for", Real(1e-6, 1 - 1e-6), default=0.035)
+    penalise_biases = parameter("biases are penalised like weights", BOOLEAN, default=True)
+    rounds = parameter(f"rounds of {ITERATIONS} iterations of L-BFGS", Integer(1), default=20)
+    stop = parameter("stop below this share of the first gradient's length", POSITIVE, default=1e-5)
+    seed = parameter("seed of the start", Integer(0), default=0)
 
     def fit(
         self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None

@@ -53,7 +53,7 @@ from zslplat.methods.zero_shot.feature_metric import EuclideanMetric, ResidualMe
 from zslplat.methods.zero_shot.mfmr.forms import Form, Improved, Printed
 from zslplat.methods.zero_shot.mfmr.free_labels import learn_both
 from zslplat.methods.zero_shot.mfmr.multiplicative_updates import Factorisation
-from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, check_value
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Real, Space, check_value, parameter
 
 
 class MFMR(ZeroShotMethod):
@@ -104,56 +104,35 @@ class MFMR(ZeroShotMethod):
     objective_may_rise = "with variant=paper, whose columns are scaled after each update; never in the default form"
     tolerance = 1e-2
     tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
-    parameters = {
-        "lam": Parameter("weight of the feature graph", NON_NEGATIVE, Real(1e-3, 1e1, log=True), default=0.1),
-        "k": Parameter("neighbours in both graphs", Integer(1), Integer(3, 40, log=True), default=10),
-        "k_features": Parameter("neighbours in the feature graph, instead of k", Optional(Integer(1)), default=None),
-        "k_instances": Parameter("neighbours in graphs of rows, instead of k", Optional(Integer(1)), default=None),
-        "ridge": Parameter("ridge on U", NON_NEGATIVE, Real(1e-3, 1e1, log=True), default=0.3),
-        "compare": Parameter(
-            "where rows and classes are compared", Choice(("residual", "features", "inverse")), default="residual"
-        ),
-        "shrinkage": Parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True), default=5.0),
-        "temperature": Parameter(
-            "temperature of the probabilities of a row; inf: plain cosines", POSITIVE, default=0.05
-        ),
-        "labels": Parameter(
-            "fixed: V_s is the labels (Eq. 7); free: V_s is learned (Eq. 6)", Choice(("fixed", "free")), default="fixed"
-        ),
-        "gamma_fit": Parameter("weight of the training rows' graph, with free labels", NON_NEGATIVE, default=1.0),
-        "label_anchor": Parameter(
-            "how free labels are held to the given ones (0: Eq. 6 as printed)", NON_NEGATIVE, default=0.0
-        ),
-        "rounds": Parameter("alternations between U and V_s, with free labels", Integer(1), default=5),
-        "iterations": Parameter(
-            "largest number of updates; none: 100, or 1000 as printed", Optional(Integer(1)), default=None
-        ),
-        "converged_at": Parameter(
-            "stop when an update changes the objective by this fraction of its range; none: 3e-4, or 0 as printed",
-            Optional(NON_NEGATIVE),
-            default=None,
-        ),
-        "neighbours": NEIGHBOURS,
-        "variant": Parameter("best: as improved here; paper: as printed", Choice(("best", "paper")), default="best"),
-        "seed": Parameter("seed of the random start of the printed form", Integer(0), default=0),
-    }
-    lam: float
-    k: int
-    k_features: int | None
-    k_instances: int | None
-    ridge: float
-    compare: str
-    shrinkage: float
-    temperature: float
-    labels: str
-    gamma_fit: float
-    label_anchor: float
-    rounds: int
-    iterations: int | None
-    converged_at: float | None
-    neighbours: str
-    variant: str
-    seed: int
+    lam = parameter("weight of the feature graph", NON_NEGATIVE, Real(1e-3, 1e1, log=True), default=0.1)
+    k = parameter("neighbours in both graphs", Integer(1), Integer(3, 40, log=True), default=10)
+    k_features = parameter("neighbours in the feature graph, instead of k", Optional(Integer(1)), default=None)
+    k_instances = parameter("neighbours in graphs of rows, instead of k", Optional(Integer(1)), default=None)
+    ridge = parameter("ridge on U", NON_NEGATIVE, Real(1e-3, 1e1, log=True), default=0.3)
+    compare = parameter(
+        "where rows and classes are compared", Choice(("residual", "features", "inverse")), default="residual"
+    )
+    shrinkage = parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True), default=5.0)
+    temperature = parameter("temperature of the probabilities of a row; inf: plain cosines", POSITIVE, default=0.05)
+    labels = parameter(
+        "fixed: V_s is the labels (Eq. 7); free: V_s is learned (Eq. 6)", Choice(("fixed", "free")), default="fixed"
+    )
+    gamma_fit = parameter("weight of the training rows' graph, with free labels", NON_NEGATIVE, default=1.0)
+    label_anchor = parameter(
+        "how free labels are held to the given ones (0: Eq. 6 as printed)", NON_NEGATIVE, default=0.0
+    )
+    rounds = parameter("alternations between U and V_s, with free labels", Integer(1), default=5)
+    iterations = parameter(
+        "largest number of updates; none: 100, or 1000 as printed", Optional(Integer(1)), default=None
+    )
+    converged_at = parameter(
+        "stop when an update changes the objective by this fraction of its range; none: 3e-4, or 0 as printed",
+        Optional(NON_NEGATIVE),
+        default=None,
+    )
+    neighbours = NEIGHBOURS
+    variant = parameter("best: as improved here; paper: as printed", Choice(("best", "paper")), default="best")
+    seed = parameter("seed of the random start of the printed form", Integer(0), default=0)
 
     @property
     def is_random(self) -> bool:

@@ -41,7 +41,7 @@ from zslplat.methods.neighbours import affinity, degrees
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities
 from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR, require_non_negative
 from zslplat.methods.zero_shot.mfmr.multiplicative_updates import TINY, Factorisation, factorise
-from zslplat.space import NON_NEGATIVE, POSITIVE, Parameter, Real, Space
+from zslplat.space import NON_NEGATIVE, POSITIVE, Real, Space, parameter
 
 
 def label_batch(
@@ -130,19 +130,10 @@ class MFMRJoint(MFMR):
     tags = ("transductive", "linear", "non-negative", "graph", "monotone")
     transductive = True
     takes_blocks = False  # the graph compares every row of a batch with every other
-    parameters = {
-        **MFMR.parameters,
-        "gamma": Parameter("weight of the row graph", NON_NEGATIVE, Real(0.3, 1e2, log=True), default=5.0),
-        "anchor": Parameter(
-            "weight of the common scheme's scores against the data", Real(0, 1), Real(0, 1), default=0.75
-        ),
-        "scale": Parameter("length of class prototypes against rows", POSITIVE, default=0.3),
-        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75),
-    }
-    gamma: float
-    anchor: float
-    scale: float
-    balance: float
+    gamma = parameter("weight of the row graph", NON_NEGATIVE, Real(0.3, 1e2, log=True), default=5.0)
+    anchor = parameter("weight of the common scheme's scores against the data", Real(0, 1), Real(0, 1), default=0.75)
+    scale = parameter("length of class prototypes against rows", POSITIVE, default=0.3)
+    balance = parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75)
     _improvements = (*MFMR._improvements, "anchor")
 
     @property

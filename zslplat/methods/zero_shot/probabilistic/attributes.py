@@ -18,20 +18,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.space import BOOLEAN, Choice, Parameter, Real
+from zslplat.methods.zero_shot.base import ZeroShotMethod
+from zslplat.space import BOOLEAN, Choice, Real, parameter
 
-# Parameters that DAP and IAP share.
-ATTRIBUTE_PARAMETERS = {
-    "threshold": Parameter(
+
+class AttributeMethod(ZeroShotMethod, listed_last=True):
+    """Base of the methods that score a class by the probabilities of its attributes."""
+
+    threshold = parameter(
         "signatures that are not binary are cut at the mean over all of the seen table, or of each attribute",
         Choice(("overall", "attribute")),
         default="overall",
-    ),
-    "prior": Parameter("divide by the prior of the attributes", BOOLEAN, Choice((True, False)), default=True),
-    "clip": Parameter(
+    )
+    prior = parameter("divide by the prior of the attributes", BOOLEAN, Choice((True, False)), default=True)
+    clip = parameter(
         "probabilities of attributes are kept this far from 0 and 1", Real(0, 0.5, open_low=True), default=1e-6
-    ),
-}
+    )
 
 
 def thresholds(S: np.ndarray, how: str) -> np.ndarray:

@@ -25,8 +25,8 @@ import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.unit_rows import unit_rows
-from zslplat.methods.zero_shot.probabilistic.seen_classifier import PENALTY, SeenClassMethod
-from zslplat.space import Integer, Parameter
+from zslplat.methods.zero_shot.probabilistic.seen_classifier import SeenClassMethod
+from zslplat.space import Integer, parameter
 
 
 def combined(P: np.ndarray, S: np.ndarray, T: int) -> np.ndarray:
@@ -63,11 +63,7 @@ class ConSE(SeenClassMethod):
     citation = "Norouzi et al.: Zero-shot learning by convex combination of semantic embeddings. ICLR 2014"
     tags = ("inductive", "probabilistic", "from memory")
     preprocessing = Preprocessing(features=("standardise", "l2"), signatures=("center", "l2"))
-    parameters = {
-        "C": PENALTY,
-        "T": Parameter("likeliest classes that are combined", Integer(1), Integer(1, 100, log=True), default=10),
-    }
-    T: int
+    T = parameter("likeliest classes that are combined", Integer(1), Integer(1, 100, log=True), default=10)
 
     def decision_function(
         self,

@@ -24,19 +24,19 @@ from scipy.special import expit
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Diagnostics
-from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
+from zslplat.methods.zero_shot.base import check_fit_inputs
 from zslplat.methods.zero_shot.probabilistic.attribute_classifiers import solve
 from zslplat.methods.zero_shot.probabilistic.attributes import (
-    ATTRIBUTE_PARAMETERS,
+    AttributeMethod,
     attribute_scores,
     priors,
     thresholds,
 )
 from zslplat.methods.zero_shot.probabilistic.seen_classifier import PENALTY
-from zslplat.space import Choice, Parameter, Space
+from zslplat.space import Choice, Space, parameter
 
 
-class DAP(ZeroShotMethod):
+class DAP(AttributeMethod):
     r"""Direct attribute prediction (Lampert et al., 2014).
 
     ``C`` is the inverse penalty of the classifiers, ``classifier`` their kind; ``threshold`` makes signatures binary
@@ -67,20 +67,12 @@ class DAP(ZeroShotMethod):
     tolerance = 1e-3
     tolerance_reason = "the solver stops at a small gradient, which depends on the order of the rows"
     costly = ("C", "classifier", "threshold")  # what the classifiers depend on
-    parameters = {
-        "C": PENALTY,
-        "classifier": Parameter(
-            "logistic regression, or a linear support vector machine with Platt's sigmoid",
-            Choice(("logistic", "svm")),
-            default="logistic",
-        ),
-        **ATTRIBUTE_PARAMETERS,
-    }
-    C: float
-    classifier: str
-    threshold: str
-    prior: bool
-    clip: float
+    C = PENALTY
+    classifier = parameter(
+        "logistic regression, or a linear support vector machine with Platt's sigmoid",
+        Choice(("logistic", "svm")),
+        default="logistic",
+    )
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return the classifiers for these values of what is costly."""

@@ -20,19 +20,18 @@ once. Whether the authors' signatures were binary there could not be found out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.zero_shot.probabilistic.attributes import (
-    ATTRIBUTE_PARAMETERS,
+    AttributeMethod,
     attribute_scores,
     priors,
     thresholds,
 )
-from zslplat.methods.zero_shot.probabilistic.seen_classifier import PENALTY, SeenClassMethod
-from zslplat.space import Choice, Parameter
+from zslplat.methods.zero_shot.probabilistic.seen_classifier import SeenClassMethod
+from zslplat.space import Choice, parameter
 
 
 def linear_scores(P: np.ndarray, B_seen: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -42,7 +41,7 @@ def linear_scores(P: np.ndarray, B_seen: np.ndarray, B: np.ndarray) -> np.ndarra
     return np.asarray((P @ R) @ (B / np.where(columns > 0, columns, 1)).T)
 
 
-class IAP(SeenClassMethod):
+class IAP(SeenClassMethod, AttributeMethod):
     r"""Indirect attribute prediction (Lampert et al., 2014).
 
     ``C`` is the inverse penalty of the classifier of the seen classes (:mod:`.seen_classifier`). ``score``:
@@ -68,17 +67,14 @@ class IAP(SeenClassMethod):
     )
     tags = ("inductive", "probabilistic")
     preprocessing = Preprocessing(features=("standardise", "l2"))
-    parameters = {
-        "C": PENALTY,
-        "score": Parameter("class score: DAP's, or the linear one", Choice(("product", "linear")), default="product"),
-        **ATTRIBUTE_PARAMETERS,
-        # No classifier depends on it, unlike DAP's.
-        "threshold": replace(ATTRIBUTE_PARAMETERS["threshold"], search=Choice(("overall", "attribute"))),
-    }
-    score: str
-    threshold: str
-    prior: bool
-    clip: float
+    score = parameter("class score: DAP's, or the linear one", Choice(("product", "linear")), default="product")
+    # It is searched: no classifier depends on it, unlike DAP's.
+    threshold = parameter(
+        "signatures that are not binary are cut at the mean over all of the seen table, or of each attribute",
+        Choice(("overall", "attribute")),
+        Choice(("overall", "attribute")),
+        default="overall",
+    )
 
     def told_of_unseen(self, steps: Sequence[str]) -> bool:
         """Whether other candidates change how two classes compare: by ``linear`` they do, through the column sums."""

@@ -17,9 +17,9 @@ from sklearn.linear_model import LogisticRegression
 from zslplat.errors import DataError
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
-from zslplat.space import POSITIVE, Parameter, Real, Space
+from zslplat.space import POSITIVE, Real, Space, parameter
 
-PENALTY = Parameter(
+PENALTY = parameter(
     "inverse penalty of the classifier, for rows of mean squared length 1",
     POSITIVE,
     Real(1e-2, 1e2, log=True, steps=9),
@@ -67,7 +67,7 @@ class SeenClassMethod(ZeroShotMethod):
     tolerance = 1e-3
     tolerance_reason = "the solver stops at a small gradient, which depends on the order of the rows"
     costly = ("C",)
-    C: float
+    C = PENALTY
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return the classifier for this C."""

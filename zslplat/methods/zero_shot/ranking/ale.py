@@ -8,14 +8,11 @@ beta of floor((c - 1) / N) in mvp18/Popular-ZSL-Algorithms (``ALE/ale.py``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 import numpy as np
 
 from zslplat.methods.zero_shot.ranking import losses
-from zslplat.methods.zero_shot.ranking.estimator import COMMON, RankingMethod
-from zslplat.space import Choice, Parameter
+from zslplat.methods.zero_shot.ranking.estimator import RankingMethod
+from zslplat.space import Choice, parameter
 
 
 class ALE(RankingMethod):
@@ -52,15 +49,11 @@ class ALE(RankingMethod):
     summary = "bilinear compatibility, weighted approximate ranking loss"
     citation = "Akata, Perronnin, Harchaoui, Schmid: Label-Embedding for Image Classification. TPAMI 2016 (CVPR 2013)"
     tags = ("inductive", "linear", "ranking loss")
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        **COMMON,
-        "sampling": Parameter(
-            "steps on all violators of a row (none), or on one that is drawn (warp)",
-            Choice((None, "warp")),
-            default=None,
-        ),
-    }
-    sampling: str | None
+    sampling = parameter(
+        "steps on all violators of a row (none), or on one that is drawn (warp)",
+        Choice((None, "warp")),
+        default=None,
+    )
 
     def row_loss(self) -> losses.RowLoss:
         """Return the loss of the objective, or its sampled estimate."""

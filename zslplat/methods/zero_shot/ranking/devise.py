@@ -7,14 +7,11 @@ sum that is cut after the first violator were read in public code and notes that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 import numpy as np
 
 from zslplat.methods.zero_shot.ranking import losses
-from zslplat.methods.zero_shot.ranking.estimator import COMMON, RankingMethod
-from zslplat.space import POSITIVE, Choice, Parameter, Real, with_defaults
+from zslplat.methods.zero_shot.ranking.estimator import RankingMethod
+from zslplat.space import POSITIVE, Choice, Real, parameter
 
 
 class DeViSE(RankingMethod):
@@ -44,17 +41,19 @@ class DeViSE(RankingMethod):
     summary = "bilinear compatibility, hinge summed over all wrong classes"
     citation = "Frome et al.: DeViSE: A Deep Visual-Semantic Embedding Model. NIPS 2013"
     tags = ("inductive", "linear", "ranking loss")
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        **with_defaults(COMMON, margin=0.1),
-        # A row's step is on all its violators at once, up to c - 1 of them: smaller ones than of the others.
-        "rate": Parameter(COMMON["rate"].description, POSITIVE, Real(1e-4, 1.0, log=True), default=0.01),
-        "violators": Parameter(
-            "steps on all violators of a row, or on the first in an order that is drawn",
-            Choice(("all", "first")),
-            default="all",
-        ),
-    }
-    violators: str
+    margin = 0.1
+    # A row's step is on all its violators at once, up to c - 1 of them: smaller ones than of the others.
+    rate = parameter(
+        "step for one row, in units of margin / (mean squared norm of rows times that of signatures)",
+        POSITIVE,
+        Real(1e-4, 1.0, log=True),
+        default=0.01,
+    )
+    violators = parameter(
+        "steps on all violators of a row, or on the first in an order that is drawn",
+        Choice(("all", "first")),
+        default="all",
+    )
 
     def row_loss(self) -> losses.RowLoss:
         """Return the summed hinge, or that of the first violator."""

@@ -19,27 +19,7 @@ from zslplat.methods.zero_shot.ranking.row_space import RowSpace
 from zslplat.methods.zero_shot.ranking.training import Ordered, Schedule, Training
 from zslplat.methods.zero_shot.zskl.draws import ordered_data
 from zslplat.registry import known_as
-from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Parameter, Real, Space
-
-COMMON = {
-    "rate": Parameter(
-        "step for one row, in units of margin / (mean squared norm of rows times that of signatures)",
-        POSITIVE,
-        Real(1e-3, 1.0, log=True),
-        default=0.03,
-    ),
-    "decay": Parameter("fall of the rate: rate / (1 + decay * epochs done)", NON_NEGATIVE, default=0.0),
-    "epochs": Parameter("passes over the training rows", Integer(1), default=40),
-    "batch_size": Parameter("rows of a mini-batch; 1: one row at a time, as in the papers", Integer(1), default=64),
-    "margin": Parameter("by how much the right class has to lead", POSITIVE, default=1.0),
-    "start": Parameter(
-        "spread of the random start, in units of 1 / sqrt(features) for rows and signatures of length 1",
-        NON_NEGATIVE,
-        default=1.0,
-    ),
-    "precision": Parameter("single or double precision training", Choice(("single", "double")), default="single"),
-    "seed": Parameter("seed of start, order of rows and draws", Integer(0), default=0),
-}
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Space, parameter
 
 
 class RankingMethod(ZeroShotMethod):
@@ -58,14 +38,23 @@ class RankingMethod(ZeroShotMethod):
     tolerance_reason = "training and scores are in single precision"
     objective_may_rise = "an epoch lists the mean over rows, each before the step of its batch, of a fixed length"
 
-    rate: float
-    decay: float
-    epochs: int
-    batch_size: int
-    margin: float
-    start: float
-    precision: str
-    seed: int
+    rate = parameter(
+        "step for one row, in units of margin / (mean squared norm of rows times that of signatures)",
+        POSITIVE,
+        Real(1e-3, 1.0, log=True),
+        default=0.03,
+    )
+    decay = parameter("fall of the rate: rate / (1 + decay * epochs done)", NON_NEGATIVE, default=0.0)
+    epochs = parameter("passes over the training rows", Integer(1), default=40)
+    batch_size = parameter("rows of a mini-batch; 1: one row at a time, as in the papers", Integer(1), default=64)
+    margin = parameter("by how much the right class has to lead", POSITIVE, default=1.0)
+    start = parameter(
+        "spread of the random start, in units of 1 / sqrt(features) for rows and signatures of length 1",
+        NON_NEGATIVE,
+        default=1.0,
+    )
+    precision = parameter("single or double precision training", Choice(("single", "double")), default="single")
+    seed = parameter("seed of start, order of rows and draws", Integer(0), default=0)
 
     # Number K of maps, a parameter where there may be several.
     maps: int = 1

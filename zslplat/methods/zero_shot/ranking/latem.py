@@ -5,16 +5,13 @@ Symbols and step in :mod:`zslplat.methods.zero_shot.ranking.latent`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.zero_shot.ranking import losses
-from zslplat.methods.zero_shot.ranking.estimator import COMMON, RankingMethod
+from zslplat.methods.zero_shot.ranking.estimator import RankingMethod
 from zslplat.methods.zero_shot.ranking.latent import Latent
-from zslplat.space import POSITIVE, Choice, Integer, Parameter, with_defaults
+from zslplat.space import POSITIVE, Choice, Integer, parameter
 
 
 class LatEm(RankingMethod):
@@ -42,12 +39,15 @@ class LatEm(RankingMethod):
     tags = ("inductive", "piecewise linear", "ranking loss")
     preprocessing = Preprocessing(features=("standardise",), signatures=("center", "l2"))
     # A row moves W by one wrong class at a time: more epochs than for the others.
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        **with_defaults(COMMON, rate=0.1, epochs=60),
-        # Maps that start alike stay alike.
-        "start": Parameter(COMMON["start"].description, POSITIVE, default=1.0),
-        "maps": Parameter("number K of maps", Integer(1), Choice((2, 4, 6, 8, 10)), default=2),
-    }
+    rate = 0.1
+    epochs = 60
+    # Maps that start alike stay alike.
+    start = parameter(
+        "spread of the random start, in units of 1 / sqrt(features) for rows and signatures of length 1",
+        POSITIVE,
+        default=1.0,
+    )
+    maps = parameter("number K of maps", Integer(1), Choice((2, 4, 6, 8, 10)), default=2)
 
     several_maps = True
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.methods.zero_shot.ranking import losses
-from zslplat.methods.zero_shot.ranking.estimator import COMMON, RankingMethod
+from zslplat.methods.zero_shot.ranking.estimator import RankingMethod
 
 
 class SJE(RankingMethod):
@@ -32,7 +32,6 @@ class SJE(RankingMethod):
     summary = "bilinear compatibility, hinge of the worst wrong class"
     citation = "Akata et al.: Evaluation of Output Embeddings for Fine-Grained Image Classification. CVPR 2015"
     tags = ("inductive", "linear", "ranking loss")
-    parameters = COMMON
 
     def row_loss(self) -> losses.RowLoss:
         """Return the hinge of the worst wrong class."""

@@ -60,7 +60,7 @@ from zslplat.methods.zero_shot.simplex import simplex_codes
 from zslplat.methods.zero_shot.sse.intersections import intersections
 from zslplat.methods.zero_shot.sse.objective import Objective
 from zslplat.methods.zero_shot.sse.training import fit_references, fit_weights
-from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Optional, Parameter, Real, Space
+from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Optional, Real, Space, parameter
 
 
 class SemanticSimilarityEmbedding(ZeroShotMethod):
@@ -86,32 +86,21 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
     takes_blocks = True
     costly = ("rows_per_class",)
     sign: ClassVar[int]
-    parameters = {
-        "gamma": Parameter("ridge of the mixtures of seen classes", POSITIVE, Real(1e-2, 1e1, log=True), default=0.3),
-        "ridge": Parameter("ridge on the weights", POSITIVE, Real(1e-4, 1e0, log=True), default=1e-3),
-        "align": Parameter(
-            "weight of the constraints on class averages", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0
-        ),
-        "shrink": Parameter("ridge on the reference points", NON_NEGATIVE, Real(1e-4, 1e0, log=True), default=1e-3),
-        "rounds": Parameter("steps; the first learns the weights alone", Integer(1), default=10),
-        "reference_steps": Parameter("steps of the reference points in a round", Integer(1), default=10),
-        "rows_per_class": Parameter(
-            "rows of a class that make constraints, at most; none: all", Optional(Integer(1)), default=100
-        ),
-        "gap": Parameter("what other weights may still gain, relative to the objective", POSITIVE, default=1e-2),
-        "converged_at": Parameter(
-            "stop when a round lowers the objective by this fraction or less", NON_NEGATIVE, default=1e-2
-        ),
-    }
-    gamma: float
-    ridge: float
-    align: float
-    shrink: float
-    rounds: int
-    reference_steps: int
-    rows_per_class: int | None
-    gap: float
-    converged_at: float
+    gamma = parameter("ridge of the mixtures of seen classes", POSITIVE, Real(1e-2, 1e1, log=True), default=0.3)
+    ridge = parameter("ridge on the weights", POSITIVE, Real(1e-4, 1e0, log=True), default=1e-3)
+    align = parameter(
+        "weight of the constraints on class averages", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0
+    )
+    shrink = parameter("ridge on the reference points", NON_NEGATIVE, Real(1e-4, 1e0, log=True), default=1e-3)
+    rounds = parameter("steps; the first learns the weights alone", Integer(1), default=10)
+    reference_steps = parameter("steps of the reference points in a round", Integer(1), default=10)
+    rows_per_class = parameter(
+        "rows of a class that make constraints, at most; none: all", Optional(Integer(1)), default=100
+    )
+    gap = parameter("what other weights may still gain, relative to the objective", POSITIVE, default=1e-2)
+    converged_at = parameter(
+        "stop when a round lowers the objective by this fraction or less", NON_NEGATIVE, default=1e-2
+    )
 
     w_: np.ndarray
     V_: np.ndarray

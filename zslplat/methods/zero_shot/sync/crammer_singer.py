@@ -7,7 +7,8 @@ from scipy.spatial.distance import cdist
 
 from zslplat.methods.base import Arrays
 from zslplat.methods.zero_shot.sync import multiclass_hinge
-from zslplat.methods.zero_shot.sync.synthesis import LAM, SYNTHESIS, SynthesisedClassifiers, bounds
+from zslplat.methods.zero_shot.sync.synthesis import SynthesisedClassifiers
+from zslplat.space import Integer, parameter
 
 
 class SynCCrammerSinger(SynthesisedClassifiers):
@@ -42,9 +43,7 @@ class SynCCrammerSinger(SynthesisedClassifiers):
     tolerance = 1e-2
     tolerance_reason = "training stops at a duality gap, where classifiers still differ by about its root"
     costly = ("lam", "gap", "passes")
-    parameters = {"lam": LAM, **SYNTHESIS, **bounds(1e-3, "passes", 200)}
-    gap: float
-    passes: int
+    passes = parameter("passes of the training at most", Integer(1), default=200)
 
     def train(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, lam: float) -> Arrays:
         """Return the classifiers, with the value and the relative duality gaps of the training."""

@@ -7,7 +7,8 @@ import numpy as np
 from zslplat.methods.base import Arrays
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.sync import squared_hinge
-from zslplat.methods.zero_shot.sync.synthesis import LAM, SYNTHESIS, SynthesisedClassifiers, bounds, mean_squared_length
+from zslplat.methods.zero_shot.sync.synthesis import SynthesisedClassifiers, mean_squared_length
+from zslplat.space import Integer, parameter
 
 
 class SynCOneVersusOther(SynthesisedClassifiers):
@@ -40,9 +41,8 @@ class SynCOneVersusOther(SynthesisedClassifiers):
     tolerance = 1e-3
     tolerance_reason = "training stops at a duality gap, and products in the precision of X depend on the order of rows"
     costly = ("lam", "gap", "steps")
-    parameters = {"lam": LAM, **SYNTHESIS, **bounds(1e-6, "steps", 50)}
-    gap: float
-    steps: int
+    gap = 1e-6
+    steps = parameter("steps of the training at most", Integer(1), default=50)
 
     def train(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, lam: float) -> Arrays:
         """Return the classifiers, with the value and the relative duality gap of the training."""

@@ -36,34 +36,9 @@ from zslplat.data.store.rows import float_type, rowwise
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.sync.similarity import median_signature_distance, nearest_weights, synthesis_weights
-from zslplat.space import POSITIVE, Choice, Integer, Parameter, Real, Space
+from zslplat.space import POSITIVE, Choice, Real, Space, parameter
 
 CITATION = "Changpinyo, Chao, Gong, Sha: Synthesized classifiers for zero-shot learning. CVPR 2016"
-# The authors' grid 2^-24, 2^-23, ..., 2^-9, which is for rows of unit length and tens of thousands of them, and on to
-# 2^-4 for sets with fewer rows; the default is one of the values as searches write them.
-LAM = Parameter(
-    "ridge on the seen classifiers, in units of the mean squared length of the rows",
-    POSITIVE,
-    Real(2.0**-24, 2.0**-4, log=True, steps=21),
-    default=float(f"{2.0**-12:.6g}"),
-)
-SYNTHESIS = {
-    "scale": Parameter(
-        "inverse squared bandwidth of the similarity, in units of the median distance between signatures",
-        POSITIVE,
-        Real(2.0**-5, 2.0**5, log=True),
-        default=1.0,
-    ),
-    "rcond": Parameter(
-        "singular values of the similarities that count as 0, relative to the largest", Real(0, 1), default=1e-8
-    ),
-    "seen_classifiers": Parameter(
-        "classifiers of seen classes when scored beside unseen ones: synthesised like those (as the authors), or as "
-        "they were trained",
-        Choice(("synthesised", "trained")),
-        default="synthesised",
-    ),
-}
 
 
 class SynthesisedClassifiers(ZeroShotMethod):
@@ -76,10 +51,30 @@ class SynthesisedClassifiers(ZeroShotMethod):
 
     citation = CITATION
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("l2",))
-    lam: float
-    scale: float
-    rcond: float
-    seen_classifiers: str
+    # The authors' grid 2^-24, 2^-23, ..., 2^-9, which is for rows of unit length and tens of thousands of them, and on
+    # to 2^-4 for sets with fewer rows; the default is one of the values as searches write them.
+    lam = parameter(
+        "ridge on the seen classifiers, in units of the mean squared length of the rows",
+        POSITIVE,
+        Real(2.0**-24, 2.0**-4, log=True, steps=21),
+        default=float(f"{2.0**-12:.6g}"),
+    )
+    scale = parameter(
+        "inverse squared bandwidth of the similarity, in units of the median distance between signatures",
+        POSITIVE,
+        Real(2.0**-5, 2.0**5, log=True),
+        default=1.0,
+    )
+    rcond = parameter(
+        "singular values of the similarities that count as 0, relative to the largest", Real(0, 1), default=1e-8
+    )
+    seen_classifiers = parameter(
+        "classifiers of seen classes when scored beside unseen ones: synthesised like those (as the authors), or as "
+        "they were trained",
+        Choice(("synthesised", "trained")),
+        default="synthesised",
+    )
+    gap = parameter("duality gap at which training ends, relative to the objective", POSITIVE, default=1e-3)
 
     @abstractmethod
     def train(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, lam: float) -> Arrays:
@@ -146,11 +141,3 @@ def seen_scores(X: np.ndarray, W: np.ndarray) -> np.ndarray:
 def mean_squared_length(X: np.ndarray) -> float:
     """Return the mean of |x|^2 over rows (n, d); 1 where all are 0."""
     return float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X) or 1.0
-
-
-def bounds(gap: float, name: str, most: int) -> dict[str, Parameter]:
-    """Return the two parameters that end a training."""
-    return {
-        "gap": Parameter("duality gap at which training ends, relative to the objective", POSITIVE, default=gap),
-        name: Parameter(f"{name} of the training at most", Integer(1), default=most),
-    }

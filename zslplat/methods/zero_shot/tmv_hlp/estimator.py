@@ -26,7 +26,7 @@ from zslplat.methods.zero_shot.tmv_hlp import graphs, semantic
 from zslplat.methods.zero_shot.tmv_hlp.embedding import canonical_projections
 from zslplat.methods.zero_shot.tmv_hlp.neighbourhoods import Crossing, crossing, crossing_by_index, mean_distance
 from zslplat.methods.zero_shot.tmv_hlp.propagation import propagate
-from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Parameter, Real, Space
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Space, parameter
 
 SEMANTIC = {"both": (0, 1), "regressed": (0,), "attributes": (1,)}
 
@@ -71,60 +71,47 @@ class TMVHLP(ZeroShotMethod):
         "views_side_by_side_are_one_feature_set": "each view has a graph of its own, so that two views are not one",
     }
     costly = ("ridge", "shrinkage", "power", "dimensions", "projections")
-    parameters = {
-        "ridge": Parameter(
-            "ridge of the semantic projections, in units of the mean eigenvalue of the features",
-            POSITIVE,
-            Real(1e-2, 1e2, log=True, steps=5),
-            default=1.0,
-        ),
-        "shrinkage": Parameter(
-            "shrinkage of each view's covariance in canonical correlation analysis, in units of its mean eigenvalue",
-            POSITIVE,
-            Real(0.03, 3, log=True, steps=5),
-            default=0.1,
-        ),
-        "power": Parameter("power of the eigenvalues by which directions are weighted", NON_NEGATIVE, default=4.0),
-        "dimensions": Parameter("largest number of directions of the common space", Integer(1), default=256),
-        "projections": Parameter(
-            "semantic views: regressed signatures, probabilities of attributes, or both",
-            Choice(tuple(SEMANTIC)),
-            default="both",
-        ),
-        "nearest": Parameter(
-            "rows that a prototype becomes the mean of, relative to the rows per class; 0: it stays",
-            NON_NEGATIVE,
-            Real(0.1, 1.0),
-            default=0.5,
-        ),
-        "k": Parameter("neighbours of a row within a view and across views", Integer(1), Integer(5, 50, log=True), 20),
-        "links": Parameter(
-            "rows that a prototype is joined to, relative to the rows per class",
-            POSITIVE,
-            Real(0.1, 1.0),
-            default=0.4,
-        ),
-        "semantic_weight": Parameter(
-            "weight of the semantic views in the graph within views", POSITIVE, Real(0.25, 4, log=True), default=1.0
-        ),
-        "hypergraph": Parameter("weight of hyperedges against the graph within views", Real(0, 1), Real(0, 1), 0.75),
-        "alpha": Parameter("how far labels are propagated", Real(0, 0.9999), Real(0.1, 0.99), default=0.5),
-        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.0),
-        "neighbours": NEIGHBOURS,
-    }
-    ridge: float
-    shrinkage: float
-    power: float
-    dimensions: int
-    projections: str
-    nearest: float
-    k: int
-    links: float
-    semantic_weight: float
-    hypergraph: float
-    alpha: float
-    balance: float
-    neighbours: str
+    ridge = parameter(
+        "ridge of the semantic projections, in units of the mean eigenvalue of the features",
+        POSITIVE,
+        Real(1e-2, 1e2, log=True, steps=5),
+        default=1.0,
+    )
+    shrinkage = parameter(
+        "shrinkage of each view's covariance in canonical correlation analysis, in units of its mean eigenvalue",
+        POSITIVE,
+        Real(0.03, 3, log=True, steps=5),
+        default=0.1,
+    )
+    power = parameter("power of the eigenvalues by which directions are weighted", NON_NEGATIVE, default=4.0)
+    dimensions = parameter("largest number of directions of the common space", Integer(1), default=256)
+    projections = parameter(
+        "semantic views: regressed signatures, probabilities of attributes, or both",
+        Choice(tuple(SEMANTIC)),
+        default="both",
+    )
+    nearest = parameter(
+        "rows that a prototype becomes the mean of, relative to the rows per class; 0: it stays",
+        NON_NEGATIVE,
+        Real(0.1, 1.0),
+        default=0.5,
+    )
+    k = parameter(
+        "neighbours of a row within a view and across views", Integer(1), Integer(5, 50, log=True), default=20
+    )
+    links = parameter(
+        "rows that a prototype is joined to, relative to the rows per class",
+        POSITIVE,
+        Real(0.1, 1.0),
+        default=0.4,
+    )
+    semantic_weight = parameter(
+        "weight of the semantic views in the graph within views", POSITIVE, Real(0.25, 4, log=True), default=1.0
+    )
+    hypergraph = parameter("weight of hyperedges against the graph within views", Real(0, 1), Real(0, 1), default=0.75)
+    alpha = parameter("how far labels are propagated", Real(0, 0.9999), Real(0.1, 0.99), default=0.5)
+    balance = parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.0)
+    neighbours = NEIGHBOURS
 
     @property
     def assumes_balance(self) -> bool:

@@ -22,37 +22,7 @@ from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.methods.zero_shot.zskl.incoherence import column_cosines, cosine_figure, incoherence
 from zslplat.methods.zero_shot.zskl.objective import Objective, objective_value
 from zslplat.registry import known_as
-from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Parameter, Real, Text
-
-COMMON = {
-    "kernel": Parameter(
-        "kernel expression, or any (tuned over all that fit)", Text(), default="gaussian(sigma=0.7*median)"
-    ),
-    "lam": Parameter(
-        "lambda of Eq. 9: weight of the wrong classes", NON_NEGATIVE, Real(0.01, 100, log=True), default=1.0
-    ),
-    "rate": Parameter("rate of RMSprop at the start", POSITIVE, Real(1e-4, 5e-3, log=True), default=5e-4),
-    "epochs": Parameter("passes over the training rows", Integer(1), default=10),
-    "batch_size": Parameter("rows of a mini-batch (10 in the paper)", Integer(1), default=64),
-    "right_weight": Parameter(
-        "N_l of Eq. 9: the mean class size N/C (the paper's), the size of each class, or the number of wrong classes",
-        Choice(("mean-class-size", "class-size", "wrong-classes")),
-        default="mean-class-size",
-    ),
-    "loss": Parameter(
-        "(1 - k)^2 and k^2, or the plain -k and k; auto: plain for kernels of the inner product alone",
-        Choice(("auto", "squared", "plain")),
-        default="auto",
-    ),
-    "gamma": Parameter("decay of the average of squared gradients", Real(0, 1), default=0.99),
-    "epsilon": Parameter("added to the root of that average", POSITIVE, default=1e-8),
-    "decay": Parameter("fall of the rate: rate / (1 + decay * epochs done)", NON_NEGATIVE, default=1.0),
-    "rule": Parameter(
-        "score: k + k (Eq. 12), or minus the loss of the right class", Choice(("kernel", "loss")), default="kernel"
-    ),
-    "precision": Parameter("single or double precision training", Choice(("single", "double")), default="single"),
-    "seed": Parameter("seed of start, order of rows and draws", Integer(0), default=0),
-}
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Text, parameter
 
 
 class KernelAlignment(KernelMethod, ZeroShotMethod):
@@ -74,21 +44,34 @@ class KernelAlignment(KernelMethod, ZeroShotMethod):
     objective_may_rise = "an epoch lists the mean over mini-batches, each before its own step of a fixed length"
     kernel_gradients = True
     kernel_psd = False
+    kernel: Any = parameter(
+        "kernel expression, or any (tuned over all that fit)", Text(), default="gaussian(sigma=0.7*median)"
+    )
+    lam = parameter(
+        "lambda of Eq. 9: weight of the wrong classes", NON_NEGATIVE, Real(0.01, 100, log=True), default=1.0
+    )
+    rate = parameter("rate of RMSprop at the start", POSITIVE, Real(1e-4, 5e-3, log=True), default=5e-4)
+    epochs = parameter("passes over the training rows", Integer(1), default=10)
+    batch_size = parameter("rows of a mini-batch (10 in the paper)", Integer(1), default=64)
+    right_weight = parameter(
+        "N_l of Eq. 9: the mean class size N/C (the paper's), the size of each class, or the number of wrong classes",
+        Choice(("mean-class-size", "class-size", "wrong-classes")),
+        default="mean-class-size",
+    )
+    loss = parameter(
+        "(1 - k)^2 and k^2, or the plain -k and k; auto: plain for kernels of the inner product alone",
+        Choice(("auto", "squared", "plain")),
+        default="auto",
+    )
+    gamma = parameter("decay of the average of squared gradients", Real(0, 1), default=0.99)
+    epsilon = parameter("added to the root of that average", POSITIVE, default=1e-8)
+    decay = parameter("fall of the rate: rate / (1 + decay * epochs done)", NON_NEGATIVE, default=1.0)
+    rule = parameter(
+        "score: k + k (Eq. 12), or minus the loss of the right class", Choice(("kernel", "loss")), default="kernel"
+    )
+    precision = parameter("single or double precision training", Choice(("single", "double")), default="single")
+    seed = parameter("seed of start, order of rows and draws", Integer(0), default=0)
     both_projections: ClassVar[bool] = False
-
-    kernel: Any
-    lam: float
-    rate: float
-    epochs: int
-    batch_size: int
-    right_weight: str
-    loss: str
-    gamma: float
-    epsilon: float
-    decay: float
-    rule: str
-    precision: str
-    seed: int
 
     W_: np.ndarray
     kernel_: InnerProductKernel

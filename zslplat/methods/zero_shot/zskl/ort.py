@@ -6,12 +6,9 @@ Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018, Eq. 9 and 11. Symbols i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.zero_shot.zskl.zskl import ZSKL
-from zslplat.space import ANY, NON_NEGATIVE, Parameter, Real, Space, with_condition, with_defaults
+from zslplat.space import ANY, NON_NEGATIVE, Real, Space, parameter, with_condition
 
 
 class ZSKLOrt(ZSKL):
@@ -33,17 +30,14 @@ class ZSKLOrt(ZSKL):
     """
 
     summary = "zero-shot kernel learning, weakly incoherent (Eq. 9; Eq. 11 for dot-product kernels)"
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        **with_defaults(ZSKL.parameters, kernel="gaussian(sigma=0.4*median)"),
-        "alpha": Parameter(
-            "penalty of Eq. 11 for kernels of the inner product, in units of one right-class term",
-            NON_NEGATIVE,
-            Real(1e-3, 10, log=True),
-            default=0.1,
-        ),
-    }
+    kernel = "gaussian(sigma=0.4*median)"
+    alpha = parameter(
+        "penalty of Eq. 11 for kernels of the inner product, in units of one right-class term",
+        NON_NEGATIVE,
+        Real(1e-3, 10, log=True),
+        default=0.1,
+    )
     both_projections = True
-    alpha: float
 
     def _penalty(self) -> float:
         return self.alpha

@@ -12,7 +12,7 @@ from __future__ import annotations
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.kernel_parameter import PREFIX
 from zslplat.methods.zero_shot.zskl.ort import ZSKLOrt
-from zslplat.space import Space, with_defaults
+from zslplat.space import Space
 
 
 class ZSKLPublished(ZSKLOrt):
@@ -37,20 +37,17 @@ class ZSKLPublished(ZSKLOrt):
 
     summary = "zero-shot kernel learning with the constants of the authors' code"
     preprocessing = Preprocessing(features=("center", "l2"), signatures=("center_all", "l2"))
-    parameters = with_defaults(
-        ZSKLOrt.parameters,
-        kernel="gaussian(sigma=0.8)",
-        rate=8e-4,
-        epochs=1000,
-        batch_size=1,
-        right_weight="wrong-classes",
-        loss="squared",
-        epsilon=1e-2,
-        decay=0.0,
-        reshuffle=False,
-        steps=12000,
-        rule="loss",
-    )
+    kernel = "gaussian(sigma=0.8)"
+    rate = 8e-4
+    epochs = 1000
+    batch_size = 1
+    right_weight = "wrong-classes"
+    loss = "squared"
+    epsilon = 1e-2
+    decay = 0.0
+    reshuffle = False
+    steps = 12000
+    rule = "loss"
 
     @property
     def space(self) -> Space:

@@ -21,7 +21,6 @@ scores every row against its own class and against classes drawn for the whole b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 
 import numpy as np
 
@@ -30,11 +29,11 @@ from zslplat.kernels.inner_product import InnerProductKernel, squared_norms
 from zslplat.kernels.scales import median_distance
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.zero_shot.zskl.draws import ordered_data
-from zslplat.methods.zero_shot.zskl.estimator import COMMON, KernelAlignment
+from zslplat.methods.zero_shot.zskl.estimator import KernelAlignment
 from zslplat.methods.zero_shot.zskl.objective import Objective
 from zslplat.methods.zero_shot.zskl.rmsprop import RMSprop
 from zslplat.multiples import absolute
-from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Parameter, Real, Scaled, with_defaults
+from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Real, Scaled, parameter
 
 
 class ZSKLSubspaces(KernelAlignment):
@@ -58,26 +57,19 @@ class ZSKLSubspaces(KernelAlignment):
     """
 
     summary = "zero-shot kernel learning with class-wise subspaces"
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        **with_defaults(COMMON, epochs=5, batch_size=256),
-        "drawn_classes": Parameter("wrong classes drawn for each mini-batch", Integer(1), default=8),
-        "neighbours": Parameter(
-            "seen classes that a class takes its deviation from", Integer(1), Integer(1, 10), default=4
-        ),
-        "width": Parameter(
-            "width of the similarity of signatures; median: of the distance between those of seen classes",
-            Scaled(POSITIVE, "*median"),
-            Real(0.05, 1.5, log=True, unit="*median"),
-            default="0.35*median",
-        ),
-        "ridge": Parameter(
-            "weight of the squared norm of the deviations", NON_NEGATIVE, Real(1e-5, 1, log=True), default=1e-3
-        ),
-    }
-    drawn_classes: int
-    neighbours: int
-    width: float | str
-    ridge: float
+    epochs = 5
+    batch_size = 256
+    drawn_classes = parameter("wrong classes drawn for each mini-batch", Integer(1), default=8)
+    neighbours = parameter("seen classes that a class takes its deviation from", Integer(1), Integer(1, 10), default=4)
+    width: float | str = parameter(
+        "width of the similarity of signatures; median: of the distance between those of seen classes",
+        Scaled(POSITIVE, "*median"),
+        Real(0.05, 1.5, log=True, unit="*median"),
+        default="0.35*median",
+    )
+    ridge = parameter(
+        "weight of the squared norm of the deviations", NON_NEGATIVE, Real(1e-5, 1, log=True), default=1e-3
+    )
     both_projections = True
 
     def fit_steps(

@@ -32,19 +32,9 @@ from zslplat.data.store.rows import in_any_order
 from zslplat.kernels.composition import Sum
 from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features
 from zslplat.methods.zero_shot.zskl.draws import ordered_data
-from zslplat.methods.zero_shot.zskl.estimator import COMMON, KernelAlignment
+from zslplat.methods.zero_shot.zskl.estimator import KernelAlignment
 from zslplat.methods.zero_shot.zskl.training import Schedule, Training
-from zslplat.space import BOOLEAN, Choice, Integer, Optional, Parameter
-
-TRAINING = {
-    "negatives": Parameter("wrong classes drawn per row; none: all", Optional(Integer(1)), default=None),
-    "moment": Parameter(
-        "square of the batch gradient, or mean of the rows' squares", Choice(("batch", "row")), default="batch"
-    ),
-    "learn_weights": Parameter("learn the weights of a sum of kernels along with W", BOOLEAN, default=False),
-    "reshuffle": Parameter("draw a new order of rows each epoch, or keep the first", BOOLEAN, default=True),
-    "steps": Parameter("stop after this many mini-batches; none: no such limit", Optional(Integer(1)), default=None),
-}
+from zslplat.space import BOOLEAN, Choice, Integer, Optional, parameter
 
 
 class ZSKL(KernelAlignment):
@@ -70,14 +60,15 @@ class ZSKL(KernelAlignment):
 
     summary = "zero-shot kernel learning, one projection (Eq. 10)"
     tags: ClassVar[tuple[str, ...]] = ("several-signatures",)
-    parameters: ClassVar[Mapping[str, Parameter]] = {**COMMON, **TRAINING}
+    negatives = parameter("wrong classes drawn per row; none: all", Optional(Integer(1)), default=None)
+    moment = parameter(
+        "square of the batch gradient, or mean of the rows' squares", Choice(("batch", "row")), default="batch"
+    )
+    learn_weights = parameter("learn the weights of a sum of kernels along with W", BOOLEAN, default=False)
+    reshuffle = parameter("draw a new order of rows each epoch, or keep the first", BOOLEAN, default=True)
+    steps = parameter("stop after this many mini-batches; none: no such limit", Optional(Integer(1)), default=None)
     takes_blocks = True
     arrays_up_to = IN_ARRAYS
-    negatives: int | None
-    moment: str
-    learn_weights: bool
-    reshuffle: bool
-    steps: int | None
 
     def fit_steps(
         self,
