@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.comparison.paired import Scored, difference, interval
-from zslplat.comparison.test_evaluations import read_test_evaluations
+from zslplat.comparison.paired import difference, interval
 from zslplat.drawing import render
 from zslplat.evaluation.components import searched_space
 from zslplat.evaluation.experiment import Experiment
+from zslplat.evidence.scores import Scored
+from zslplat.evidence.table import read_test_scores
 from zslplat.figures import Curve
 from zslplat.kernels import parse_kernel
 from zslplat.registry import component
@@ -174,7 +175,7 @@ def table(out: Path, data: Path) -> None:
     for planned in [*TABLE, None, *MANIFOLD]:
         row = combination(results) if planned is None else planned
         results[row.label] = result = tuned(row, settings)
-        (one,) = read_test_evaluations(
+        (one,) = read_test_scores(
             settings, str(Spec.parse(row.dataset)), str(Spec.parse(row.task)), [result.name], warn=print
         )
         found[row.label] = one

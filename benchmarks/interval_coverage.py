@@ -26,9 +26,10 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import norm
 
-from zslplat.comparison.across import over_splits
 from zslplat.comparison.classes import Draw, class_difference, family_p_values, over_classes
-from zslplat.comparison.paired import Scored, difference, interval
+from zslplat.comparison.paired import difference, interval
+from zslplat.comparison.ranks import over_splits
+from zslplat.evidence.scores import Scored
 from zslplat.metrics.ausuc import winners
 from zslplat.metrics.jackknife import jackknifed
 from zslplat.metrics.resampling import draws, draws_of_things, resampled_ausuc, resampled_means

@@ -24,11 +24,12 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from zslplat.comparison.paired import Scored, difference, interval
+from zslplat.comparison.paired import difference, interval
 from zslplat.data.dataset import Dataset
 from zslplat.data.source import DataPlaces
 from zslplat.data.store.preprocessing import apply_steps
 from zslplat.evaluation.scoring.outcomes import resampled
+from zslplat.evidence.scores import Scored
 from zslplat.kernels.scales import median_distance
 from zslplat.methods.exemplars.base import ExemplarMethod
 from zslplat.methods.exemplars.cosine import Cosine

@@ -17,7 +17,7 @@ from support import Done
 from zslplat.evaluation.workers.scorer import FORKED_WITH
 
 HEAVY = (
-    *("zslplat.cli.app", "zslplat.tuning.study", "zslplat.tuning.sweep", "zslplat.comparison.selection"),
+    *("zslplat.cli.app", "zslplat.tuning.study", "zslplat.tuning.sweep", "zslplat.comparison.compare"),
     *("mlflow.tracking", "mlflow.store.tracking.sqlalchemy_store", "mlflow.store.db_migrations"),
     *("optuna.storages", "optuna.samplers", "alembic.command", *FORKED_WITH),
 )

@@ -12,6 +12,7 @@ FLOORS = (
     ("reports",),
     ("suites",),
     ("comparison",),
+    ("evidence",),
     ("serving",),
     ("tuning",),
     ("tracking",),

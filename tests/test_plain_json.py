@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from zslplat.cli.invocation import write_result
+from zslplat.comparison.compare import Comparison
 from zslplat.comparison.exports import export
-from zslplat.comparison.selection import Comparison
 
 
 def strictly(text):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from zslplat.comparison.across import across_sets, friedman_p, nemenyi_difference, over_splits, ranked
+from zslplat.comparison.exports import draw_ranks
 from zslplat.comparison.over_datasets import draws_words, over_datasets
-from zslplat.comparison.rank_diagram import draw_ranks
+from zslplat.comparison.ranks import across_sets, friedman_p, nemenyi_difference, over_splits, ranked
 from zslplat.errors import UsageError
 
 

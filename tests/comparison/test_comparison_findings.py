@@ -7,8 +7,7 @@ import json
 import pytest
 
 from zslplat.checks.facts import RowFacts
-from zslplat.comparison.facts import OTHER_TEST_ROWS, unequal
-from zslplat.comparison.findings import row_facts, unchosen_looks
+from zslplat.comparison.leaderboard import OTHER_TEST_ROWS, row_facts, unchosen_looks, unequal
 from zslplat.records.opening import existing_records
 from zslplat.settings import resolve_settings
 

@@ -5,12 +5,12 @@ import pytest
 from scipy import stats
 from store_toys import MadeStore
 
-from zslplat.comparison.across import over_splits
 from zslplat.comparison.columns import FURTHER_DRAWS, LACKING_DRAWS, draw_notes
+from zslplat.comparison.compare import compare
 from zslplat.comparison.draws import draw_p_value, over_draws
 from zslplat.comparison.exports import markdown
 from zslplat.comparison.over_datasets import over_datasets
-from zslplat.comparison.selection import compared
+from zslplat.comparison.ranks import over_splits
 from zslplat.comparison.sheets import sheets
 from zslplat.data.class_draws import draw_of
 from zslplat.metrics.few_classes import TOO_FEW_DRAWS
@@ -133,7 +133,7 @@ def test_without_numbers_of_classes_there_are_means_alone_and_it_is_said(new_sto
     for draw in DRAWS[:3]:
         made.study("eszsl", 0.8, dataset=draw, rows=draw)
         made.study("sae", 0.7, dataset=draw, rows=draw)
-    found = compared(settings, ["birds"], warn=pytest.fail)  # the draws are what is recorded of it
+    found = compare(settings, ["birds"], warn=pytest.fail)  # the draws are what is recorded of it
     assert list(found.datasets) == DRAWS[:3]
     ranks, drawn = sheets(found)
     assert list(ranks.titles[1:4]) == ["birds #1", "birds #2", "birds #3"]

@@ -16,8 +16,8 @@ from store_toys import BOTH, MadeStore
 from zslplat.cli.compare import _print_sheet
 from zslplat.comparison import exports
 from zslplat.comparison.columns import letters_of
+from zslplat.comparison.compare import compare
 from zslplat.comparison.exports import FORMATS, export, latex, markdown
-from zslplat.comparison.selection import compared
 from zslplat.comparison.sheets import BEST, TIED, sheets, standings
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.settings import resolve_settings
@@ -40,7 +40,7 @@ def settings(new_store):
 
 @pytest.fixture
 def show(settings):
-    return lambda *datasets: compared(settings, datasets, warn=pytest.fail)
+    return lambda *datasets: compare(settings, datasets, warn=pytest.fail)
 
 
 def test_numbers_are_equal_to_the_last_bit_wherever_they_are_written(show, call, tmp_path):

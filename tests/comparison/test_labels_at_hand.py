@@ -6,8 +6,8 @@ import json
 import pytest
 from outside_toys import exported, random_scores, score
 
+from zslplat.comparison.compare import compare
 from zslplat.comparison.exports import export, latex, markdown
-from zslplat.comparison.selection import compared
 from zslplat.evaluation.outside.exported_split import Manifest
 from zslplat.settings import resolve_settings
 
@@ -26,7 +26,7 @@ def settings(tmp_path):
 
 
 def test_a_comparison_flags_labels_that_were_exported(settings, call, tmp_path):
-    found = compared(settings, warn=pytest.fail)
+    found = compare(settings, warn=pytest.fail)
     rows = {row["short"].partition("(")[0]: row for row in found.rows}
     assert {name: row["labels_exported"] for name, row in rows.items()} == {
         "outside:blind": False,

@@ -6,7 +6,7 @@ import pytest
 from zslplat.comparison.classes import class_difference, class_verdict, family_p_values
 from zslplat.comparison.columns import letters_of
 from zslplat.comparison.leaderboard import leaderboard
-from zslplat.comparison.paired import Scored
+from zslplat.evidence.scores import Scored
 from zslplat.tasks.base import Metric
 
 ACC = Metric("acc")

@@ -20,8 +20,8 @@ from zslplat.comparison.classes import (
     sign_flip_ps,
 )
 from zslplat.comparison.leaderboard import leaderboard
-from zslplat.comparison.paired import Scored
-from zslplat.comparison.tied import letters
+from zslplat.comparison.ranks import letters
+from zslplat.evidence.scores import Scored
 from zslplat.metrics.resampling import draws, resampled_means
 from zslplat.tasks.base import Metric
 

@@ -7,10 +7,10 @@ from itertools import count
 import pytest
 from store_toys import MadeStore
 
+from zslplat.comparison.compare import compare
 from zslplat.comparison.exports import export
-from zslplat.comparison.filters import Filters
-from zslplat.comparison.selection import compared
 from zslplat.comparison.sheets import sheets
+from zslplat.evidence.matching import Filters
 
 SETS = ("made", "other", "third")
 
@@ -30,7 +30,7 @@ def scored(settings):
 
 @pytest.fixture
 def show(settings):
-    return lambda *datasets, **more: compared(settings, datasets, warn=pytest.fail, **more)
+    return lambda *datasets, **more: compare(settings, datasets, warn=pytest.fail, **more)
 
 
 def shorts(found):

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from zslplat.comparison.columns import CUT
+from zslplat.comparison.compare import Comparison
 from zslplat.comparison.leaderboard import leaderboard
-from zslplat.comparison.paired import Scored, interval
-from zslplat.comparison.selection import Comparison
+from zslplat.comparison.paired import interval
 from zslplat.comparison.sheets import sheets
+from zslplat.evidence.scores import Scored
 from zslplat.reports.facts import Board
 from zslplat.reports.sections.leaderboard_table import leaderboard_table
 from zslplat.reports.sections.words import sentence

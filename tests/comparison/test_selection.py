@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from store_toys import BOTH, CLASSES, ROWS
 
+from zslplat.comparison.compare import compare
 from zslplat.comparison.exports import export
-from zslplat.comparison.filters import Filters
-from zslplat.comparison.selection import compared
 from zslplat.comparison.sheets import sheets
 from zslplat.errors import StoreError, UnknownNameError, UsageError
+from zslplat.evidence.matching import Filters
 from zslplat.records.summaries import summaries
 from zslplat.reports.reading import recorded_studies
 
@@ -20,7 +20,7 @@ def show(settings):
     """Return the comparison of a store; every warning is an error."""
 
     def of(*datasets, **more):
-        return compared(settings, datasets or ["made"], warn=pytest.fail, **more)
+        return compare(settings, datasets or ["made"], warn=pytest.fail, **more)
 
     return of
 
@@ -127,7 +127,7 @@ def test_rows_that_are_recorded_as_one_group_are_said_to_have_no_interval(made, 
     made.study("eszsl", 0.8)
     made.study("sae", 0.7, name="old", group=np.zeros(CLASSES * ROWS, dtype=np.int32))
     said = []
-    rows = {row["method"]: row for row in compared(settings, ["made"], warn=said.append).rows}
+    rows = {row["method"]: row for row in compare(settings, ["made"], warn=said.append).rows}
     (line,) = said
     assert line.startswith("old: no interval over these test rows: its rows are recorded as one group")
     assert rows["sae"]["low"] is None
@@ -306,7 +306,7 @@ def test_several_data_sets_give_a_table_with_mean_ranks(made, show, tmp_path):
     assert "conse" not in drawing
     with pytest.raises(UsageError, match="ranks are over data sets"):
         export(show("made"), tmp_path / "one.png")
-    everything = compared(show.__closure__[0].cell_contents, [], warn=pytest.fail)
+    everything = compare(show.__closure__[0].cell_contents, [], warn=pytest.fail)
     assert everything.to_json() == found.to_json()
 
 

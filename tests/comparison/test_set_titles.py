@@ -6,9 +6,9 @@ import pytest
 from html_reader import read_html
 from support import one_line
 
-from zslplat.comparison.selection import compared
-from zslplat.comparison.set_titles import set_titles
+from zslplat.comparison.compare import compare
 from zslplat.comparison.sheets import sheets
+from zslplat.evidence.labels import dataset_titles
 from zslplat.reports.page.rendering import render_page
 from zslplat.reports.sections.overview import page_of
 from zslplat.reports.selection import Asked, gathered
@@ -32,7 +32,7 @@ DRAWN = 'redrawn(draw={}, of="synthetic(dimensions=64, rows_train=1200)")'
     ],
 )
 def test_titles_hold_the_options_in_which_data_sets_differ(datasets, titles):
-    found = set_titles(datasets)
+    found = dataset_titles(datasets)
     assert list(found.values()) == titles
     assert list(found) == list(dict.fromkeys(datasets))
 
@@ -64,7 +64,7 @@ def test_a_report_of_one_data_set_says_what_it_is(store, settings):
 
 
 def test_tables_have_the_titles_for_heads(store, settings):
-    (sheet,) = sheets(compared(settings, warn=pytest.fail))
+    (sheet,) = sheets(compare(settings, warn=pytest.fail))
     assert list(sheet.titles[1:3]) == ["digit-pairs", "synthetic"]
 
 

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
+from zslplat.comparison.compare import compare
 from zslplat.comparison.exports import export_each
-from zslplat.comparison.filters import Filters
-from zslplat.comparison.selection import compared
-from zslplat.comparison.several import compared_each
+from zslplat.comparison.per_task import compare_each
 from zslplat.errors import StoreError, UnknownNameError
+from zslplat.evidence.matching import Filters
 
 OTHER = "zsl(imbalance=10)"
 
@@ -25,32 +25,32 @@ def two(made):
 
 def test_a_table_for_each_task_and_metric_is_what_each_gives_alone(two, settings):
     asked = {"tasks": ["zsl", OTHER], "metrics": ["per_class_accuracy", "per_sample_accuracy"]}
-    found = compared_each(settings, ["made"], warn=pytest.fail, **asked)
+    found = compare_each(settings, ["made"], warn=pytest.fail, **asked)
     alone = [
-        compared(settings, ["made"], t, metric=m, warn=pytest.fail) for t in asked["tasks"] for m in asked["metrics"]
+        compare(settings, ["made"], t, metric=m, warn=pytest.fail) for t in asked["tasks"] for m in asked["metrics"]
     ]
     assert [one.to_json() for one in found] == [one.to_json() for one in alone]
-    every = compared_each(settings, ["made"], warn=pytest.fail)
+    every = compare_each(settings, ["made"], warn=pytest.fail)
     assert [(one.task, one.metric) for one in every] == [("zsl", "per_class_accuracy"), (OTHER, "per_class_accuracy")]
-    assert [one.task for one in compared_each(settings, ["made(seed=1)"], warn=pytest.fail)] == ["zsl"]
+    assert [one.task for one in compare_each(settings, ["made(seed=1)"], warn=pytest.fail)] == ["zsl"]
 
 
 def test_what_is_recorded_of_some_tasks_alone_is_said_of_the_others(two, settings):
     said = []
-    found = compared_each(settings, ["made"], [], Filters(["sae"]), warn=said.append)
+    found = compare_each(settings, ["made"], [], Filters(["sae"]), warn=said.append)
     assert [one.task for one in found] == ["zsl"]
     assert said == []
-    assert [one.task for one in compared_each(settings, ["made"], [], against="sae", warn=said.append)] == ["zsl"]
+    assert [one.task for one in compare_each(settings, ["made"], [], against="sae", warn=said.append)] == ["zsl"]
     (line,) = said
     assert line.startswith(f"task {OTHER} is left out: unknown")
     with pytest.raises(UnknownNameError):
-        compared_each(settings, ["made"], [], Filters(["nobody"]), warn=said.append)
+        compare_each(settings, ["made"], [], Filters(["nobody"]), warn=said.append)
     with pytest.raises(StoreError):
-        compared_each(settings, ["made"], ["gzsl"], warn=pytest.fail)
+        compare_each(settings, ["made"], ["gzsl"], warn=pytest.fail)
 
 
 def test_the_command_takes_several_tasks_and_metrics_and_all(two, settings, call, tmp_path):
-    found = compared_each(settings, ["made"], warn=pytest.fail)
+    found = compare_each(settings, ["made"], warn=pytest.fail)
     done = call("compare", "-d", "made", "--json", "--out", tmp_path / "all.csv")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == json.loads(json.dumps([one.to_json() for one in found]))
@@ -64,7 +64,7 @@ def test_the_command_takes_several_tasks_and_metrics_and_all(two, settings, call
 def test_files_of_several_tables_hold_all_of_them(two, settings, tmp_path):
     from pyarrow import parquet
 
-    found = compared_each(settings, ["made"], warn=pytest.fail)
+    found = compare_each(settings, ["made"], warn=pytest.fail)
     rows = [row for one in found for row in one.rows]
     for ending in (".md", ".tex", ".json", ".parquet"):
         export_each(found, tmp_path / f"all{ending}")
@@ -79,7 +79,7 @@ def test_pictures_of_several_tasks_are_files_of_their_own(made, settings, tmp_pa
         for task in ("zsl", OTHER):
             for method, share in (("eszsl", 0.8), ("sae", 0.6)):
                 made.study(method, share, dataset=dataset, task=task, rows=f"rows {place}")
-    export_each(compared_each(settings, warn=pytest.fail), tmp_path / "ranks.svg")
+    export_each(compare_each(settings, warn=pytest.fail), tmp_path / "ranks.svg")
     first, second = sorted(path.name for path in tmp_path.glob("*.svg"))
     assert first == "ranks-zsl.svg"
     assert second.startswith("ranks-zsl_imbalance_10_")
@@ -91,7 +91,7 @@ def test_rows_of_a_suite_are_ranked_as_rows_whatever_is_fixed_for_a_data_set(mad
             fixed = {"ale": f"ale(epochs={10 + 10 * place})"}.get(method, method)
             part_of = {"suite": "mine", "data": dataset, "row": row}
             made.study(fixed, share + 0.02 * place, dataset=dataset, rows=f"rows {place}", part_of=part_of)
-    found = compared(settings, [], "zsl", Filters(suites=["mine"]), warn=pytest.fail)
+    found = compare(settings, [], "zsl", Filters(suites=["mine"]), warn=pytest.fail)
     (table,) = found.across
     assert [(one["method"], one["mean_rank"]) for one in table["methods"]] == [("ale", 1), ("eszsl", 2)]
     assert found.names["ale"].startswith("row of suite mine: ale(epochs=10) on made, ale(epochs=20) on made(seed=1)")
@@ -103,7 +103,7 @@ def test_a_row_with_two_settings_on_one_data_set_keeps_the_names_of_settings(mad
         for dataset in ("made", "made(seed=1)"):
             part_of = {"suite": "mine", "data": dataset, "row": "ale"}
             made.study("ale", 0.7, seed=seed, dataset=dataset, part_of=part_of)
-    found = compared(settings, [], "zsl", warn=pytest.fail)
+    found = compare(settings, [], "zsl", warn=pytest.fail)
     assert {row["short"] for row in found.rows} == {"ale [seed 0]", "ale [seed 1]"}
 
 
@@ -112,9 +112,9 @@ def test_a_row_named_as_another_experiment_says_its_suite(made, settings):
         part_of = {"suite": "mine", "data": dataset, "row": "sae"}
         made.study(f"ale(epochs={epochs})", 0.7, dataset=dataset, part_of=part_of)
         made.study("sae", 0.6, dataset=dataset)
-    found = compared(settings, [], "zsl", warn=pytest.fail)
+    found = compare(settings, [], "zsl", warn=pytest.fail)
     assert {row["short"] for row in found.rows} == {"sae [mine]", "sae"}
-    only = compared(settings, [], "zsl", Filters(names=["sae [mine]"]), warn=pytest.fail)
+    only = compare(settings, [], "zsl", Filters(names=["sae [mine]"]), warn=pytest.fail)
     assert {row["method"] for row in only.rows} == {"ale(epochs=10)", "ale(epochs=20)"}
 
 
@@ -124,12 +124,12 @@ def test_a_row_is_found_by_the_name_that_it_is_shown_under(made, settings, call,
         part_of = {"suite": "mine", "data": dataset, "row": row}
         made.study(f"ale(epochs={epochs})", 0.7, dataset=dataset, part_of=part_of)
         made.study("sae", 0.6, dataset=dataset)
-    shown = compared(settings, [], "zsl", warn=pytest.fail)
+    shown = compare(settings, [], "zsl", warn=pytest.fail)
     assert {one["short"] for one in shown.rows} == {row, "sae"}
     own = ["ale(epochs=10)", "ale(epochs=20)"]
-    named = compared(settings, [], "zsl", Filters(names=[row]), warn=pytest.fail)
+    named = compare(settings, [], "zsl", Filters(names=[row]), warn=pytest.fail)
     assert [one["method"] for one in named.rows] == own
-    against = compared(settings, [], "zsl", Filters(names=["sae"]), against=row, warn=pytest.fail)
+    against = compare(settings, [], "zsl", Filters(names=["sae"]), against=row, warn=pytest.fail)
     assert [one["baseline"] for one in against.rows if one["method"] == "sae"] == own
     unknown = call("compare", row + "x")
     assert unknown.returncode == 2
@@ -144,5 +144,5 @@ def test_a_row_called_like_its_method_keeps_that_name_whatever_was_found_for_it(
     made.study("ale", 0.7, part_of={"suite": "mine", "data": "made", "row": "ale"})
     made.run("ale(rate=0.5)", 0.6, task=OTHER, part_of={"suite": "mine", "data": "made", "row": "ale"})
     made.run("eszsl(alpha=0.5)", 0.5, task=OTHER, part_of={"suite": "mine", "data": "made", "row": "plain"})
-    names = {task: {r["short"] for r in compared(settings, [], task, warn=pytest.fail).rows} for task in ("zsl", OTHER)}
+    names = {task: {r["short"] for r in compare(settings, [], task, warn=pytest.fail).rows} for task in ("zsl", OTHER)}
     assert names == {"zsl": {"ale"}, OTHER: {"ale", "eszsl(alpha=0.5)"}}

@@ -3,8 +3,8 @@
 import pytest
 from store_toys import MadeStore
 
+from zslplat.comparison.compare import compare
 from zslplat.comparison.exports import latex, markdown
-from zslplat.comparison.selection import compared
 from zslplat.comparison.sheets import sheets
 
 
@@ -13,7 +13,7 @@ def test_data_sets_may_be_called_like_the_columns_beside_them(settings):
     for dataset in ("mean", "tied", "method"):
         for method, share in (("eszsl", 0.8), ("sae", 0.6)):
             made.study(method, share, dataset=dataset, rows=f"rows of {dataset}")
-    found = compared(settings, warn=pytest.fail)
+    found = compare(settings, warn=pytest.fail)
     (sheet,) = sheets(found)
     assert list(sheet.titles[:4]) == ["method", "mean", "tied", "method"]
     assert sheet.right == [False, True, True, True, True, True, True, False]
@@ -28,7 +28,7 @@ def test_what_counts_as_one_data_set_is_said_under_the_table(settings):
     for dataset in ("made", "redrawn(draw=1, of=other)", "redrawn(draw=2, of=other)"):
         for method, share in (("eszsl", 0.8), ("sae", 0.6)):
             made.study(method, share, dataset=dataset, rows=f"rows of {dataset}")
-    sheet, of_draws = sheets(compared(settings, warn=pytest.fail))
+    sheet, of_draws = sheets(compare(settings, warn=pytest.fail))
     assert "over 2 draws of the classes of other" in of_draws.title
     assert "draws of classes count as one data set, by their mean: 2 of other" in sheet.notes
     assert any("2 data sets)" in note for note in sheet.notes)
@@ -38,7 +38,7 @@ def test_a_metric_without_an_interval_over_new_classes_says_so(settings):
     made = MadeStore(settings)
     for method in ("eszsl", "sae"):
         made.study(method, 0.8)
-    found = compared(settings, warn=pytest.fail)
+    found = compare(settings, warn=pytest.fail)
     told = "per_class_accuracy has no interval over new classes here: that takes two classes of each kind"
     assert not any(told in note for note in sheets(found)[0].notes)
     for row in found.rows:  # as AUSUC of one seen class
@@ -61,7 +61,7 @@ def test_a_column_is_explained_where_it_is_shown_and_nowhere_else(settings):
     for method, share in (("eszsl", 0.8), ("sae", 0.7)):
         made.study(method, share)
     made.study("conse", 0.6, rows="others")
-    found = compared(settings, warn=pytest.fail)
+    found = compare(settings, warn=pytest.fail)
     found.rows[0] |= {"low_classes": 0.6, "high_classes": 1.0}
     (whole,) = sheets(found)
     assert [words for words in EXPLAINED if not any(note.startswith(words) for note in whole.notes)] == []
@@ -81,7 +81,7 @@ def test_a_verdict_over_these_rows_is_explained_though_no_interval_over_them_is_
     made = MadeStore(settings)
     for method, share in (("eszsl", 0.8), ("sae", 0.7)):
         made.study(method, share)
-    found = compared(settings, warn=pytest.fail)
+    found = compare(settings, warn=pytest.fail)
     for row in found.rows:
         row |= {"verdict": ""}
     assert any(row["verdict_rows"] for row in found.rows)

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
+from zslplat.comparison.compare import compare
 from zslplat.comparison.exports import markdown
-from zslplat.comparison.filters import Filters
-from zslplat.comparison.findings import unchosen_looks
-from zslplat.comparison.selection import compared
-from zslplat.comparison.several import compared_each
+from zslplat.comparison.leaderboard import unchosen_looks
+from zslplat.comparison.per_task import compare_each
 from zslplat.comparison.sheets import sheets
 from zslplat.errors import StoreError, UnknownNameError
+from zslplat.evidence.matching import Filters
 from zslplat.records.database import Records
 
 SECOND, THIRD = "zsl(imbalance=10)", "zsl(imbalance=5)"
@@ -72,7 +72,7 @@ def test_tasks_of_draws_are_those_of_what_they_are_drawn_from(made, settings):
     for draw in (1, 2):
         for task in ("zsl", SECOND):
             made.study("eszsl", 0.7, dataset=f"redrawn(draw={draw}, of=birds)", task=task, name=f"{task} {draw}")
-    found = compared_each(settings, ["birds"], warn=pytest.fail)
+    found = compare_each(settings, ["birds"], warn=pytest.fail)
     assert [(one.task, len(one.rows)) for one in found] == [("zsl", 2), (SECOND, 2)]
 
 
@@ -86,21 +86,21 @@ def labels(made):
 
 
 def test_a_task_may_have_another_metric_on_other_data(labels, settings):
-    found = compared_each(settings, ["single", "several"], ["zsl"], warn=pytest.fail)
+    found = compare_each(settings, ["single", "several"], ["zsl"], warn=pytest.fail)
     assert [(one.metric, one.datasets) for one in found] == [("per_class_accuracy", ("single",)), ("mAP", ("several",))]
     assert "several: measured by mAP, in a table of its own (--metric mAP)" in found[0].notes
     assert [row["test"] for one in found for row in one.rows] == [row["test"] for row in found[0].rows] * 2
-    (asked,) = compared_each(settings, ["single", "several"], ["zsl"], metrics=["mAP"], warn=pytest.fail)
+    (asked,) = compare_each(settings, ["single", "several"], ["zsl"], metrics=["mAP"], warn=pytest.fail)
     assert asked.datasets == ("several",)
     assert "single: mAP is not recorded there" in asked.notes
     with pytest.raises(UnknownNameError, match="metric 'nothing'"):
-        compared_each(settings, ["single", "several"], ["zsl"], metrics=["nothing"], warn=pytest.fail)
+        compare_each(settings, ["single", "several"], ["zsl"], metrics=["nothing"], warn=pytest.fail)
 
 
 def test_of_incoherence_the_least_is_best(made, settings):
     for method, value in (("zskl", 0.9), ("zskl-ort", 0.1)):
         made.study(method, 0.7, numbers={"incoherence": value})
-    found = compared(settings, ["made"], metric="incoherence", warn=pytest.fail)
+    found = compare(settings, ["made"], metric="incoherence", warn=pytest.fail)
     assert not found.maximise
     assert [row["test"] for row in found.rows] == [0.1, 0.9]
     assert "**0.1000**" in markdown(found)
@@ -110,7 +110,7 @@ def test_of_incoherence_the_least_is_best(made, settings):
 def test_a_caption_calls_the_baseline_as_its_row_is_called(made, settings):
     made.study("eszsl", 0.8)
     made.study("eszsl", 0.7, seed=1)
-    found = compared(settings, ["made"], warn=pytest.fail)
+    found = compare(settings, ["made"], warn=pytest.fail)
     (sheet,) = sheets(found)
     origin = sheet.title.rpartition("differences from ")[2]
     assert origin in {row["short"] for row in found.rows}
@@ -120,11 +120,11 @@ def test_a_caption_calls_the_baseline_as_its_row_is_called(made, settings):
 def test_where_nothing_was_validated_the_table_says_what_differences_are_from(made, settings):
     made.run("eszsl", 0.6)
     made.run("sae", 0.8)
-    found = compared(settings, ["made"], warn=pytest.fail)
+    found = compare(settings, ["made"], warn=pytest.fail)
     assert found.baselines("made") == {"inductive": "eszsl"}
     said = "made: nothing was validated; differences are from what was recorded first (--against)"
     assert said in found.notes
-    assert said not in compared(settings, ["made"], against="sae", warn=pytest.fail).notes
+    assert said not in compare(settings, ["made"], against="sae", warn=pytest.fail).notes
 
 
 def test_mean_differences_over_data_sets_are_from_what_is_asked_for(made, settings):
@@ -132,8 +132,8 @@ def test_mean_differences_over_data_sets_are_from_what_is_asked_for(made, settin
         for method, share in (("eszsl", 0.8), ("sae", 0.6), ("conse", 0.5)):
             made.study(method, share - shift, dataset=dataset, data=dataset * 64)
     names = ["a", "b", "c"]
-    (plain,) = compared(settings, names, warn=pytest.fail).across
-    (asked,) = compared(settings, names, against="sae", warn=pytest.fail).across
+    (plain,) = compare(settings, names, warn=pytest.fail).across
+    (asked,) = compare(settings, names, against="sae", warn=pytest.fail).across
     best, own = ({m["method"]: m for m in table["methods"]} for table in (plain, asked))
     assert (plain["baseline"], asked["baseline"]) == ("eszsl", "sae")
     assert best["eszsl"]["difference"] is None
@@ -141,7 +141,7 @@ def test_mean_differences_over_data_sets_are_from_what_is_asked_for(made, settin
     assert own["eszsl"]["difference"] == pytest.approx(-best["sae"]["difference"])
     assert own["conse"]["difference"] == pytest.approx(best["conse"]["difference"] - best["sae"]["difference"])
     assert [m["mean_rank"] for m in plain["methods"]] == [m["mean_rank"] for m in asked["methods"]]
-    (sheet,) = sheets(compared(settings, names, against="sae", warn=pytest.fail))
+    (sheet,) = sheets(compare(settings, names, against="sae", warn=pytest.fail))
     assert "mean differences are from sae" in sheet.notes
 
 
@@ -156,6 +156,6 @@ def test_a_run_of_every_seed_is_a_look_at_the_test_split(made, settings):
 def test_an_empty_store_says_that_nothing_was_tested(made, settings):
     made.records.close()
     with pytest.raises(StoreError, match="tune something first"):
-        compared_each(settings, warn=pytest.fail)
+        compare_each(settings, warn=pytest.fail)
     with pytest.raises(UnknownNameError, match="unknown study 'nobody'"):
-        compared_each(settings, filters=Filters(studies=["nobody"]), warn=pytest.fail)
+        compare_each(settings, filters=Filters(studies=["nobody"]), warn=pytest.fail)

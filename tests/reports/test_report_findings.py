@@ -7,7 +7,7 @@ from html_reader import read_html
 from store_toys import MadeStore
 from support import one_line
 
-from zslplat.comparison.selection import compared
+from zslplat.comparison.compare import compare
 from zslplat.reports.page.rendering import render_page
 from zslplat.reports.sections.overview import page_of
 from zslplat.reports.selection import Asked, gathered
@@ -32,7 +32,7 @@ def text_of(facts):
 def test_findings_of_the_comparison_and_of_the_suite_are_told(settings):
     facts = gathered(settings, Asked())
     text = text_of(facts)
-    beside = compared(settings, ["made"], warn=pytest.fail).findings
+    beside = compare(settings, ["made"], warn=pytest.fail).findings
     assert "ZSP301" in {one.code for one in beside}
     for one in beside:
         assert f"the comparison: {one.line} (zslplat explain {one.code})" in text

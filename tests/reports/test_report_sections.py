@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zslplat.comparison.selection import Comparison
+from zslplat.comparison.compare import Comparison
 from zslplat.records.took import took_together
 from zslplat.reports.blocks import Chart, Folded, TableBlock, Words
 from zslplat.reports.facts import Board, Evaluation, Facts, Recorded, Sweep

@@ -10,8 +10,8 @@ import pytest
 from support import install_distribution, lines_of, tags_of
 
 from zslplat.cli.grid_view import score_tables
-from zslplat.comparison.paired import Scored
 from zslplat.errors import OutageError, StoreError
+from zslplat.evidence.scores import Scored
 from zslplat.registry import registry
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec

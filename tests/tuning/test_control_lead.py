@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from store_toys import MadeStore
 
-from zslplat.comparison.selection import compared
+from zslplat.comparison.compare import compare
 from zslplat.evaluation.components import build_component
 from zslplat.records.studies import STUDY
 from zslplat.settings import resolve_settings
@@ -31,7 +31,7 @@ def test_the_interval_is_that_of_the_comparison(settings):
     def tested(study):
         return list(records.evaluations(STUDY + study).values())
 
-    row = next(r for r in compared(settings, ["made"], against=control, warn=pytest.fail).rows if r["study"] == own)
+    row = next(r for r in compare(settings, ["made"], against=control, warn=pytest.fail).rows if r["study"] == own)
     found = lead_ends(records, task, tested(own), tested(control), METRIC)
     assert found == (row["difference_low"], row["difference_high"])
     assert lead_ends(records, task, tested(own), tested(other), METRIC) is None

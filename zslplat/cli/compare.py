@@ -10,7 +10,7 @@ from zslplat.front.options import CompareCommand
 
 if TYPE_CHECKING:
     from zslplat.cli.terminal import Console
-    from zslplat.comparison.selection import Comparison
+    from zslplat.comparison.compare import Comparison
     from zslplat.comparison.sheets import Sheet
 
 PAGE = 120

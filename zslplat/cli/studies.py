@@ -42,8 +42,8 @@ def list_(
     from dataclasses import asdict
 
     from zslplat.cli.reporting import print_json
-    from zslplat.comparison.naming import fits
     from zslplat.errors import UnknownNameError
+    from zslplat.evidence.matching import fits
     from zslplat.records.opening import existing_records
     from zslplat.records.summaries import summaries
     from zslplat.tracking.stores import show_what_is_left

@@ -18,14 +18,14 @@ holds of it already: the interaction of class and seed, which is in both (a cros
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from zslplat.comparison.paired import LEVEL, ROUNDING, Scored, but_rounding, same_rows
-from zslplat.comparison.roots import root
+from zslplat.comparison.paired import LEVEL, ROUNDING, but_rounding, same_rows
+from zslplat.evidence.scores import Scored
 from zslplat.metrics.few_classes import TOO_FEW, too_few
 from zslplat.metrics.replicate_intervals import alike
 from zslplat.metrics.shares import within
@@ -133,7 +133,7 @@ def class_differences(scored: Sequence[Scored], pairs: Sequence[tuple[int, int]]
     classes = table.shape[1]
     means = [np.mean(one.values[metric]) for one in scored]
     largest = np.abs(table).max(axis=1)
-    found: list[Draw | None] = []
+    differences: list[Draw | None] = []
     for start in range(0, len(pairs), _TOGETHER):
         block = np.array(pairs[start : start + _TOGETHER])
         ours, theirs = block[:, 0], block[:, 1]
@@ -144,8 +144,8 @@ def class_differences(scored: Sequence[Scored], pairs: Sequence[tuple[int, int]]
         for (a, b), least, gap, spread in zip(block.tolist(), rounding, gaps, spreads.tolist(), strict=True):
             estimate = means[a] - means[b]
             estimate = 0.0 if abs(estimate) <= least else float(estimate)
-            found.append(_drawn(estimate, [(spread / classes, classes - 1.0)], [gap]))
-    return found
+            differences.append(_drawn(estimate, [(spread / classes, classes - 1.0)], [gap]))
+    return differences
 
 
 def sign_flip_p(values: np.ndarray) -> float:
@@ -169,17 +169,17 @@ def sign_flip_ps(values: np.ndarray) -> list[float]:
     observed = np.abs(values.sum(axis=1))
     # Sums that are equal but for rounding count as equal.
     bounds = observed - 1e-9 * np.maximum(np.abs(values).sum(axis=1), 1e-300)
-    half, found = classes // 2, []
+    half, p_values = classes // 2, []
     for start in range(0, len(values), _TOGETHER):
         block = slice(start, start + _TOGETHER)
         seconds = np.sort(_signed_sums(values[block, half:]), axis=1)
         # What is looked up in order is found twice as fast.
-        wanted = np.sort(bounds[block, None] - _signed_sums(values[block, :half]), axis=1)
-        for second, least in zip(seconds, wanted, strict=True):
+        needed = np.sort(bounds[block, None] - _signed_sums(values[block, :half]), axis=1)
+        for second, least in zip(seconds, needed, strict=True):
             above = len(second) - np.searchsorted(second, least, side="left")
             # To every sum belongs its negative, to rounding and beyond: as many lead as far below 0.
-            found.append(float(min(2 * np.sum(above) / 2.0**classes, 1.0)))
-    return found
+            p_values.append(float(min(2 * np.sum(above) / 2.0**classes, 1.0)))
+    return p_values
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
@@ -188,8 +188,8 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     Source: Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
     """
     adjusted = np.full(len(p_values), np.nan)
-    known = np.flatnonzero(np.isfinite(p_values))
-    order = known[np.argsort(p_values[known], kind="stable")]
+    finite = np.flatnonzero(np.isfinite(p_values))
+    order = finite[np.argsort(p_values[finite], kind="stable")]
     factors = np.arange(len(order), 0, -1)
     adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * factors), 1.0)
     return adjusted
@@ -204,13 +204,13 @@ def family_p_values(gaps: Sequence[Draw | None]) -> tuple[np.ndarray, np.ndarray
     to 20 classes a family of t tests finds a difference where there is none in at most 3.5 %.)
     """
     # What has no p-value is no comparison, here as for Holm.
-    known = [gap for gap in gaps if gap is not None and gap.freedom > 0]
-    coarse = any(gap.smallest_p * len(known) > 1 - LEVEL for gap in known if not too_few(gap.classes))
+    comparisons = [gap for gap in gaps if gap is not None and gap.freedom > 0]
+    coarse = any(gap.smallest_p * len(comparisons) > 1 - LEVEL for gap in comparisons if not too_few(gap.classes))
     values = np.array([np.nan if g is None else g.student_p for g in gaps]) if coarse else _p_values(gaps)
     return values, holm(values)
 
 
-def compared(p_values: np.ndarray) -> int:
+def count_comparisons(p_values: np.ndarray) -> int:
     """Return how many comparisons have a p-value, which Holm's correction is over; at least one."""
     return max(1, int(np.isfinite(p_values).sum()))
 
@@ -236,10 +236,10 @@ def class_verdict(gap: Draw | None, p_holm: float, scores: tuple[float, float], 
 
 def _draw(estimate: float, sides: list[tuple[np.ndarray, float]], kinds: np.ndarray | None) -> Draw:
     """Return the draw of signed sides, each (repeats, C); a class without a value on one side has no say."""
-    found = np.array([sign * side.mean(axis=0) for side, sign in sides])
+    means = np.array([sign * side.mean(axis=0) for side, sign in sides])
     # Means over different numbers of equal repeats differ by rounding; signs of rounding are no evidence.
-    values = but_rounding(found.sum(axis=0), found)
-    estimate = float(but_rounding(np.array(estimate), found))
+    values = but_rounding(means.sum(axis=0), means)
+    estimate = float(but_rounding(np.array(estimate), means))
     has = np.isfinite(values)
     kind = np.zeros(len(has), dtype=np.int64) if kinds is None else np.asarray(kinds)
     parts = [values[has & (kind == k)] for k in np.unique(kind[has])]
@@ -333,3 +333,16 @@ def _detectable(freedom: float, comparisons: int) -> float:
 
     bound = _t(1 - (1 - LEVEL) / 2 / comparisons, freedom)
     return root(lambda shift: float(1 - nctdtr(freedom, shift, bound)) - POWER, 0.0, 3 * bound + 3)
+
+
+def root(increasing: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a function is 0 that is negative at ``low`` and positive at ``high``, to rounding, by halving.
+
+    The root finders of scipy take a fifth of a second to import.
+    """
+    while low < (middle := (low + high) / 2) < high:
+        if increasing(middle) < 0:
+            low = middle
+        else:
+            high = middle
+    return high

@@ -102,15 +102,15 @@ def fitting(columns: Sequence[Column], rows: Sequence[Row], width: int, gap: int
         id(c): max(len(line) for line in (*c.title.splitlines(), *(c.text(row) for row in rows))) for c in columns
     }
     left = width
-    kept: set[int] = set()
+    shown: set[int] = set()
     for column in sorted(columns, key=lambda c: c.rank):
         needed = widths[id(column)] + gap
         if column.title == "method":
             needed = min(needed, width // 3)
-        if not kept or needed <= left or column.rank == 0:
-            kept.add(id(column))
+        if not shown or needed <= left or column.rank == 0:
+            shown.add(id(column))
             left -= needed
-    return [column for column in columns if id(column) in kept]
+    return [column for column in columns if id(column) in shown]
 
 
 def verdict(row: Row) -> str:

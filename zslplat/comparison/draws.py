@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.comparison.across import over_splits
 from zslplat.comparison.classes import holm
 from zslplat.comparison.paired import LEVEL, Interval, known_value
+from zslplat.comparison.ranks import over_splits
 from zslplat.data.class_draws import draw_number, draw_of
 from zslplat.metrics.few_classes import TOO_FEW_DRAWS
 from zslplat.metrics.shares import within
@@ -72,17 +72,17 @@ def over_draws(
     ``difference`` from the baseline with ``difference_low``, ``difference_high``, ``p_value``, ``p_holm`` and
     ``verdict``, None where there is none. Methods that lack a draw stand last, with the mean of those that they have.
     """
-    of: dict[str, list[Row]] = {}
+    by_source: dict[str, list[Row]] = {}
     for row in rows:
-        drawn = draw_of(str(row["dataset"]))
-        if drawn is not None and not np.isnan(row["test"]):
-            of.setdefault(drawn, []).append(row)
+        source = draw_of(str(row["dataset"]))
+        if source is not None and not np.isnan(row["test"]):
+            by_source.setdefault(source, []).append(row)
     tables = []
-    for name, own in of.items():
-        members = [row for row in own if row["group"] == group]
+    for name, on_draws in by_source.items():
+        members = [row for row in on_draws if row["group"] == group]
         if len({draw_number(str(row["dataset"])) for row in members}) > 1:
             tables.append(
-                {"dataset": name, **_drawn(own, members, _by_number(own, classes), metric, against, maximise)}
+                {"dataset": name, **_drawn(on_draws, members, _by_number(on_draws, classes), metric, against, maximise)}
             )
     return tables
 
@@ -112,23 +112,23 @@ def _drawn(
     scores, every = _scores(members), _scores(rows)
     baseline = against if against is not None and len(every.get(against, ())) > 1 else _best_validated(members, sign)
     draws = set(every[baseline])
-    complete = {method: found for method, found in scores.items() if draws <= set(found)}
+    complete = {method: by_draw for method, by_draw in scores.items() if draws <= set(by_draw)}
     methods = []
-    for method, found in scores.items():
-        kept = {draw: value for draw, value in found.items() if draw in draws}
+    for method, by_draw in scores.items():
+        shared = {draw: value for draw, value in by_draw.items() if draw in draws}
         rival = every[baseline] if method in complete and method != baseline else None
-        methods.append(_method(method, kept or found, rival, classes, metric))
+        methods.append(_method(method, shared or by_draw, rival, classes, metric))
     corrected = holm(np.array([np.nan if m["p_value"] is None else m["p_value"] for m in methods]))
     turned = {} if maximise else {"ahead": "behind", "behind": "ahead"}
-    for told, p_holm in zip(methods, corrected.tolist(), strict=True):
-        gap = told.pop("gap")
-        means = [told["mean"], told["mean"] - (told["difference"] or 0.0)]
+    for row, p_holm in zip(methods, corrected.tolist(), strict=True):
+        gap = row.pop("gap")
+        means = [row["mean"], row["mean"] - (row["difference"] or 0.0)]
         verdict = "" if gap is None else draw_verdict(gap, p_holm, means)
-        told |= {"p_holm": known_value(p_holm), "verdict": turned.get(verdict, verdict) or None}
+        row |= {"p_holm": known_value(p_holm), "verdict": turned.get(verdict, verdict) or None}
     return {
         "draws": len(draws),
-        "baseline": baseline if any(told["difference"] is not None for told in methods) else None,
-        "methods": sorted(methods, key=lambda told: (told["method"] not in complete, sign * told["mean"])),
+        "baseline": baseline if any(row["difference"] is not None for row in methods) else None,
+        "methods": sorted(methods, key=lambda row: (row["method"] not in complete, sign * row["mean"])),
     }
 
 
@@ -139,30 +139,30 @@ def _best_validated(rows: Sequence[Row], sign: float) -> str:
         value = row["validation"]
         values.setdefault(str(row["short"]), []).append(np.nan if value is None else float(value))
     most = max(map(len, values.values()))
-    known = {name: float(np.mean(found)) for name, found in values.items() if len(found) == most}
-    return min(known, key=lambda name: np.inf if np.isnan(known[name]) else sign * known[name])
+    means = {name: float(np.mean(validations)) for name, validations in values.items() if len(validations) == most}
+    return min(means, key=lambda name: np.inf if np.isnan(means[name]) else sign * means[name])
 
 
 def _method(
     method: str,
-    own: Mapping[int, float],
+    scores: Mapping[int, float],
     baseline: Mapping[int, float] | None,
     classes: Mapping[int, Classes],
     metric: str,
 ) -> dict[str, Any]:
-    mean = _interval(own, classes)
+    mean = _interval(scores, classes)
     low, high = within(metric, mean.estimate, mean.low, mean.high)
-    gap = None if baseline is None else _interval({d: value - baseline[d] for d, value in own.items()}, classes)
+    gap = None if baseline is None else _interval({d: value - baseline[d] for d, value in scores.items()}, classes)
     return {
         "method": method,
-        "draws": len(own),
+        "draws": len(scores),
         "mean": mean.estimate,
         "low": known_value(low),
         "high": known_value(high),
         "difference": None if gap is None else gap.estimate,
         "difference_low": None if gap is None else known_value(gap.low),
         "difference_high": None if gap is None else known_value(gap.high),
-        "p_value": None if gap is None else known_value(draw_p_value(gap, len(own))),
+        "p_value": None if gap is None else known_value(draw_p_value(gap, len(scores))),
         "gap": gap,
     }
 

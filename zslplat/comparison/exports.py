@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zslplat.comparison.over_datasets import drawn
-from zslplat.comparison.rank_diagram import draw_ranks
-from zslplat.comparison.selection import Comparison
+from zslplat.comparison.compare import Comparison
+from zslplat.comparison.over_datasets import ranks_of
+from zslplat.comparison.ranks import Across
 from zslplat.comparison.sheets import BEST, TIED, Cell, Sheet, sheets
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.plain_json import plain_json
@@ -80,12 +81,12 @@ _LATEX = {
 _BEHIND = "best score of a group, and what equals it, in bold; {}: not told apart from it"
 
 
-def export(found: Comparison, path: Path) -> None:
+def export(comparison: Comparison, path: Path) -> None:
     """Write a comparison to a file; see :func:`export_each`."""
-    export_each([found], path)
+    export_each([comparison], path)
 
 
-def export_each(found: Sequence[Comparison], path: Path) -> None:
+def export_each(comparisons: Sequence[Comparison], path: Path) -> None:
     """Write comparisons to a file, whose ending says how.
 
     Of several tasks or metrics a file holds the rows of all, or one table after another; JSON is then a list, and
@@ -95,7 +96,7 @@ def export_each(found: Sequence[Comparison], path: Path) -> None:
     cannot be written.
     """
     check_ending(path)
-    FORMATS[path.suffix.lower()](found, path)
+    FORMATS[path.suffix.lower()](comparisons, path)
 
 
 def check_ending(path: Path) -> None:
@@ -104,10 +105,10 @@ def check_ending(path: Path) -> None:
         raise UsageError(f"{path.name}: the ending says what is written; give one of {', '.join(FORMATS)}")
 
 
-def markdown(found: Comparison) -> str:
+def markdown(comparison: Comparison) -> str:
     """Return the table as Markdown (with pipes, as GitHub and Pandoc read them)."""
     parts = []
-    for sheet in sheets(found, titles=_IN_MARKDOWN):
+    for sheet in sheets(comparison, titles=_IN_MARKDOWN):
         lines = [f"**{_plain(sheet.title)}**", "", _piped(_plain(" ".join(title.split())) for title in sheet.titles)]
         lines.append(_piped("--:" if right else ":--" for right in sheet.right))
         for group, members in sheet.sections.items():
@@ -119,10 +120,10 @@ def markdown(found: Comparison) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def latex(found: Comparison) -> str:
+def latex(comparison: Comparison) -> str:
     """Return the table as LaTeX, for a document that uses the package ``booktabs``."""
     parts = [r"% Needs \usepackage{booktabs}."]
-    for sheet in sheets(found, titles=_IN_LATEX):
+    for sheet in sheets(comparison, titles=_IN_LATEX):
         titles = [rf"\shortstack{{{_escaped(title)}}}".replace("\n", r"\\") for title in sheet.titles]
         names = max(len(cells[0].text) for members in sheet.sections.values() for cells in members)
         first = r"p{0.24\linewidth}" if names > _LONG_NAME else "l"
@@ -179,30 +180,30 @@ def _escaped(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def _rows(found: Sequence[Comparison]) -> list[dict[str, Any]]:
-    return [row for one in found for row in one.rows]
+def _rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
+    return [row for one in comparisons for row in one.rows]
 
 
-def _write_csv(found: Sequence[Comparison], path: Path) -> None:
-    rows = _rows(found)
-    write_table(Table({column: [row[column] for row in rows] for column in found[0].columns}), path)
+def _write_csv(comparisons: Sequence[Comparison], path: Path) -> None:
+    rows = _rows(comparisons)
+    write_table(Table({column: [row[column] for row in rows] for column in comparisons[0].columns}), path)
 
 
-def _write_json(found: Sequence[Comparison], path: Path) -> None:
-    contents = [one.to_json() for one in found]
+def _write_json(comparisons: Sequence[Comparison], path: Path) -> None:
+    contents = [one.to_json() for one in comparisons]
     path.write_text(plain_json(contents[0] if len(contents) == 1 else contents, indent=1) + "\n", encoding="utf-8")
 
 
-def _write_parquet(found: Sequence[Comparison], path: Path) -> None:
+def _write_parquet(each: Sequence[Comparison], path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    rows = _rows(found)
-    notes = list(dict.fromkeys(note for one in found for note in one.notes))
-    names = {name: text for one in found for name, text in one.names.items()}
+    rows = _rows(each)
+    notes = list(dict.fromkeys(note for one in each for note in one.notes))
+    names = {name: text for one in each for name, text in one.names.items()}
 
     # A column without a single value has its type all the same, so that files of several comparisons can be joined.
-    fields = [(name, _arrow_type(name, [row[name] for row in rows])) for name in found[0].columns]
+    fields = [(name, _arrow_type(name, [row[name] for row in rows])) for name in each[0].columns]
     schema = pa.schema(fields, metadata={"notes": json.dumps(notes), "names": json.dumps(names)})
     parquet.write_table(pa.Table.from_pylist(rows, schema=schema), path)
 
@@ -213,26 +214,29 @@ def _arrow_type(name: str, values: Sequence[Any]) -> Any:
     for names, kind in ((_TEXTS, pa.string()), (_FLAGS, pa.bool_()), (_COUNTS, pa.int64())):
         if name in names:
             return kind
-    found = pa.array(values).type
-    return pa.float64() if pa.types.is_null(found) or pa.types.is_integer(found) else found
+    inferred = pa.array(values).type
+    return pa.float64() if pa.types.is_null(inferred) or pa.types.is_integer(inferred) else inferred
 
 
-def _draw_ranks(found: Sequence[Comparison], path: Path) -> None:
+def _draw_ranks(comparisons: Sequence[Comparison], path: Path) -> None:
     """Draw critical-difference diagrams: one file, or one for each task, metric and group that have ranks.
 
     Such files are named by what tells them apart: ``ranks-inductive.svg``, ``ranks-zsl-per_class_accuracy.svg``.
     Raises :class:`ZslplatError` where matplotlib fails.
     """
     ranked = [
-        (one, table["group"], across) for one in found for table in one.across if (across := drawn(table)) is not None
+        (one, table["group"], across)
+        for one in comparisons
+        for table in one.across
+        if (across := ranks_of(table)) is not None
     ]
     if not ranked:
         # The widest comes nearest to having ranks.
-        raise UsageError(f"{path.name}: {_why_no_ranks(max(found, key=lambda one: len(one.datasets)))}")
-    places = [(one.task, one.metric, group) for one, group, _ in ranked]
-    for (one, _, across), place in zip(ranked, places, strict=True):
-        told = [text for text, values in zip(place, zip(*places, strict=True), strict=True) if len(set(values)) > 1]
-        parts = [path.stem, *(folder_name(text.replace(" ", "-")) for text in told)]
+        raise UsageError(f"{path.name}: {_why_no_ranks(max(comparisons, key=lambda one: len(one.datasets)))}")
+    keys = [(one.task, one.metric, group) for one, group, _ in ranked]
+    for (one, _, across), texts in zip(ranked, keys, strict=True):
+        distinct = [text for text, values in zip(texts, zip(*keys, strict=True), strict=True) if len(set(values)) > 1]
+        parts = [path.stem, *(folder_name(text.replace(" ", "-")) for text in distinct)]
         file = path.with_stem("-".join(parts))
         try:
             draw_ranks(across, file, one.metric)
@@ -244,35 +248,35 @@ def _draw_ranks(found: Sequence[Comparison], path: Path) -> None:
             ) from error
 
 
-def _why_no_ranks(one: Comparison) -> str:
+def _why_no_ranks(comparison: Comparison) -> str:
     """Return why no method of a comparison has a rank, and what is to be done."""
-    if len(one.datasets) == 1:
-        (shown,) = one.datasets
-        if one.unasked:
-            others = " ".join(f"--dataset {shlex.quote(name)}" for name in one.unasked[:_MOST_NAMED])
+    if len(comparison.datasets) == 1:
+        (shown,) = comparison.datasets
+        if comparison.unasked:
+            others = " ".join(f"--dataset {shlex.quote(name)}" for name in comparison.unasked[:_MOST_NAMED])
             return (
                 f"ranks are over data sets, and {shown} alone was asked for; leave --dataset out, or give also {others}"
             )
-        if one.without:
-            others = ", ".join(one.without[:_MOST_NAMED])
+        if comparison.without:
+            others = ", ".join(comparison.without[:_MOST_NAMED])
             return (
                 f"ranks are over data sets, and what was asked for has a score on {shown} alone, none on {others}; "
                 "leave a filter out, or evaluate it there"
             )
         return (
-            f"ranks are over data sets, and task {one.task} is recorded on {shown} alone; evaluate two methods or more "
-            "on another one, too (tune, or run --test)"
+            f"ranks are over data sets, and task {comparison.task} is recorded on {shown} alone; evaluate two methods "
+            "or more on another one, too (tune, or run --test)"
         )
-    told = []
-    for table in one.across:
+    reasons = []
+    for table in comparison.across:
         lacks = {method["method"]: [d for d, s in method["scores"].items() if s is None] for method in table["methods"]}
         lines = [f"{name} lacks {', '.join(sets[:_MOST_NAMED])}" for name, sets in lacks.items() if sets]
         whole = [name for name, sets in lacks.items() if not sets]
-        told.append(f"{table['group']}: {', '.join([*(f'{n} has all' for n in whole), *lines[:_MOST_NAMED]])}")
+        reasons.append(f"{table['group']}: {', '.join([*(f'{n} has all' for n in whole), *lines[:_MOST_NAMED]])}")
     return (
-        f"ranks are of methods of a group that have a score on each of the {len(one.datasets)} data sets, and no group "
-        f"has two of them ({'; '.join(told)}); evaluate methods where they lack a score (tune, or run --test), or name "
-        "data sets that two or more share with --dataset"
+        f"ranks are of methods of a group that have a score on each of the {len(comparison.datasets)} data sets, and "
+        f"no group has two of them ({'; '.join(reasons)}); evaluate methods where they lack a score (tune, or run "
+        "--test), or name data sets that two or more share with --dataset"
     )
 
 
@@ -289,3 +293,66 @@ FORMATS: Mapping[str, Callable[[Sequence[Comparison], Path], None]] = {
 
 def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
+
+
+def draw_ranks(across: Across, path: Path | str, title: str = "") -> None:
+    """Draw mean ranks as a PNG or SVG file, by the ending of ``path``; the best is on the left.
+
+    Thin lines are bootstrap intervals over data sets, thick bars join methods that share a letter, the line with end
+    marks on top is as long as the critical difference, and what so few data sets cannot carry stands below.
+    """
+    from matplotlib.figure import Figure as Canvas
+
+    from zslplat.drawing import INK, LINE, PALETTE, TITLE, save, written
+
+    rows = across.standings
+    bars = {
+        letter: [s.mean_rank for s in rows if letter in _letters(s.tied)]
+        for letter in dict.fromkeys(letter for s in rows for letter in _letters(s.tied))
+    }
+    bars = {letter: ranks for letter, ranks in bars.items() if len(ranks) > 1}
+    note = (
+        f"{across.sets} data set{'s' if across.sets > 1 else ''}, critical difference {across.critical_difference:.2f}"
+    )
+    note += f" (Nemenyi, .05); Friedman p = {across.p_value:.3g}" if across.sets > 1 else ""
+    if across.reservation:
+        note += ". " + across.reservation[0].upper() + across.reservation[1:] + "."
+    height = 1.5 + 0.26 * len(rows) + 0.16 * len(bars)
+    canvas = Canvas(figsize=(7.2, height), layout="constrained", facecolor="white")
+    axes = canvas.add_subplot()
+    k, level = len(rows), len(bars)
+    # Where it is longer than all ranks are apart, it ends at the edge without a mark.
+    reach = min(1 + across.critical_difference, k + 0.2)
+    ends = [0, 1] if reach < k + 0.2 else [0]
+    axes.plot([1, reach], [level + 1, level + 1], color=INK, linewidth=1.2, marker="|", markevery=ends)
+    axes.annotate("critical difference", (1, level + 1), (0, 3), textcoords="offset points", fontsize=7, color=INK)
+    for number, (letter, ranks) in enumerate(bars.items()):
+        y = level - number
+        axes.plot([min(ranks), max(ranks)], [y, y], color=PALETTE[0], linewidth=4, solid_capstyle="butt")
+        axes.annotate(letter, (max(ranks), y), (4, 0), textcoords="offset points", va="center", fontsize=8, color=INK)
+    for number, standing in enumerate(rows):
+        y = -number - 1
+        axes.plot([standing.rank_low, standing.rank_high], [y, y], color=INK, linewidth=0.8)
+        axes.plot(standing.mean_rank, y, "o", color=PALETTE[1], markersize=5)
+    axes.set_yticks([-n - 1 for n in range(k)], [f"{written(s.method, LINE)}  {s.tied}" for s in rows])
+    axes.tick_params(axis="y", length=0, labelsize=8, labelcolor=INK)
+    axes.tick_params(axis="x", labelsize=8, labelcolor=INK)
+    axes.set_xlim(0.8, k + 0.2)
+    axes.set_ylim(-k - 0.6, level + 1.9)
+    axes.set_xlabel("mean rank, 1 is best\n" + textwrap.fill(note, 100), fontsize=8, color=INK)
+    for side in ("left", "right", "top"):
+        axes.spines[side].set_visible(False)
+    if title:
+        axes.set_title(written(title, TITLE), fontsize=10, color=INK)
+    save(canvas, path)
+
+
+def _letters(tied: str) -> list[str]:
+    """Return the letters of an entry, each with the number that follows it."""
+    letters: list[str] = []
+    for sign in tied:
+        if sign.isdigit() and letters:
+            letters[-1] += sign
+        else:
+            letters.append(sign)
+    return letters

@@ -11,29 +11,37 @@ the second: a zero-shot test has few classes, and rows within a class are not in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from zslplat.checks.base import Finding, run_checks
+from zslplat.checks.facts import ComparisonFacts, RowFacts
 from zslplat.comparison.classes import (
     class_difference,
     class_differences,
     class_verdict,
-    compared,
+    count_comparisons,
     family_p_values,
     over_classes,
     score_ends,
 )
-from zslplat.comparison.naming import the_one
-from zslplat.comparison.paired import LEVEL, Scored, difference, interval, known_value, same_rows
-from zslplat.comparison.tied import letters
+from zslplat.comparison.paired import LEVEL, difference, interval, known_value, same_rows
+from zslplat.comparison.ranks import letters
 from zslplat.errors import UnknownNameError, UsageError
-from zslplat.methods.knowledge import TRANSDUCTIVE
+from zslplat.evaluation.experiment import TEST
+from zslplat.evidence.groups import ResultGroup
+from zslplat.evidence.labels import quoted_in_list
+from zslplat.evidence.matching import place_of
+from zslplat.evidence.scores import Scored
+from zslplat.evidence.table import BASELINE
+from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 from zslplat.metrics.few_classes import too_few
+from zslplat.records.database import Records
+from zslplat.records.took import mean_known, most_bytes, took
 from zslplat.tasks.base import Metric
 
-BASELINE = "method to compare with"
 OTHER_ROWS, OTHER_DATA = NO_PAIR = ("other rows", "other data")
 # How an entry's rows were scored, in the order in which a leaderboard shows them.
 INDUCTIVE, JOINT, UNSAID = GROUPS = ("inductive", "transductive", "not recorded")
@@ -43,6 +51,12 @@ MOST_TIED = 40
 COSTS = frozenset({"seconds", "cpu_seconds", "peak_memory_bytes"})
 # What methods report of themselves that is better when smaller.
 _LESS = frozenset({"incoherence"})
+OTHER_TEST_ROWS = "other test rows"
+NOT_TUNED = "not tuned"
+LABELS_EXPORTED = "labels of the test rows were at hand"
+LABELS_EXPORTED_CODE = "ZSP215"
+# Prefixes of the owners of evaluations whose hyperparameters were not chosen on validation.
+_NOT_VALIDATED = ("run:", "sweep:")
 
 
 def leaderboard(
@@ -68,46 +82,50 @@ def leaderboard(
     Raises :class:`UnknownNameError` for an unknown metric or ``against``, :class:`UsageError` for a metric that some
     of the entries lack, and for an ``against`` that fits several entries.
     """
-    known = set.intersection(*(set(entry.values) for entry in scored))
-    if metric not in known:
-        lacking = [entry.label for entry in scored if metric not in entry.values]
-        if len(lacking) < len(scored):
-            raise UsageError(
-                f"metric {metric!r} is not recorded of {', '.join(lacking)}; it is of "
-                f"{', '.join(entry.label for entry in scored if metric in entry.values)}: name these alone, or give a "
-                f"metric that all have: {', '.join(sorted(known))}"
-            )
-        raise UnknownNameError("metric", metric, known)
+    _check_metric(scored, metric)
     sign = 1.0 if primary.maximise else -1.0
     direction = 1.0 if larger_is_better(metric, [primary]) else -1.0
-    asked = None if against is None else scored[the_one(against, scored, BASELINE)]
+    origin = None if against is None else scored[place_of(against, scored, BASELINE)]
     groups: list[tuple[list[Scored], list[dict[str, Any]], Scored]] = []
     for group in GROUPS:
         entries = [entry for entry in scored if group_of(entry.knows) == group]
         if not entries:
             continue
-        baseline = asked or _best_validated(entries, primary.name, sign)
+        baseline = origin or _best_validated(entries, primary.name, sign)
         ordered = sorted(entries, key=lambda e: _place(-direction * float(np.mean(e.values[metric]))))
-        own = [
-            {**_row(entry, baseline, metric, direction), "group": group, "baseline": baseline.label}
-            for entry in ordered
-        ]
-        groups.append((ordered, own, baseline))
-    rows = [row for _, own, _ in groups for row in own]
+        shared = {"group": group, "baseline": baseline.label}
+        groups.append((ordered, [{**_row(e, baseline, metric, direction), **shared} for e in ordered], baseline))
+    rows = [row for _, of_group, _ in groups for row in of_group]
     _judge(rows, direction)
-    for ordered, own, baseline in groups:
-        told = [
-            entry is baseline or row["verdict"] in ("ahead", "behind") for entry, row in zip(ordered, own, strict=True)
+    for ordered, of_group, baseline in groups:
+        distinct = [
+            entry is baseline or row["verdict"] in ("ahead", "behind")
+            for entry, row in zip(ordered, of_group, strict=True)
         ]
-        for row, label in zip(own, _tied(ordered, baseline, told, metric), strict=True):
+        for row, label in zip(of_group, _tied(ordered, baseline, distinct, metric), strict=True):
             row["tied"] = label
     return rows
 
 
+def _check_metric(scored: Sequence[Scored], metric: str) -> None:
+    """Raise an error where some of the entries lack a metric."""
+    shared = set.intersection(*(set(entry.values) for entry in scored))
+    if metric in shared:
+        return
+    lacking = [entry.label for entry in scored if metric not in entry.values]
+    if len(lacking) < len(scored):
+        raise UsageError(
+            f"metric {metric!r} is not recorded of {', '.join(lacking)}; it is of "
+            f"{', '.join(entry.label for entry in scored if metric in entry.values)}: name these alone, or give a "
+            f"metric that all have: {', '.join(sorted(shared))}"
+        )
+    raise UnknownNameError("metric", metric, shared)
+
+
 def larger_is_better(metric: str, primaries: Iterable[Metric | None]) -> bool:
     """Tell whether larger values of a metric are better; the ``primaries`` of records say it of themselves."""
-    told = (primary.maximise for primary in primaries if primary is not None and primary.name == metric)
-    return next(told, metric not in COSTS | _LESS)
+    maximise = (primary.maximise for primary in primaries if primary is not None and primary.name == metric)
+    return next(maximise, metric not in COSTS | _LESS)
 
 
 def group_of(knows: str | None) -> str:
@@ -118,7 +136,7 @@ def group_of(knows: str | None) -> str:
 
 
 def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict[str, Any]:
-    own, anew = interval(entry, metric), over_classes(entry, metric)
+    score, anew = interval(entry, metric), over_classes(entry, metric)
     gap = None if entry is baseline else difference(entry, baseline, metric)
     gap_anew = None if entry is baseline else class_difference(entry, baseline, metric)
     values = entry.values[metric]
@@ -131,10 +149,10 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
         "from_memory": entry.from_memory,
         "code": entry.code,
         "validation": entry.validation.get(metric),
-        "test": own.estimate,
+        "test": score.estimate,
         "spread": float(np.std(values, ddof=1)) if len(values) > 1 else None,
-        "low": known_value(own.low),
-        "high": known_value(own.high),
+        "low": known_value(score.low),
+        "high": known_value(score.high),
         "low_classes": known_value(low_anew),
         "high_classes": known_value(high_anew),
         "classes": anew.classes if anew else None,
@@ -146,7 +164,7 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
         "p_value": None,
         "p_holm": None,
         "smallest_difference": None,
-        "verdict": (gap_anew, own.estimate, own.estimate - (gap.estimate if gap else 0.0)),
+        "verdict": (gap_anew, score.estimate, score.estimate - (gap.estimate if gap else 0.0)),
         "verdict_rows": _unlike(entry, baseline) or _turned(gap.verdict if gap else "", direction),
     }
 
@@ -166,19 +184,19 @@ def _judge(rows: list[dict[str, Any]], direction: float) -> None:
     for baseline in dict.fromkeys(row["baseline"] for row in rows):
         family = [row for row in rows if row["baseline"] == baseline]
         values, adjusted = family_p_values([row["verdict"][0] for row in family])
-        comparisons = compared(values)
+        comparisons = count_comparisons(values)
         for row, p, p_holm in zip(family, values.tolist(), adjusted.tolist(), strict=True):
             gap, *scores = row["verdict"]
             row["p_value"], row["p_holm"] = known_value(p), known_value(p_holm)
             row["smallest_difference"] = known_value(gap.smallest_difference(comparisons)) if gap else None
-            found = class_verdict(gap, p_holm, (scores[0], scores[1]), comparisons)
-            row["verdict"] = row["verdict_rows"] if row["verdict_rows"] in NO_PAIR else _turned(found, direction)
+            verdict = class_verdict(gap, p_holm, (scores[0], scores[1]), comparisons)
+            row["verdict"] = row["verdict_rows"] if row["verdict_rows"] in NO_PAIR else _turned(verdict, direction)
 
 
-def _tied(entries: Sequence[Scored], baseline: Scored, told: Sequence[bool], metric: str) -> list[str | None]:
+def _tied(entries: Sequence[Scored], baseline: Scored, distinct: Sequence[bool], metric: str) -> list[str | None]:
     """Return the letters of the entries (n,), best first; None for those that cannot be compared over classes.
 
-    Whatever the pairs say, entries that their verdict does not tell apart from the baseline (``told`` (n,)) are not:
+    Whatever the pairs say, entries whose verdict does not separate them from the baseline (``distinct`` (n,)) are tied:
     a verdict may rest on the exact test where so many pairs need the t test, and on more rivals than the group has.
     Those that scored other rows than the best entry with values per class are not compared with it. Of many entries
     the best :data:`MOST_TIED` have letters: pairs grow with the square of the entries, and letters much faster.
@@ -192,12 +210,12 @@ def _tied(entries: Sequence[Scored], baseline: Scored, told: Sequence[bool], met
     for (a, b), gap, p in zip(pairs, gaps, adjusted.tolist(), strict=True):
         enough = gap is not None and not too_few(gap.classes)
         origin = any(entries[able[i]] is baseline for i in (a, b))
-        agreed = not origin or (told[able[a]] and told[able[b]])
+        agreed = not origin or (distinct[able[a]] and distinct[able[b]])
         different[a, b] = different[b, a] = enough and p <= 1 - LEVEL and agreed
-    found: list[str | None] = [None] * len(entries)
+    labels: list[str | None] = [None] * len(entries)
     for i, label in zip(able, letters(different), strict=True):
-        found[i] = label
-    return found
+        labels[i] = label
+    return labels
 
 
 def _best_validated(entries: Sequence[Scored], primary: str, sign: float) -> Scored:
@@ -213,3 +231,125 @@ def _turned(verdict: str, direction: float) -> str:
 def _place(value: float) -> tuple[bool, float]:
     """Return what entries are sorted by, smallest first: those without a value come last."""
     return (True, 0.0) if np.isnan(value) else (False, value)
+
+
+def row_details(group: ResultGroup, knows: str | None, seconds: float | None) -> dict[str, Any]:
+    """Return what a row says beside its scores; None is what was not recorded or does not apply.
+
+    ``tested`` is the method as it was evaluated, ``trials`` those of the search that chose its parameters, in a suite
+    that of another task, ``trial_seconds`` what its own took, ``epochs`` what validation chose for a method of steps,
+    ``test_seconds`` and ``peak_memory_bytes`` what a final evaluation took, a mean over ``repeats``, with its
+    preparation, cached or not; ``labels_exported`` whether scores made elsewhere are of a split whose test labels were
+    exported, too; ``data`` and ``test_rows`` are the fingerprints of data set and scored rows; ``others`` are the other
+    studies and runs of the same experiment, ``folded`` how many these are; a name with a comma stands in quotes, as
+    values of tags do (:attr:`zslplat.comparison.compare.Comparison.behind` has the names themselves).
+    """
+    result = group.shown
+    records = [evaluation.record for evaluation in result.tested]
+    steps = result.experiment.get("carried", {}).get("best_step")
+    knowledge = None if knows is None else set(knows.split(", "))
+    return {
+        "kind": "study" if result.is_study else "run",
+        "tested": str(result.experiment["method"]),
+        "trials": result.search_trials,
+        "trial_seconds": seconds,
+        "epochs": None if steps is None else float(steps),
+        "repeats": len(records),
+        "test_seconds": mean_known(map(took, records)),
+        "peak_memory_bytes": mean_known(map(most_bytes, records)),
+        "transductive": None if knowledge is None else TRANSDUCTIVE in knowledge,
+        "class_balance": None if knowledge is None else CLASS_BALANCE in knowledge,
+        "unseen_signatures": None if knowledge is None else UNSEEN_SIGNATURES in knowledge,
+        "labels_exported": any(record.get("outside", {}).get("labels_exported") for record in records),
+        "features": result.identity.get("features"),
+        "signatures": result.identity.get("signatures"),
+        "seed": result.identity.get("seed"),
+        "mlflow_experiment": result.about.get("mlflow_experiment"),
+        "suite": ", ".join(result.suites) or None,
+        "tags": ", ".join(f"{name}={quoted_in_list(value)}" for name, value in result.tags.items()) or None,
+        "data": result.data,
+        "test_rows": result.rows,
+        "created": result.created,
+        "runs": ", ".join(str(record["run"]) for record in records),
+        "folded": len(group.others),
+        "others": ", ".join(quoted_in_list(other.name) for other in group.others),
+    }
+
+
+def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
+    """Return in words, for each row of one data set, what makes it less than a fair match for the others.
+
+    ``newest``: the fingerprint of the data that the others are measured by; of its test rows, those that most have
+    scored are the usual ones. Empty where there is nothing to say.
+    """
+    most = max((row["trials"] or 0 for row in rows), default=0)
+    tested = [row["test_rows"] for row in rows if row["data"] == newest and row["test_rows"] is not None]
+    usual = max(dict.fromkeys(tested), key=tested.count, default=None)
+    texts = []
+    for row in rows:
+        words = [OTHER_DATA] if row["data"] != newest else []
+        words += [OTHER_TEST_ROWS] if not words and row["test_rows"] not in (None, usual) else []
+        if most and row["trials"] is None:
+            words.append(NOT_TUNED)
+        elif row["trials"] is not None and row["trials"] < most:
+            words.append(f"{row['trials']} trials, not {most}")
+        words += [LABELS_EXPORTED] if row["labels_exported"] else []
+        words += [row["code"]] if row["code"] else []
+        texts.append("; ".join(words))
+    return texts
+
+
+def comparison_findings(
+    records: Records, rows: Sequence[Mapping[str, Any]], *, task: str, dataset: str, metric: str
+) -> list[Finding]:
+    """Return what checks find in the rows of a comparison on one data set and task; nothing is silenced here.
+
+    ``rows`` are those of :func:`~zslplat.comparison.leaderboard.leaderboard`, or of a comparison of which they are a
+    part: the keys ``method``, ``baseline``, ``verdict``, ``knows``, ``from_memory`` and ``code``, and where they are
+    there ``short``, ``trials``, ``test_seconds``, ``data``, ``test_rows`` and ``labels_exported``. Show findings with
+    :func:`~zslplat.checks.base.drop_silenced` and ``settings.silenced``.
+    """
+    fingerprints = {str(row["data"]) for row in rows if row.get("data")}
+    looks = sum(unchosen_looks(records, fingerprint, task) for fingerprint in fingerprints)
+    names = {row["method"]: row.get("short") or row["method"] for row in rows}
+    facts = ComparisonFacts(f"task {task} on {dataset}", metric, tuple(row_facts(row, names) for row in rows), looks)
+    labels = [_labels_exported(names[row["method"]], facts.subject) for row in rows if row.get("labels_exported")]
+    return [*labels, *run_checks("comparison", facts)]
+
+
+def _labels_exported(name: str, subject: str) -> Finding:
+    """Return what is recorded of scores that came with the labels of the test rows, beside the name of the row."""
+    text = f"{name}: the labels of the test rows were exported with the split that its scores are of"
+    return Finding(LABELS_EXPORTED_CODE, text, subject, f"zslplat explain {LABELS_EXPORTED_CODE}")
+
+
+def row_facts(row: Mapping[str, Any], names: Mapping[str, str] | None = None) -> RowFacts:
+    """Return the facts of a row of a comparison; ``names`` are what its methods are called, by label."""
+    labels, baseline = names or {}, row.get("baseline") or ""
+    return RowFacts(
+        label=labels.get(row["method"], row["method"]),
+        trials=row.get("trials"),
+        rows=row.get("test_rows"),
+        data=row.get("data") or "",
+        code=row.get("code") or "",
+        seconds=row.get("test_seconds"),
+        verdict=row.get("verdict") or "",
+        knows=row.get("knows"),
+        from_memory=bool(row.get("from_memory")),
+        baseline=labels.get(baseline, baseline),
+    )
+
+
+def unchosen_looks(records: Records, fingerprint: str, task: str) -> int:
+    """Return how often a task scored the test split of these data with hyperparameters that no study had chosen.
+
+    Those are of single runs and of the points of sweeps, each counted once for every seed, however often it was
+    repeated; what was copied from another record scored nothing.
+    """
+    looks = set()
+    for _, _, content in records.evaluations_on(fingerprint, _NOT_VALIDATED):
+        experiment = content.get("experiment", {})
+        tested = experiment.get("split") == TEST and experiment.get("task") == task and "known_from" not in content
+        if tested:
+            looks.add(tuple(str(experiment.get(name)) for name in ("method", "features", "signatures", "seed")))
+    return len(looks)

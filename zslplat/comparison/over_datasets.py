@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from zslplat.comparison.across import Across, Standing, across_sets
 from zslplat.comparison.paired import known_value
+from zslplat.comparison.ranks import Across, Standing, across_sets
 from zslplat.data.class_draws import draw_number, draw_of, families
 
 Row = Mapping[str, Any]
@@ -26,7 +26,7 @@ def over_datasets(
     """Return a dictionary per group of methods that are ranked among themselves, ready for JSON.
 
     An experiment has the same short name (``short``) on all data sets. Draws of the classes of one data set
-    (``redrawn``) are no several data sets: a method's mean over them is its one score there, and is ranked. ``images``:
+    (``redrawn``) are one data set: a method's mean over them is its one score there, and is ranked. ``images``:
     what tells the images of a data set from those of others (:func:`zslplat.data.class_draws.images_of`). ``against``
     is the short name of what differences are taken from, by default what has the best mean rank.
 
@@ -34,19 +34,21 @@ def over_datasets(
     set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``difference`` from
     ``baseline`` with its ends (means over data sets), and ``tied``; ``baseline``; ``sets``, how many data sets of
     different rows there are; ``draws``, how many draws there are of each data set that is drawn anew; ``p_value``,
-    ``critical_difference`` and ``reservation`` of :class:`zslplat.comparison.across.Across`. Methods that lack a data
-    set, or whose score there is no number, have no rank; where fewer than two have all, nobody has one.
+    ``critical_difference`` and ``reservation`` of :class:`zslplat.comparison.ranks.Across`. Methods that lack a data
+    set, or whose score there is no number, have no rank; where fewer than two have all, none has one.
     """
     tables = []
-    sets = {name: _set(name) for name in datasets}
+    sets = {name: _counted_as(name) for name in datasets}
     shared = families({name: _marks(name, images, sets) for name in dict.fromkeys(sets.values())})
     for group in dict.fromkeys(str(row["group"]) for row in rows):
         scores: dict[str, dict[str, float]] = {}
         for row in rows:
             if row["group"] == group:
-                own = scores.setdefault(str(row["short"]), {})
-                own |= {} if math.isnan(row["test"]) else {str(row["dataset"]): float(row["test"])}
-        complete = {name: _by_set(found, sets) for name, found in scores.items() if len(found) == len(datasets)}
+                of_method = scores.setdefault(str(row["short"]), {})
+                of_method |= {} if math.isnan(row["test"]) else {str(row["dataset"]): float(row["test"])}
+        complete = {
+            name: _by_set(by_dataset, sets) for name, by_dataset in scores.items() if len(by_dataset) == len(datasets)
+        }
         origin = against if against in complete else None
         several = len(complete) > 1
         across = across_sets(complete, maximise=maximise, families=shared, against=origin) if several else None
@@ -59,17 +61,17 @@ def over_datasets(
         standings = {} if across is None else {standing.method: standing for standing in across.standings}
         methods = [_method(name, scores[name], datasets, standings.get(name)) for name in (*ranked, *rest)]
         baseline = None if across is None else origin or ranked[0]
-        tables.append({"group": group, "methods": methods, "baseline": baseline, **_told(across, sets)})
+        tables.append({"group": group, "methods": methods, "baseline": baseline, **_summary(across, sets)})
     return tables
 
 
 def draws_words(table: Mapping[str, Any]) -> str:
     """Return in words which draws count as one data set; nothing where there are none."""
-    told = [f"{count} of {name}" for name, count in table["draws"].items() if count > 1]
-    return f"draws of classes count as one data set, by their mean: {', '.join(told)}" if told else ""
+    counts = [f"{count} of {name}" for name, count in table["draws"].items() if count > 1]
+    return f"draws of classes count as one data set, by their mean: {', '.join(counts)}" if counts else ""
 
 
-def _set(dataset: str) -> str:
+def _counted_as(dataset: str) -> str:
     """Return what a data set counts as: itself, or all draws of the classes of one that is drawn anew."""
     drawn = draw_of(dataset)
     return dataset if drawn is None else f"{_DRAWS}{drawn}"
@@ -77,10 +79,10 @@ def _set(dataset: str) -> str:
 
 def _by_set(scores: Mapping[str, float], sets: Mapping[str, str]) -> dict[str, float]:
     """Return the mean of the scores of what counts as one data set."""
-    found: dict[str, dict[str | int, float]] = {}
+    by_set: dict[str, dict[str | int, float]] = {}
     for dataset, value in scores.items():
-        found.setdefault(sets[dataset], {})[_draw(dataset, sets)] = value
-    return {name: sum(values.values()) / len(values) for name, values in found.items()}
+        by_set.setdefault(sets[dataset], {})[_draw(dataset, sets)] = value
+    return {name: sum(values.values()) / len(values) for name, values in by_set.items()}
 
 
 def _draw(dataset: str, sets: Mapping[str, str]) -> str | int:
@@ -90,8 +92,8 @@ def _draw(dataset: str, sets: Mapping[str, str]) -> str | int:
 
 def _marks(name: str, images: Mapping[str, Iterable[str]], sets: Mapping[str, str]) -> set[str]:
     """Return what tells the images of what counts as one data set: their own name, and what its entries tell."""
-    own = [dataset for dataset, of in sets.items() if of == name]
-    return {name.removeprefix(_DRAWS)}.union(*(images.get(dataset, ()) for dataset in own))
+    members = [dataset for dataset, of in sets.items() if of == name]
+    return {name.removeprefix(_DRAWS)}.union(*(images.get(dataset, ()) for dataset in members))
 
 
 def _method(
@@ -112,8 +114,8 @@ def _method(
     }
 
 
-def drawn(table: Mapping[str, Any]) -> Across | None:
-    """Return what a diagram of ranks shows of one of these tables; None where nobody has a rank."""
+def ranks_of(table: Mapping[str, Any]) -> Across | None:
+    """Return what a diagram of ranks shows of one of these tables; None where no method has a rank."""
     if table["sets"] is None:
         return None
     standings = tuple(
@@ -142,12 +144,12 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _told(across: Across | None, sets: Mapping[str, str]) -> dict[str, Any]:
+def _summary(across: Across | None, sets: Mapping[str, str]) -> dict[str, Any]:
     draws = {(name, _draw(dataset, sets)) for dataset, name in sets.items() if name.startswith(_DRAWS)}
-    drawn_ones = sorted(name.removeprefix(_DRAWS) for name, _ in draws)
+    sources = sorted(name.removeprefix(_DRAWS) for name, _ in draws)
     return {
         "sets": None if across is None else across.sets,
-        "draws": {} if across is None else dict(Counter(drawn_ones)),
+        "draws": {} if across is None else dict(Counter(sources)),
         "p_value": None if across is None else known_value(across.p_value),
         "critical_difference": None if across is None else across.critical_difference,
         "reservation": "" if across is None else across.reservation,

@@ -12,58 +12,18 @@ rows twice raises an average precision a little, for every method alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from zslplat.data.class_draws import families
+from zslplat.evidence.scores import Scored
 from zslplat.metrics.replicate_intervals import LEVEL as LEVEL
 from zslplat.metrics.replicate_intervals import ROUNDING as ROUNDING
 from zslplat.metrics.replicate_intervals import but_rounding as but_rounding
 from zslplat.metrics.replicate_intervals import centred_ends, over_repeats
 from zslplat.metrics.shares import within
-from zslplat.tasks.base import Metric
-
-
-@dataclass(frozen=True)
-class Scored:
-    """The final evaluations of one study or run.
-
-    ``values`` maps a metric to its value in each repeat, ``replicates`` to an array (repeats, b), where there are any;
-    ``validation`` maps metrics to the mean over validation folds. ``rows`` is the hash of the scored rows (see
-    :func:`zslplat.metrics.resampling.rows_digest`), ``data`` the fingerprint of their data set, ``images`` tells which
-    data sets show the same (:func:`zslplat.data.class_draws.images_of`), ``knows`` what the method knows of the batch
-    that it scores (``Method.knows_of_batch`` in words), None or empty in older records; ``names`` are further names of
-    the entry beside label, study and method, its run ids among them, ``suite_rows`` what the rows of suites are called
-    that it was carried out for; ``from_memory`` says that its method was written down without its source at hand;
-    ``primary`` is the metric that tuning optimised, None in older records. ``classes`` maps a metric to the values, or
-    pseudo-values, of the scored classes (repeats, C), where there are any, and ``kinds`` (C,) says which sample each
-    class belongs to (:class:`zslplat.metrics.jackknife.ClassValues`).
-    """
-
-    label: str
-    study: str
-    method: str
-    values: Mapping[str, Sequence[float]]
-    replicates: Mapping[str, np.ndarray]
-    validation: Mapping[str, float]
-    rows: str | None = None
-    data: str = ""
-    images: frozenset[str] = field(default_factory=frozenset)
-    knows: str | None = None
-    code: str = ""
-    names: frozenset[str] = field(default_factory=frozenset)
-    suite_rows: frozenset[str] = field(default_factory=frozenset)
-    from_memory: bool = False
-    primary: Metric | None = None
-    classes: Mapping[str, np.ndarray] = field(default_factory=dict)
-    kinds: np.ndarray | None = None
-
-    @property
-    def bare(self) -> str:
-        """The method's name without parameters."""
-        return self.method.partition("(")[0]
 
 
 @dataclass(frozen=True)
@@ -89,8 +49,8 @@ def known_value(value: float) -> float | None:
 
 def interval(scored: Scored, metric: str) -> Interval:
     """Return the mean over repeats with its interval, within what the metric can be."""
-    found = _centred(float(np.mean(scored.values[metric])), _drawn(scored, metric))
-    return Interval(found.estimate, *within(metric, found.estimate, found.low, found.high))
+    ends = _centred(float(np.mean(scored.values[metric])), _drawn(scored, metric))
+    return Interval(ends.estimate, *within(metric, ends.estimate, ends.low, ends.high))
 
 
 def difference(scored: Scored, other: Scored, metric: str) -> Interval:
@@ -122,12 +82,12 @@ def mean_difference(pairs: Sequence[tuple[Scored, Scored]], metric: str) -> Inte
     first: dict[tuple[str, str | None], int] = {}
     drawn = [first.setdefault((family, s.rows), n) for n, (family, (s, _)) in enumerate(zip(of, pairs, strict=True))]
     gaps = [_gaps(scored, other, metric) for scored, other in pairs]
-    known = [gap for gap in gaps if gap is not None]
+    complete = [gap for gap in gaps if gap is not None]
     estimates = [np.mean(s.values[metric]) - np.mean(o.values[metric]) for s, o in pairs]
     estimate = float(np.dot(each, estimates))
-    if len(known) < len(gaps):
+    if len(complete) < len(gaps):
         return _centred(estimate, None)
-    parts = [np.random.default_rng([23, n]).permutation(gap) for n, gap in zip(drawn, known, strict=True)]
+    parts = [np.random.default_rng([23, n]).permutation(gap) for n, gap in zip(drawn, complete, strict=True)]
     return _centred(estimate, each @ np.array(parts))
 
 
@@ -141,10 +101,10 @@ def _gaps(scored: Scored, other: Scored, metric: str) -> np.ndarray | None:
 
 def _drawn(scored: Scored, metric: str, side: int = 0) -> np.ndarray | None:
     """Return the replicates (b,) of the mean over repeats, the repeats drawn anew for every replicate."""
-    found = scored.replicates.get(metric)
-    if found is None:
+    replicates = scored.replicates.get(metric)
+    if replicates is None:
         return None
-    return over_repeats(found, side)
+    return over_repeats(replicates, side)
 
 
 def _centred(estimate: float, replicates: np.ndarray | None) -> Interval:

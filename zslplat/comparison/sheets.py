@@ -31,10 +31,10 @@ from zslplat.comparison.columns import (
     same_score,
     verdict,
 )
+from zslplat.comparison.compare import Comparison
 from zslplat.comparison.leaderboard import MOST_TIED, OTHER_DATA, OTHER_ROWS
 from zslplat.comparison.over_datasets import draws_words
-from zslplat.comparison.selection import Comparison
-from zslplat.comparison.set_titles import set_titles
+from zslplat.evidence.labels import dataset_titles
 from zslplat.tuning.code_changes import MEANING
 
 BEST, TIED = "best", "tied"
@@ -69,25 +69,25 @@ class Sheet:
 
 
 def sheets(
-    found: Comparison, *, titles: Collection[str] | None = None, width: int | None = None, gap: int = 0
+    comparison: Comparison, *, titles: Collection[str] | None = None, width: int | None = None, gap: int = 0
 ) -> list[Sheet]:
     """Return the table of a comparison: of one data set its rows, of several methods x data sets.
 
     Columns without content are left out, and of one data set those whose title is not in ``titles``, and those that do
     not fit into ``width`` characters with ``gap`` between two columns.
     """
-    if len(found.datasets) > 1:
-        return [_over_datasets(found), *(_over_draws(found, table) for table in _draws(found))]
-    rows = found.rows
-    known = filled(rows, COLUMNS if titles is None else [column for column in COLUMNS if column.title in titles])
-    shown = known if width is None else fitting(known, rows, width, gap)
+    if len(comparison.datasets) > 1:
+        return [_over_datasets(comparison), *(_over_draws(comparison, table) for table in _draws(comparison))]
+    rows = comparison.rows
+    columns = filled(rows, COLUMNS if titles is None else [column for column in COLUMNS if column.title in titles])
+    shown = columns if width is None else fitting(columns, rows, width, gap)
     sections = {
         group: [[_cell(column, row, standing) for column in shown] for row, standing in members]
         for group, members in _by_group(rows)
     }
-    hidden = [" ".join(column.title.split()) for column in known if column not in shown]
-    said = [*_notes(found, rows, {column.title for column in shown}), *found.notes]
-    return [Sheet(_title(found), [c.title for c in shown], [c.right for c in shown], sections, said, hidden)]
+    hidden = [" ".join(column.title.split()) for column in columns if column not in shown]
+    notes = [*_notes(comparison, rows, {column.title for column in shown}), *comparison.notes]
+    return [Sheet(_title(comparison), [c.title for c in shown], [c.right for c in shown], sections, notes, hidden)]
 
 
 def standings(rows: Sequence[Row]) -> list[str]:
@@ -97,14 +97,14 @@ def standings(rows: Sequence[Row]) -> list[str]:
     Rows of one data set, best first in each group.
     """
     best: dict[str, Row] = {}
-    found = []
+    marks = []
     for row in rows:
         first = best.setdefault(row["group"], row)
         if row is first or same_score(row["test"], first["test"]):
-            found.append(BEST)
+            marks.append(BEST)
         else:
-            found.append(TIED if letters_of(row["tied"]) & letters_of(first["tied"]) else "")
-    return found
+            marks.append(TIED if letters_of(row["tied"]) & letters_of(first["tied"]) else "")
+    return marks
 
 
 def _cell(column: Column, row: Row, standing: str) -> Cell:
@@ -116,15 +116,15 @@ def _by_group(rows: Sequence[Row]) -> Iterable[tuple[str, list[tuple[Row, str]]]
         yield str(group), list(members)
 
 
-def _title(found: Comparison) -> str:
-    (dataset,) = found.datasets
-    called = _called(found.rows)
-    origins = {row["group"]: called[row["baseline"]] for row in found.rows}
+def _title(comparison: Comparison) -> str:
+    (dataset,) = comparison.datasets
+    short = _called(comparison.rows)
+    origins = {row["group"]: short[row["baseline"]] for row in comparison.rows}
     if len(set(origins.values())) == 1:
         origin = next(iter(origins.values()))
     else:
         origin = ", ".join(f"{baseline} ({group})" for group, baseline in origins.items())
-    return f"test {found.metric} of task {found.task} on {dataset}; differences from {origin}"
+    return f"test {comparison.metric} of task {comparison.task} on {dataset}; differences from {origin}"
 
 
 def _called(rows: Iterable[Row]) -> dict[str, str]:
@@ -132,21 +132,24 @@ def _called(rows: Iterable[Row]) -> dict[str, str]:
     return {row["method"]: str(row["short"]) for row in rows}
 
 
-def _notes(found: Comparison, rows: Sequence[Row], shown: Collection[str]) -> list[str]:
+def _notes(comparison: Comparison, rows: Sequence[Row], shown: Collection[str]) -> list[str]:
     """Return the sentences that belong under a table of these rows of one data set; ``shown`` are its titles.
 
     What explains a column stands where that is shown.
     """
-    lines = [f"{name}: {text}" for name, text in found.names.items()]
+    lines = [f"{name}: {text}" for name, text in comparison.names.items()]
     if any(row["low_classes"] is not None or row["difference_low_classes"] is not None for row in rows):
-        told = "verdict" in shown and any(verdict(row).endswith(ON_THESE_ROWS) for row in rows)
-        covered = {THESE_ROWS: told or bool(_OVER_ROWS & set(shown)), NEW_CLASSES: bool(_OVER_CLASSES & set(shown))}
+        shows_verdict = "verdict" in shown and any(verdict(row).endswith(ON_THESE_ROWS) for row in rows)
+        covered = {
+            THESE_ROWS: shows_verdict or bool(_OVER_ROWS & set(shown)),
+            NEW_CLASSES: bool(_OVER_CLASSES & set(shown)),
+        }
         lines += [f"{words}: {COVERS[words]}" for words, is_shown in covered.items() if is_shown]
         lines += [CUT] if _SCORE_ON_CLASSES in shown and any(map(cut, rows)) else []
     elif all(row["low"] is None for row in rows):
-        lines.append(f"{found.metric} has no intervals: evaluations keep no bootstrap replicates of it")
+        lines.append(f"{comparison.metric} has no intervals: evaluations keep no bootstrap replicates of it")
     else:
-        lines.append(NO_CLASSES.format(found.metric))
+        lines.append(NO_CLASSES.format(comparison.metric))
     if "tied" in shown and any(row["tied"] for row in rows):
         most = any(count > MOST_TIED for count in Counter(row["group"] for row in rows).values())
         of = f" (the best {MOST_TIED} of each group have letters)" if most else ""
@@ -188,55 +191,55 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _named(words: str, rows: Iterable[Row], said: Callable[[Row], str]) -> list[str]:
+def _named(words: str, rows: Iterable[Row], text_of: Callable[[Row], str]) -> list[str]:
     """Return a line for each different text that is said of rows, with the rows that it is said of."""
     by_text: dict[str, list[str]] = {}
     for row in rows:
-        if said(row):
-            by_text.setdefault(said(row), []).append(str(row["short"]))
+        if text_of(row):
+            by_text.setdefault(text_of(row), []).append(str(row["short"]))
     return [f"{words}: {text}: {', '.join(dict.fromkeys(names))}" for text, names in by_text.items()]
 
 
-def _over_datasets(found: Comparison) -> Sheet:
+def _over_datasets(comparison: Comparison) -> Sheet:
     """Return methods x data sets, with the mean ranks where there are any."""
     place = {
         (row["short"], dataset): Cell(number(row["test"]), standing)
-        for dataset in found.datasets
-        for row, standing in zip(found.on(dataset), standings(found.on(dataset)), strict=True)
+        for dataset in comparison.datasets
+        for row, standing in zip(comparison.on(dataset), standings(comparison.on(dataset)), strict=True)
     }
-    memory = {row["short"] for row in found.rows if row["from_memory"]}
-    ranked = any(method["mean_rank"] is not None for table in found.across for method in table["methods"])
-    short = set_titles(found.datasets)
-    titles = ["method", *(short[dataset] for dataset in found.datasets)]
+    memory = {row["short"] for row in comparison.rows if row["from_memory"]}
+    ranked = any(method["mean_rank"] is not None for table in comparison.across for method in table["methods"])
+    short = dataset_titles(comparison.datasets)
+    titles = ["method", *(short[dataset] for dataset in comparison.datasets)]
     titles += ["mean\nrank", "interval of\nthe rank", "mean\ndifference", "tied"] if ranked else []
     sections = {
         table["group"]: [
             [
                 Cell(method["method"] + (" *" if method["method"] in memory else "")),
-                *(place.get((method["method"], dataset), Cell("")) for dataset in found.datasets),
+                *(place.get((method["method"], dataset), Cell("")) for dataset in comparison.datasets),
                 *(_ranks(method) if ranked else []),
             ]
             for method in table["methods"]
         ]
-        for table in found.across
+        for table in comparison.across
     }
-    lines = [f"{name}: {text}" for name, text in found.names.items()]
-    for table in found.across:
-        lines += _rank_notes(table, several=len(found.across) > 1)
+    lines = [f"{name}: {text}" for name, text in comparison.names.items()]
+    for table in comparison.across:
+        lines += _rank_notes(table, several=len(comparison.across) > 1)
         if table["baseline"] is not None:
-            among = f" of {table['group']} methods" if len(found.across) > 1 else ""
+            among = f" of {table['group']} methods" if len(comparison.across) > 1 else ""
             lines.append(f"mean differences{among} are from {table['baseline']}")
-    title = f"{found.metric} of task {found.task} on {len(found.datasets)} data sets"
+    title = f"{comparison.metric} of task {comparison.task} on {len(comparison.datasets)} data sets"
     right = [0 < place < len(titles) - ranked for place in range(len(titles))]  # names of data sets may be any
-    said = dict.fromkeys([*lines, *_remarks(found.rows), *found.notes])  # groups may share a reservation
-    return Sheet(title, titles, right, sections, list(said))
+    notes = dict.fromkeys([*lines, *_remarks(comparison.rows), *comparison.notes])  # groups may share a reservation
+    return Sheet(title, titles, right, sections, list(notes))
 
 
-def _draws(found: Comparison) -> list[dict[str, Any]]:
-    return [{**draws, "group": table["group"]} for table in found.across for draws in table["over_draws"]]
+def _draws(comparison: Comparison) -> list[dict[str, Any]]:
+    return [{**draws, "group": table["group"]} for table in comparison.across for draws in table["over_draws"]]
 
 
-def _over_draws(found: Comparison, table: Mapping[str, Any]) -> Sheet:
+def _over_draws(comparison: Comparison, table: Mapping[str, Any]) -> Sheet:
     """Return the means of methods over draws of the classes of one data set, with what they say of further draws."""
     titles = ["method", "mean", "interval over\nfurther draws", "difference", "interval over\nfurther draws"]
     titles += ["p (Holm)", "verdict", "draws"]
@@ -248,7 +251,8 @@ def _over_draws(found: Comparison, table: Mapping[str, Any]) -> Sheet:
         ]
         for row in table["methods"]
     ]
-    title = f"{found.metric} of task {found.task} over {table['draws']} draws of the classes of {table['dataset']}; "
+    title = f"{comparison.metric} of task {comparison.task} over {table['draws']} draws of the classes of "
+    title += f"{table['dataset']}; "
     title += f"differences from {table['baseline']}" if table["baseline"] else "no differences"
     lines = draw_notes(table)
     right = [title not in ("method", "verdict") for title in titles]

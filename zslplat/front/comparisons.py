@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from zslplat.comparison.compare import Comparison
 from zslplat.comparison.exports import check_ending, export_each
-from zslplat.comparison.filters import Filters
-from zslplat.comparison.selection import Comparison
-from zslplat.comparison.several import compared_each
+from zslplat.comparison.per_task import compare_each
 from zslplat.comparison.sheets import sheets
 from zslplat.data.catalogue import parse_dataset
 from zslplat.drawing import INK, LABEL, PALETTE, written
 from zslplat.errors import StoreError, UnknownNameError, UsageError, quoted
+from zslplat.evidence.matching import Filters
 from zslplat.front.options import CompareCommand, CompareOptions
 from zslplat.front.progress import QuietReporter
 from zslplat.front.requests import settings_of
@@ -132,7 +132,7 @@ def compare(*names: str | Study, **options: Unpack[CompareOptions]) -> Compariso
 def compare_recorded(options: CompareCommand, warn: Callable[[str], None]) -> Comparisons:
     """Return a comparison for each task and metric, of all recorded data sets and tasks where nothing else is said.
 
-    Raises like :func:`zslplat.comparison.selection.compared`.
+    Raises like :func:`zslplat.comparison.compare.compare`.
     """
     settings = settings_of({**options, "tag": None})
     chosen = {name: _texts(options, name) for name in _FILTERS}
@@ -141,8 +141,8 @@ def compare_recorded(options: CompareCommand, warn: Callable[[str], None]) -> Co
     tasks = [str(Spec.parse(text)) for text in dict.fromkeys(_texts(options, "task"))]
     show_what_is_left(settings, warn)
 
-    def compare_each(filters: Filters) -> list[Comparison]:
-        return compared_each(
+    def compare_fitting(filters: Filters) -> list[Comparison]:
+        return compare_each(
             settings,
             datasets,
             tasks,
@@ -154,13 +154,13 @@ def compare_recorded(options: CompareCommand, warn: Callable[[str], None]) -> Co
         )
 
     try:
-        return Comparisons(compare_each(filters), settings)
+        return Comparisons(compare_fitting(filters), settings)
     except UnknownNameError:
-        if tasks or filters.are_recorded or not filters.names:
+        if tasks or filters.select_results or not filters.names:
             raise
         # Names of studies and runs that are of several tasks: each is a name of its own task alone.
         with suppress(UnknownNameError):
-            return Comparisons(compare_each(replace(filters, names=(), studies=filters.names)), settings)
+            return Comparisons(compare_fitting(replace(filters, names=(), studies=filters.names)), settings)
         raise
 
 

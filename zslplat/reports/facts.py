@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.checks.base import Finding
-from zslplat.comparison.selection import Comparison
+from zslplat.comparison.compare import Comparison
 from zslplat.data.class_draws import images_of
 from zslplat.evaluation.experiment import TEST
 from zslplat.records.membership import suites_of

@@ -7,15 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from zslplat.comparison.filters import EVERYTHING, Filters
-from zslplat.comparison.naming import fits, other_option
-from zslplat.comparison.recorded import Reader
-from zslplat.comparison.selection import Comparison, compared
-from zslplat.comparison.set_titles import set_titles
+from zslplat.comparison.compare import Comparison, compare
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.class_draws import draw_of
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
+from zslplat.evidence.labels import dataset_titles
+from zslplat.evidence.matching import EVERYTHING, Filters, fits, other_option
+from zslplat.evidence.table import ResultTable
 from zslplat.records.membership import parts_of, suites_of
 from zslplat.records.opening import existing_records
 from zslplat.reports.facts import Board, Facts, Recorded, Sweep
@@ -73,13 +72,13 @@ def gathered(settings: Settings, asked: Asked, command: str = "", options: str =
         unfinished = with_trials(records, unfinished[:MOST_IN_DETAIL], notes.append)
     if not places and not unfinished:
         raise StoreError(_nothing(settings, asked, everything))
-    boards, reader, titles = [], Reader(records, notes.append), set_titles(dataset for dataset, _ in places)
+    boards, table, titles = [], ResultTable(records, notes.append), dataset_titles(dataset for dataset, _ in places)
     for dataset, task in places:
         own = [found for found in chosen if found.place == (dataset, task)]
         swept = [sweep for sweep in sweeps if sweep.place == (dataset, task)]
-        board = _board(settings, dataset, task, own, swept, _filters(asked, own), reader, notes.append)
+        board = _board(settings, dataset, task, own, swept, _filters(asked, own), table, notes.append)
         boards.append(replace(board, short=titles[dataset]))
-    across = _across(settings, boards, _filters(asked, chosen), reader)
+    across = _across(settings, boards, _filters(asked, chosen), table)
     whole = not names and asked.dataset is None and asked.task is None
     suites = suite_findings(settings, chosen, whole=whole)
     looks = {b.dataset: records.test_evaluations(_fingerprint(b)) for b in boards if _fingerprint(b)}
@@ -149,7 +148,7 @@ def _board(
     own: Sequence[Recorded],
     sweeps: Sequence[Sweep],
     filters: Filters,
-    reader: Reader,
+    table: ResultTable,
     warn: Callable[[str], None],
 ) -> Board:
     tested = [found for found in own if has_test(found)]
@@ -157,7 +156,7 @@ def _board(
     notes: list[str] = []
     if tested:
         try:
-            comparison = compared(settings, [dataset], task, filters, reader=reader, warn=warn)
+            comparison = compare(settings, [dataset], task, filters, table=table, warn=warn)
             notes = list(comparison.notes)
         except (UnknownNameError, StoreError, UsageError) as error:
             notes.append(f"the test scores of task {task} on {dataset} cannot be compared: {error}")
@@ -176,7 +175,7 @@ def _filters(asked: Asked, own: Sequence[Recorded]) -> Filters:
     return EVERYTHING if asked.suite is None else Filters(suites=[asked.suite])
 
 
-def _across(settings: Settings, boards: Sequence[Board], filters: Filters, reader: Reader) -> list[Comparison]:
+def _across(settings: Settings, boards: Sequence[Board], filters: Filters, table: ResultTable) -> list[Comparison]:
     """Return the comparisons of the tasks that were scored on several data sets."""
     found = []
     for task in dict.fromkeys(board.task for board in boards):
@@ -184,7 +183,7 @@ def _across(settings: Settings, boards: Sequence[Board], filters: Filters, reade
         pending: list[str | None] = [None] if len(datasets) > 1 else []
         for metric in pending:
             with suppress(UnknownNameError, StoreError, UsageError):  # the boards have said why
-                one = compared(settings, datasets, task, filters, metric=metric, reader=reader, warn=_nobody)
+                one = compare(settings, datasets, task, filters, metric=metric, table=table, warn=_nobody)
                 pending += one.further
                 found += [one] if len(one.datasets) > 1 else []
     return found

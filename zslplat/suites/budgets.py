@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from zslplat.comparison.paired import Scored
+from zslplat.evidence.scores import Scored
 from zslplat.suites.cells import Cell
 from zslplat.suites.recorded import Entry
 from zslplat.suites.result import GridResult

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from zslplat.comparison.paired import Scored
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.evidence.scores import Scored
 from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.suites.abreast import Abreast

@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from zslplat.comparison.paired import Scored
-from zslplat.comparison.test_evaluations import read_test_evaluations
 from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.reporter import Reporter
+from zslplat.evidence.scores import Scored
+from zslplat.evidence.table import read_test_scores
 from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.spec import Spec
@@ -108,13 +108,13 @@ def _readable(studies: Sequence[Study], settings: Settings, reporter: Reporter) 
 def read_scores(settings: Settings, studies: Iterable[Study], reporter: Reporter) -> dict[Study, Scored]:
     """Return the test evaluations of studies and runs, each with its data set and its task.
 
-    Raises like :func:`~zslplat.comparison.test_evaluations.read_test_evaluations`.
+    Raises like :func:`~zslplat.evidence.table.read_test_scores`.
     """
     by_task: dict[tuple[str, str], list[str]] = {}
     for dataset, task, study in dict.fromkeys(studies):
         by_task.setdefault((dataset, task), []).append(study)
     found: dict[Study, Scored] = {}
     for (dataset, task), names in by_task.items():
-        for scored in read_test_evaluations(settings, dataset, task, names, warn=reporter.warn):
+        for scored in read_test_scores(settings, dataset, task, names, warn=reporter.warn):
             found |= {(dataset, task, name): scored for name in {scored.study, *scored.names} & set(names)}
     return found

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from zslplat.checks.base import Finding, drop_silenced, run_checks
 from zslplat.checks.facts import CellFacts, SuiteFacts
-from zslplat.comparison.paired import Scored
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.class_draws import drawn_from
+from zslplat.evidence.scores import Scored
 from zslplat.suites.cells import FAILED, NOT_CARRIED_OUT, SKIPPED, WAITING, Cell, Key
 from zslplat.suites.recorded import Entry
 from zslplat.suites.suite import Suite

@@ -29,20 +29,21 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.comparison.across import over_splits
 from zslplat.comparison.classes import (
     Draw,
     class_difference,
     class_verdict,
-    compared,
+    count_comparisons,
     family_p_values,
     holm,
     over_classes,
     score_ends,
 )
 from zslplat.comparison.draws import draw_p_value, draw_verdict
-from zslplat.comparison.paired import Interval, Scored, difference, interval, mean_difference
+from zslplat.comparison.paired import Interval, difference, interval, mean_difference
+from zslplat.comparison.ranks import over_splits
 from zslplat.data.store.atomic_files import replacing
+from zslplat.evidence.scores import Scored
 from zslplat.metrics.shares import within
 from zslplat.records.environment import environment_record
 from zslplat.suites.budgets import BUDGETS, GIVEN, budget_lines, known, trials_of
@@ -183,7 +184,7 @@ def _over_classes(result: GridResult, data: str, kind: str, metric: str) -> dict
                 found[ahead, behind, key[2]] = gap, means
     _, corrected = family_p_values([gap for gap, _ in found.values()])
     return {
-        key: [*gap.ends, float(p), class_verdict(gap, float(p), means, compared(corrected))]
+        key: [*gap.ends, float(p), class_verdict(gap, float(p), means, count_comparisons(corrected))]
         for (key, (gap, means)), p in zip(found.items(), corrected, strict=True)
     }
 

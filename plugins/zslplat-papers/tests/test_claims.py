@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import zslplat_papers.reproduction.claims as module
-from zslplat.comparison.paired import Scored
 from zslplat.errors import DataError, UnknownNameError
 from zslplat.evaluation.components import build_component
 from zslplat.evaluation.reporter import SilentReporter
+from zslplat.evidence.scores import Scored
 from zslplat.registry import component
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zslplat.comparison.columns import draw_notes, ends, p_value
+from zslplat.comparison.compare import Comparison
 from zslplat.comparison.over_datasets import draws_words
-from zslplat.comparison.selection import Comparison
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Section, TableBlock
 from zslplat.reports.charts.dots import Dot, dot_chart
 from zslplat.reports.charts.swatches import Swatch

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from zslplat.comparison.columns import same_score
 from zslplat.comparison.leaderboard import GROUPS
-from zslplat.comparison.naming import fits
-from zslplat.comparison.suite_rows import called_by_rows
+from zslplat.evidence.labels import name_by_rows
+from zslplat.evidence.matching import fits
 from zslplat.records.membership import parts_of
 from zslplat.reports.blocks import Cell, Column, TableBlock
 from zslplat.reports.facts import Board, Record
@@ -72,7 +72,7 @@ def _suite_rows(boards: Sequence[Board], suite: str | None) -> tuple[dict[_Place
         for key, found in places.items()
         if len({number for number, _ in found}) == len(found) and len({name for _, name in found}) > 1
     }
-    return called_by_rows(rows, short, lambda place: f"{boards[place[0]].title} ({boards[place[0]].task})")
+    return name_by_rows(rows, short, lambda place: f"{boards[place[0]].title} ({boards[place[0]].task})")
 
 
 def _rows_of(board: Board, row: Record) -> Iterable[tuple[str, str]]:

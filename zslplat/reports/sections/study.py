@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from zslplat.checks.base import finding_lines
-from zslplat.comparison.listed import unmistakable
+from zslplat.evidence.labels import quoted_in_list
 from zslplat.records.took import took_together
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Section, TableBlock, Words
 from zslplat.reports.charts.lines import Axes, Line, line_chart, thinned
@@ -32,7 +32,7 @@ def study_section(entry: Recorded, label: str, anchor: str, easel: Easel, behind
     """
     blocks: list[Block] = [Words(_told(entry, easel.places), "lead")]
     if behind:
-        blocks.append(Words(f"The same experiment was also evaluated as {listed(list(map(unmistakable, behind)))}."))
+        blocks.append(Words(f"The same experiment was also evaluated as {listed(list(map(quoted_in_list, behind)))}."))
     if entry.findings:
         blocks.append(Items(finding_lines(entry.findings, easel.silenced), "warning"))
     if entry.winner is not None and entry.winner["parameters"]:

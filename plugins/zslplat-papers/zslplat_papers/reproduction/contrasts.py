@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from zslplat.comparison.classes import class_difference
-from zslplat.comparison.paired import Scored, difference
+from zslplat.comparison.paired import difference
+from zslplat.evidence.scores import Scored
 from zslplat_papers.reproduction.experiments import Experiment, Term
 from zslplat_papers.reproduction.intervals import CLASSES, DRAWS, SEEDS, t_interval
 from zslplat_papers.reproduction.verdicts import Contrast

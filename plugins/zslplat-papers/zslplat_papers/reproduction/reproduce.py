@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from zslplat.comparison.classes import over_classes
-from zslplat.comparison.paired import Scored, interval
-from zslplat.comparison.test_evaluations import read_test_evaluations
+from zslplat.comparison.paired import interval
 from zslplat.data.dataset import Dataset
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.evidence.scores import Scored
+from zslplat.evidence.table import read_test_scores
 from zslplat.metrics.shares import within
 from zslplat.records.database import SEALED, Records
 from zslplat.records.took import took_together
@@ -192,7 +193,7 @@ class _Work:
         study = self._study(made)
         made.study = study.name
         experiment = cell.experiment
-        (scored,) = read_test_evaluations(
+        (scored,) = read_test_scores(
             self.settings, str(experiment.dataset), str(experiment.task), [made.study], warn=self.reporter.warn
         )
         judge(made, scored)

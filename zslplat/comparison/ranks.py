@@ -18,12 +18,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from string import ascii_lowercase
 
 import numpy as np
 
+from zslplat.comparison.classes import root
 from zslplat.comparison.paired import LEVEL, Interval, but_rounding
-from zslplat.comparison.roots import root
-from zslplat.comparison.tied import letters
 from zslplat.errors import UsageError
 from zslplat.metrics.replicate_intervals import alike
 
@@ -86,8 +86,8 @@ def across_sets(
     names = list(scores)
     if len(names) < 2:
         raise UsageError(f"{len(names)} method over data sets; there must be two or more to compare")
-    every = list(dict.fromkeys(name for found in scores.values() for name in found))
-    shared = [name for name in every if all(name in found for found in scores.values())]
+    every = list(dict.fromkeys(name for by_dataset in scores.values() for name in by_dataset))
+    shared = [name for name in every if all(name in by_dataset for by_dataset in scores.values())]
     if not shared:
         raise UsageError("no data set has a score of all methods; evaluate them on the same data sets")
     table = np.array([[scores[method][name] for method in names] for name in shared])
@@ -127,9 +127,9 @@ def ranked(table: np.ndarray, maximise: bool = True) -> np.ndarray:
     Scores that differ by rounding alone, as means over different numbers of equal repeats do, are equal.
     """
     rounded = np.round(table, 12)
-    own, others = rounded[:, :, None], rounded[:, None, :]
-    ahead = others > own if maximise else others < own
-    return np.asarray(ahead.sum(axis=2) + ((others == own).sum(axis=2) + 1) / 2)
+    ours, others = rounded[:, :, None], rounded[:, None, :]
+    ahead = others > ours if maximise else others < ours
+    return np.asarray(ahead.sum(axis=2) + ((others == ours).sum(axis=2) + 1) / 2)
 
 
 def friedman_p(ranks: np.ndarray) -> float:
@@ -165,7 +165,7 @@ def _permuted_p(ranks: np.ndarray) -> float:
         means = (first + sum(samples)) / len(ranks)
         return np.asarray(np.sum((means - means.mean(axis=axis, keepdims=True)) ** 2, axis=axis))
 
-    found = permutation_test(
+    result = permutation_test(
         tuple(others),
         spread,
         permutation_type="pairings",
@@ -175,7 +175,7 @@ def _permuted_p(ranks: np.ndarray) -> float:
         alternative="greater",
         random_state=np.random.default_rng([43, *ranks.shape]),
     )
-    return float(found.pvalue)
+    return float(result.pvalue)
 
 
 def nemenyi_difference(k: int, n: int) -> float:
@@ -244,3 +244,32 @@ def _by_family(values: np.ndarray, of: Sequence[str]) -> np.ndarray:
     number = {name: i for i, name in enumerate(dict.fromkeys(of))}
     where = np.array([number[name] for name in of])
     return np.array([values[where == i].mean(axis=0) for i in range(len(number))])
+
+
+def letters(different: np.ndarray) -> list[str]:
+    """Return the letters of n entries, best first; ``different`` (n, n) is a symmetric mask of significant pairs.
+
+    Two entries that share a letter are not significantly different; two that share none are. Source: Piepho, "An
+    Algorithm for a Letter-Based Representation of All-Pairwise Comparisons" (2004): insert and absorb.
+    The best entry has ``a``. Beyond 26 groups letters are followed by numbers: ``a1``, ``b1``, ...
+    """
+    n = len(different)
+    groups: list[frozenset[int]] = [frozenset(range(n))] if n else []
+    for i in range(n):
+        for j in range(i + 1, n):
+            if different[i, j]:
+                split = [part for g in groups for part in ((g - {i}, g - {j}) if {i, j} <= g else (g,))]
+                groups = _absorb(split)
+    ordered = sorted(groups, key=sorted)
+    return ["".join(_letter(number) for number, group in enumerate(ordered) if entry in group) for entry in range(n)]
+
+
+def _absorb(groups: Sequence[frozenset[int]]) -> list[frozenset[int]]:
+    """Return the groups that are no part of another one, each once."""
+    distinct = list(dict.fromkeys(groups))
+    return [g for g in distinct if not any(g < other for other in distinct)]
+
+
+def _letter(number: int) -> str:
+    turn, place = divmod(number, len(ascii_lowercase))
+    return ascii_lowercase[place] + (str(turn) if turn else "")

@@ -1,0 +1,427 @@
+"""The comparison of recorded test results: rows from which every table of them is made.
+
+:func:`compare` is the one place where such rows are made. The command, its exports, reports and Python get the same
+dictionaries, so that their numbers are equal to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from zslplat.checks.base import Finding, drop_silenced
+from zslplat.comparison.draws import over_draws
+from zslplat.comparison.leaderboard import comparison_findings, larger_is_better, leaderboard, row_details, unequal
+from zslplat.comparison.over_datasets import over_datasets
+from zslplat.data.class_draws import draw_of
+from zslplat.errors import StoreError, UnknownNameError
+from zslplat.evaluation.components import build_component
+from zslplat.evidence.groups import ResultGroup, group_by_experiment, is_named, split_out
+from zslplat.evidence.labels import row_names, short_names, suite_row_names
+from zslplat.evidence.matching import EVERYTHING, Filters, best_places_of, other_option, place_of
+from zslplat.evidence.results import Result
+from zslplat.evidence.scores import Scored, scores_of, with_outcomes
+from zslplat.evidence.table import BASELINE, ResultTable, newest_data, nothing_recorded
+from zslplat.records.opening import existing_records
+from zslplat.settings import Settings
+from zslplat.spec import Spec
+from zslplat.tasks.base import Metric, Task
+from zslplat.tracking.alias import run_of_alias
+
+Warn = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows side by side, and what has to be said of them.
+
+    ``rows``: a dictionary per entry and data set, of text, numbers, booleans and None, all with the same keys in the
+    same order; ``names``: what the short names of methods leave out, by method; ``notes``: sentences that belong under
+    the table; ``maximise``: whether larger values of the metric are better. ``across``: where there are several data
+    sets, methods x data sets with mean ranks (:func:`zslplat.comparison.over_datasets.over_datasets`). ``findings``:
+    what checks find in the rows of each data set, ``silenced``: codes that are counted and not shown. ``unasked``: data
+    sets that the task has results on and that were not requested; ``without``: those requested without a row.
+    ``further``: metrics that the task optimises on other data sets of the request.
+    ``behind``: the names of the studies and runs of the same experiment that a study or run stands for, by its name.
+    """
+
+    task: str
+    datasets: tuple[str, ...]
+    metric: str
+    maximise: bool
+    rows: list[dict[str, Any]]
+    names: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    across: list[dict[str, Any]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    silenced: tuple[str, ...] = ()
+    unasked: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    behind: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    further: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """Lines of the findings that are not silenced; of several data sets, each says which it is about."""
+        shown, _ = drop_silenced(self.findings, self.silenced)
+        return [f"{one.code} {one.subject}: {one.text}" if len(self.datasets) > 1 else one.line for one in shown]
+
+    @property
+    def columns(self) -> list[str]:
+        """The keys of the rows."""
+        return list(self.rows[0])
+
+    def on(self, dataset: str) -> list[dict[str, Any]]:
+        """Return the rows of one data set."""
+        return [row for row in self.rows if row["dataset"] == dataset]
+
+    def baselines(self, dataset: str) -> dict[str, str]:
+        """Return {group of methods: the entry that its differences are taken from} on a data set."""
+        return {row["group"]: row["baseline"] for row in self.on(dataset)}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content as JSON has it; ``dataset`` is that of all rows, None where there are several."""
+        return {
+            "task": self.task,
+            "dataset": self.datasets[0] if len(self.datasets) == 1 else None,
+            "datasets": list(self.datasets),
+            "metric": self.metric,
+            "maximise": self.maximise,
+            "rows": self.rows,
+            "names": self.names,
+            "notes": self.notes,
+            "across": self.across,
+            "findings": [finding.to_json() for finding in self.findings],
+            "warnings": self.warnings,
+            "silenced": len(self.findings) - len(self.warnings),
+        }
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """The results of one experiment, their scores, and what the comparison calls them."""
+
+    group: ResultGroup
+    scored: Scored
+    short: str = ""
+
+    @property
+    def result(self) -> Result:
+        return self.group.shown
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What one comparison is of; ``metric`` and ``against`` are None where they are to be chosen for each data set."""
+
+    table: ResultTable
+    task: str
+    component: Task
+    metric: str | None
+    against: str | None
+    warn: Warn
+
+
+@dataclass
+class _Body:
+    """The rows of a comparison as they are collected, data set after data set."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    further: list[str] = field(default_factory=list)
+
+
+def compare(
+    settings: Settings,
+    datasets: Sequence[str] = (),
+    task: str = "zsl",
+    filters: Filters = EVERYTHING,
+    *,
+    against: str | None = None,
+    metric: str | None = None,
+    every: bool = False,
+    table: ResultTable | None = None,
+    warn: Warn,
+) -> Comparison:
+    """Return the recorded test results of one task on these data sets, side by side.
+
+    ``datasets`` and ``task`` are specs as they were given to ``tune``; no data sets stand for all that have results.
+    There is a row per experiment, of the newest version of a data set, and of an older one for a study or run that is
+    named; with ``every`` a row per study and single run, of all versions. ``against`` names the entry that differences
+    are taken from, ``metric`` what is compared, by default the task's own. ``warn`` is called for records that cannot
+    be read. ``table``: shared by several comparisons of one store, so that records are read, and rows are made, once.
+
+    Rows have the keys ``dataset``, ``task``, ``metric``, ``short`` (a short name), those of
+    :func:`zslplat.comparison.leaderboard.leaderboard`, those of :func:`zslplat.comparison.leaderboard.row_details`, and
+    ``unequal``, in words what makes a row less than a fair match for the others. Raises :class:`StoreError` where
+    nothing was recorded, :class:`UnknownNameError` for a name that fits nothing and for an unknown data set, and
+    :class:`UsageError` for an ``against`` that fits several entries.
+    """
+    component = build_component("tasks", Spec.parse(task))  # refuses what makes no sense before anything is read
+    records = existing_records(settings, warn) if table is None else table.records
+    shared, table = table is not None, table or ResultTable(records, warn)
+    results = _read_results(settings, datasets, task, table)
+
+    def resolve(name: str) -> str:
+        return run_of_alias(settings, records.shown_as, name) or name
+
+    filters = replace(filters, names=[resolve(name) for name in filters.names])
+    request = _Request(table, task, component, metric, None if against is None else resolve(against), warn)
+    body = _Body()
+    entries, origins = _select_entries(request, results, filters, body, every=every)
+    entries, names = _name_entries(entries)
+    body.notes += [_replaced(entry) for entry in entries if entry.group.replaced]
+    # Of rows with several labels a task optimises another metric than it does as it is built: records say which.
+    primary = _primary(entries, component.primary)
+    for dataset, on_dataset in results.items():
+        if datasets or any(e.result.dataset == dataset for e in entries):
+            _add_dataset(request, dataset, on_dataset, entries, primary, body)
+    if not shared:
+        records.close()
+    name = metric or primary.name
+    maximise = larger_is_better(name, [*(e.scored.primary for e in entries), primary])
+    shown = tuple(dict.fromkeys(str(row["dataset"]) for row in body.rows))
+    return Comparison(
+        task,
+        shown,
+        name,
+        maximise,
+        body.rows,
+        names,
+        body.notes,
+        _over_datasets(body.rows, shown, entries, origins, name, maximise=maximise),
+        body.findings,
+        settings.silenced,
+        unasked=tuple(dataset for dataset in table.datasets(task) if dataset not in results),
+        without=tuple(dataset for dataset in results if dataset not in shown),
+        behind={e.scored.study: tuple(other.name for other in e.group.others) for e in entries if e.group.others},
+        further=tuple(dict.fromkeys(body.further)),
+    )
+
+
+def _read_results(
+    settings: Settings, datasets: Sequence[str], task: str, table: ResultTable
+) -> dict[str, list[Result]]:
+    """Return the results of a task on each of these data sets, or on all that have any.
+
+    A data set of which there are draws of classes alone stands for these. Raises :class:`StoreError` where there is
+    nothing.
+    """
+    recorded = table.datasets(task)
+
+    def with_draws(dataset: str) -> list[str]:
+        draws = [] if dataset in recorded else [name for name in recorded if draw_of(name) == dataset]
+        return draws or [dataset]
+
+    names = list(dict.fromkeys(name for dataset in datasets for name in with_draws(dataset))) or recorded
+    if not names:
+        raise StoreError(f"no test evaluation of task {task} in {settings.store}; tune it first")
+    results = {name: table.tested(name, task) for name in names}
+    for name, on_dataset in results.items():
+        if not on_dataset:
+            raise nothing_recorded(settings, name, task, table)
+    return results
+
+
+def _select_entries(
+    request: _Request, results: Mapping[str, Sequence[Result]], filters: Filters, body: _Body, *, every: bool
+) -> tuple[list[_Entry], set[str]]:
+    """Return the entries that fit the filters, and the studies that differences are to be taken from.
+
+    Raises :class:`UnknownNameError` for a name that fits nothing, :class:`StoreError` where nothing fits all filters.
+    """
+    against = request.against
+    everything = [result for on_dataset in results.values() for result in on_dataset]
+    fitting = {id(everything[i]) for i in filters.results(everything)}
+    names = {*filters.names, *filters.studies, *([] if against is None else [against])}
+    entries: list[_Entry] = []
+    for on_dataset in results.values():
+        selected = [result for result in on_dataset if id(result) in fitting]
+        others = [result for result in on_dataset if id(result) not in fitting]
+        entries += _entries_on(selected, others, names, against, body.notes, every=every)
+    # A name that fits only what another filter leaves out is no unknown one.
+    left_out = scores_of(everything) if len(fitting) < len(everything) else []
+    try:
+        places = [i for i in filters.entries([*(e.scored for e in entries), *left_out]) if i < len(entries)]
+    except UnknownNameError as error:
+        suites = {suite for result in everything for suite in result.suites}
+        hint = other_option(error.name, suites, request.table.datasets(request.task), request.table.tasks())
+        raise UnknownNameError(error.kind, error.name, error.choices, hint) from None
+    origins = [] if against is None else best_places_of(against, [e.scored for e in entries], BASELINE)
+    chosen = [entries[i] for i in sorted({*places, *origins})]
+    if not chosen:
+        why = "".join(f" ({note})" for note in body.notes)
+        raise StoreError(f"nothing that is recorded fits all of what was asked for; leave a filter out{why}")
+    return chosen, {entries[i].scored.study for i in origins}
+
+
+def _entries_on(
+    selected: Sequence[Result],
+    others: Sequence[Result],
+    names: Collection[str],
+    against: str | None,
+    notes: list[str],
+    *,
+    every: bool,
+) -> list[_Entry]:
+    """Return the entries of one data set: one per experiment and explicit name, or all; what is left out is noted.
+
+    They are made of the ``selected`` results; the ``others`` count only where ``against`` fits none of these.
+    """
+    newest = newest_data(selected or others)
+    older = sum(result.data != newest and not is_named(result, names) for result in selected)
+    if older and not every:
+        notes.append(
+            f"{selected[0].dataset}: {older} left out, of other data than the newest (fingerprint {newest[:8]}); "
+            "--all shows them"
+        )
+
+    def group(results: Sequence[Result]) -> list[ResultGroup]:
+        if every:
+            return [ResultGroup(result) for result in results]
+        current = [result for result in results if result.data == newest or is_named(result, names)]
+        return split_out(group_by_experiment(current), names)
+
+    groups = group(selected)
+    if against is not None and not _places_called(against, groups):
+        further = group(others)
+        groups += [further[i] for i in _places_called(against, further)]
+    return [_Entry(one, scored) for one, scored in zip(groups, _scores(groups), strict=True)]
+
+
+def _scores(groups: Sequence[ResultGroup]) -> list[Scored]:
+    """Return the scores of the result that stands for each experiment, under the names of all of its results."""
+    return [
+        replace(scored, names=scored.names | group.aliases, suite_rows=row_names(group.suite_rows))
+        for group, scored in zip(groups, scores_of([group.shown for group in groups]), strict=True)
+    ]
+
+
+def _places_called(name: str, groups: Sequence[ResultGroup]) -> list[int]:
+    """Return the places of the groups that a name fits best, none where it fits nothing."""
+    try:
+        return best_places_of(name, _scores(groups))
+    except UnknownNameError:
+        return []
+
+
+def _name_entries(entries: Sequence[_Entry]) -> tuple[list[_Entry], dict[str, str]]:
+    """Return entries with their short names, and in words what these leave out."""
+    short, names = short_names([e.result for e in entries])
+    of_rows, notes = suite_row_names([e.group for e in entries], short)
+    named = [replace(e, short=of_rows.get(i, short[i])) for i, e in enumerate(entries)]
+    return named, names | notes
+
+
+def _replaced(entry: _Entry) -> str:
+    """Say that what newer code computed is shown in place of studies with a better validation or more trials."""
+    studies = ", ".join(f"{one.name} ({_reached(one)})" for one in entry.group.replaced)
+    shown = entry.result
+    return (
+        f"{entry.short} on {shown.dataset}: {shown.name} ({_reached(shown)}) is by newer code and is shown in place of "
+        f"{studies}; --study shows what it names"
+    )
+
+
+def _reached(study: Result) -> str:
+    if not study.is_study:
+        return "evaluated again"
+    value = study.winner.get("value")
+    return f"{study.trial_count} trials" + ("" if value is None else f", validation {value:.4f}")
+
+
+def _primary(entries: Sequence[_Entry], otherwise: Metric) -> Metric:
+    """Return the metric that the records of some entries say was optimised."""
+    return next((e.scored.primary for e in entries if e.scored.primary is not None), otherwise)
+
+
+def _add_dataset(
+    request: _Request,
+    dataset: str,
+    results: Sequence[Result],
+    entries: Sequence[_Entry],
+    primary: Metric,
+    body: _Body,
+) -> None:
+    """Add the rows of one data set, or a note on why it has none; ``entries`` are those of all data sets."""
+    on_dataset = [e for e in entries if e.result.dataset == dataset]
+    if not on_dataset:
+        body.notes.append(f"{dataset}: nothing of what was asked for is recorded")
+        return
+    metric, optimised = request.metric or primary.name, _primary(on_dataset, primary)
+    if request.metric is None and optimised.name != metric:
+        body.further.append(optimised.name)
+        body.notes.append(f"{dataset}: measured by {optimised.name}, in a table of its own (--metric {optimised.name})")
+        return
+    if not any(metric in e.scored.values for e in on_dataset) and any(metric in e.scored.values for e in entries):
+        body.notes.append(f"{dataset}: {metric} is not recorded there")
+        return
+    origin = _origin(request.against, on_dataset)
+    if request.against is not None and origin is None:
+        body.notes.append(f"{dataset}: {request.against} is not recorded; differences are as without it")
+    rows = _rows(request, dataset, on_dataset, newest_data(results), metric, optimised, origin)
+    body.rows += [{"dataset": dataset, "task": request.task, "metric": metric, **row} for row in rows]
+    validated = origin is not None or any(optimised.name in e.scored.validation for e in on_dataset)
+    if not validated and any(row["difference"] is not None for row in rows):
+        body.notes.append(f"{dataset}: nothing was validated; differences are from what was recorded first (--against)")
+    body.findings += comparison_findings(request.table.records, rows, task=request.task, dataset=dataset, metric=metric)
+
+
+def _origin(against: str | None, entries: Sequence[_Entry]) -> str | None:
+    """Return the label of the one entry that ``against`` names, None where it fits none of them."""
+    scores = [entry.scored for entry in entries]
+    try:
+        return None if against is None else scores[place_of(against, scores, BASELINE)].label
+    except UnknownNameError:
+        return None
+
+
+def _rows(
+    request: _Request,
+    dataset: str,
+    entries: Sequence[_Entry],
+    newest: str,
+    metric: str,
+    primary: Metric,
+    origin: str | None,
+) -> list[dict[str, Any]]:
+    """Return the rows of one data set, which comparisons that share a table make once."""
+    table = request.table
+    key = (dataset, request.task, metric, origin, tuple((e.scored.study, e.group.aliases) for e in entries))
+    if key not in table.derived:
+        scores = [with_outcomes(e.scored, e.result, request.component, request.warn, (metric,)) for e in entries]
+        by_study = {e.scored.study: e for e in entries}
+        rows = []
+        for row in leaderboard(scores, metric, primary, origin):
+            entry = by_study[row["study"]]
+            details = row_details(entry.group, entry.scored.knows, table.trial_seconds(entry.result))
+            rows.append({"short": entry.short, **row, **details})
+        table.derived[key] = [{**row, "unequal": text} for row, text in zip(rows, unequal(rows, newest), strict=True)]
+    short = {e.scored.study: e.short for e in entries}
+    return [{**row, "short": short[row["study"]]} for row in table.derived[key]]
+
+
+def _over_datasets(
+    rows: list[dict[str, Any]],
+    datasets: Sequence[str],
+    entries: Sequence[_Entry],
+    origins: Collection[str],
+    metric: str,
+    *,
+    maximise: bool,
+) -> list[dict[str, Any]]:
+    """Return the tables over several data sets, and over draws of the classes of one; ``origins`` are studies."""
+    if len(datasets) < 2:
+        return []
+    images: dict[str, set[str]] = {dataset: set() for dataset in datasets}
+    for entry in entries:
+        images.setdefault(entry.result.dataset, set()).update(entry.result.images)
+    classes = {e.result.dataset: e.result.classes for e in entries if e.result.classes is not None}
+    short = {e.short for e in entries if e.scored.study in origins}
+    baseline = short.pop() if len(short) == 1 else None
+    tables = over_datasets(rows, datasets, images, maximise=maximise, against=baseline)
+    for table in tables:
+        table["over_draws"] = over_draws(rows, classes, metric, table["group"], baseline, maximise=maximise)
+    return tables

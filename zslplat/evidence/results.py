@@ -1,0 +1,262 @@
+"""What is recorded of one study, single run or sweep: a row of the table of results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from zslplat.checks.base import Finding
+from zslplat.checks.records import findings_of
+from zslplat.data.class_draws import images_of
+from zslplat.evaluation.experiment import TEST
+from zslplat.keys import key_of
+from zslplat.records.membership import parts_of, suites_of
+from zslplat.tasks.base import Metric
+
+Record = Mapping[str, Any]
+WARM_START = "warm_start"  # the key of a study's identity that says where its search began
+# Default names of studies end in eight digits of the key of their experiment.
+_DEFAULT_NAME = re.compile(r"@.*-([0-9a-f]{8})$", re.DOTALL)
+_EXPERIMENT = ("method", "dataset", "task", "features", "signatures", "seed", "data")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One recorded evaluation, and the folder of its outcomes and artifacts, which may be missing."""
+
+    record: Record
+    folder: Path
+
+    @property
+    def artifacts(self) -> Path:
+        """The folder of its tables and figures."""
+        return self.folder / "artifacts"
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What the method reports of itself: the mean over the folds that have it."""
+        by_name: dict[str, list[float]] = {}
+        for fold in self.record.get("folds", []):
+            for name, value in fold.get("numbers", {}).items():
+                by_name.setdefault(name, []).append(float(value))
+        return {name: sum(values) / len(values) for name, values in by_name.items()}
+
+
+@dataclass(frozen=True)
+class Result:
+    """A study, or a single run, with its evaluations.
+
+    ``name`` is what comparisons call it, ``aliases`` its run identifiers. ``identity`` is the experiment in JSON form
+    as it was requested: that of a study holds the ranges that were searched. ``tested`` are the test evaluations of a
+    study's winner by repeat, or those of a run on whichever split; ``validated`` the evaluations of the validation
+    folds that scores made elsewhere have beside them. ``winner`` is the record of the best trial, empty for single runs
+    and before a study has ended; ``finished`` is what a study noted at its end.
+
+    The last fields are filled by :meth:`~zslplat.evidence.table.ResultTable.detailed` alone: ``trials`` are the records
+    of all trials, ``config`` the file with the best hyperparameters, and ``source`` the study at whose best trials this
+    one began, None where it is not in the store.
+    """
+
+    name: str
+    identity: Record
+    tested: Sequence[Evaluation] = ()
+    is_study: bool = False
+    about: Record = field(default_factory=dict)
+    winner: Record = field(default_factory=dict)
+    trial_count: int = 0
+    finished: Record | None = None
+    aliases: frozenset[str] = frozenset()
+    validated: Sequence[Evaluation] = ()
+    trials: Sequence[Record] = ()
+    environment: Record = field(default_factory=dict)
+    chance: float | None = None
+    test_chance: float | None = None
+    config: Path | None = None
+    source: Result | None = None
+
+    @property
+    def method(self) -> str:
+        """The method as it was requested."""
+        return str(self.identity["method"])
+
+    @property
+    def dataset(self) -> str:
+        """The data set as it was requested."""
+        return str(self.identity["dataset"])
+
+    @property
+    def task(self) -> str:
+        """The task as it was requested."""
+        return str(self.identity["task"])
+
+    @property
+    def split(self) -> str:
+        """The split that a single run was scored on; the test split for a study."""
+        return str(self.identity.get("split", TEST))
+
+    @property
+    def has_test(self) -> bool:
+        """Whether the test split was scored."""
+        return bool(self.tested) and self.split == TEST
+
+    @property
+    def experiment(self) -> Record:
+        """The experiment of the first test evaluation, with the hyperparameters that were used."""
+        experiment: Record = self.tested[0].record["experiment"]
+        return experiment
+
+    @property
+    def data(self) -> str:
+        """The fingerprint of the data set that was scored."""
+        return str(self.experiment["data"])
+
+    @property
+    def created(self) -> float:
+        """When it was evaluated, in seconds since 1970."""
+        return float(self.tested[0].record["created"])
+
+    @property
+    def code_mark(self) -> str:
+        """What is recorded of code that changed during the study; empty as a rule."""
+        return str((self.finished or {}).get("code", ""))
+
+    @property
+    def primary(self) -> Metric | None:
+        """The metric that was optimised, where the records say it."""
+        return Metric(**self.about["primary"]) if "primary" in self.about else None
+
+    @property
+    def rows(self) -> str | None:
+        """The hash of the scored rows, None where no record has it."""
+        return next((str(fold["rows"]) for one in self.tested for fold in one.record["folds"] if "rows" in fold), None)
+
+    @property
+    def runs(self) -> list[str]:
+        """The identifiers of its evaluations."""
+        return [str(evaluation.record["run"]) for evaluation in self.tested if "run" in evaluation.record]
+
+    @property
+    def images(self) -> frozenset[str]:
+        """What tells the images that were scored from those of other data sets (:mod:`zslplat.data.class_draws`)."""
+        return images_of(self.dataset, self.rows, self.about.get("data", {}).get("features_digest"))
+
+    @property
+    def validation(self) -> Mapping[str, float]:
+        """The metrics on validation: of the winner, or of scores made elsewhere; nothing for other single runs."""
+        return dict(self.winner.get("metrics", {}) or self.tested[0].record.get("validation", {}))
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What the checks found, none of it silenced."""
+        if self.is_study:
+            return findings_of(self.finished or {}, self.name)
+        records = [evaluation.record for evaluation in (*self.tested, *self.validated)]
+        return list(dict.fromkeys(one for record in records for one in findings_of(record, str(record["run"]))))
+
+    @property
+    def warm_start(self) -> Record | None:
+        """Where the search of a study began: ``from``, a study and the number of its best trials, and ``trials``."""
+        return self.identity.get(WARM_START)
+
+    @cached_property
+    def particulars(self) -> dict[str, str]:
+        """What results of one method may differ in beside its parameters, each in words."""
+        identity, space = self.identity, self.identity.get("space", {})
+        return {
+            "features": f"features {identity.get('features') or 'its own'}",
+            "signatures": f"signatures {identity.get('signatures') or 'its own'}",
+            "seed": f"seed {identity.get('seed', 0)}",
+            "search": "tuned" if self.is_study else "not tuned",
+            "ranges": ", ".join(f"{name}={space[name]}" for name in sorted(space)) or "nothing searched",
+            "data": f"data {self.data[:8]}",
+        }
+
+    @property
+    def tag(self) -> str:
+        """A short name of the study or run: the digits that end a default name, or the whole name."""
+        match = _DEFAULT_NAME.search(self.name)
+        return match[1] if match else self.name
+
+    @property
+    def digest(self) -> str:
+        """What stands for the method and its :attr:`particulars`, which are the same on every data set."""
+        return key_of(self.method, [text for name, text in self.particulars.items() if name != "data"])[:8]
+
+    @property
+    def experiment_key(self) -> str:
+        """What two results of one experiment share, however they were searched."""
+        identity = {name: self.identity.get(name) for name in _EXPERIMENT}
+        return key_of(identity, self.identity.get("space"), self.identity.get("carried"), self.data, self.rows)
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """The suites that it is part of, that which it was carried out for first."""
+        return suites_of(self.about)
+
+    @property
+    def suite_rows(self) -> frozenset[tuple[str, str]]:
+        """The suites, each with its row, that it is part of."""
+        return frozenset((part["suite"], part["row"]) for part in parts_of(self.about) if {"suite", "row"} <= set(part))
+
+    @property
+    def classes(self) -> tuple[int, int] | None:
+        """How many classes are trained on, and how many of the test are unseen; None where that is not recorded."""
+        counts = self.about.get("data", {}).get("profile", {}).get("classes_of_splits", {})
+        return (counts["train"], counts["test_unseen"]) if {"train", "test_unseen"} <= set(counts) else None
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """The tags that the user gave."""
+        return dict(self.about.get("tags", {}))
+
+    @property
+    def search_trials(self) -> int | None:
+        """The trials of the search that chose the hyperparameters, None where none did.
+
+        Within a suite that may be the search of another task, which hands on its winner.
+        """
+        trials = self.trial_count if self.is_study else None
+        handed_on = next((part["trials"] for part in parts_of(self.about) if "trials" in part), None)
+        return trials if handed_on is None else max(trials or 0, int(handed_on))
+
+    @property
+    def questions(self) -> frozenset[str]:
+        """The keys of what was evaluated, one for each repeat."""
+        return frozenset(str(one.record["question"]) for one in self.tested if "question" in one.record)
+
+    @property
+    def computing(self) -> Mapping[str, str]:
+        """The hashes of the code that computed the evaluations, libraries left out."""
+        code = self.tested[0].record.get("code", {})
+        return {role: code[role] for role in ("method", "kernel", "task", "data", "scoring") if role in code}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep: the values of one parameter with the mean score of each on each split, None where a point failed."""
+
+    identity: Record
+    parameter: str
+    values: Sequence[Any]
+    curves: Mapping[str, Sequence[float | None]]
+    primary: str
+    findings: Sequence[Finding]
+
+    @property
+    def dataset(self) -> str:
+        """The data set as it was requested."""
+        return str(self.identity["dataset"])
+
+    @property
+    def task(self) -> str:
+        """The task as it was requested."""
+        return str(self.identity["task"])
+
+    @property
+    def method(self) -> str:
+        """The method as it was requested."""
+        return str(self.identity["method"])

@@ -1,0 +1,287 @@
+"""The table of all results of a store: read on demand, each study and run once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from zslplat.checks.records import findings_of
+from zslplat.data.catalogue import available
+from zslplat.data.class_draws import draw_of
+from zslplat.data.source import DataPlaces
+from zslplat.errors import StoreError, UnknownNameError, ZslplatError
+from zslplat.evaluation.components import build_component, registered_sources
+from zslplat.evaluation.experiment import TEST
+from zslplat.evidence.groups import is_named
+from zslplat.evidence.matching import best_places_of, places_of
+from zslplat.evidence.results import Evaluation, Record, Result, Sweep
+from zslplat.evidence.scores import Scored, scores_of, with_outcomes
+from zslplat.keys import run_identifier
+from zslplat.records.database import Records
+from zslplat.records.folders import study_folder
+from zslplat.records.opening import existing_records
+from zslplat.records.overview import Overview
+from zslplat.records.studies import STUDY
+from zslplat.settings import Settings
+from zslplat.spec import Spec
+from zslplat.tracking.alias import run_of_alias
+from zslplat.tracking.shown import SUMMARY
+from zslplat.tracking.views import PARENT
+
+RUN, SWEEP = "run:", "sweep:"
+BASELINE = "method to compare with"  # what messages call the entry that differences are taken from
+
+
+class ResultTable:
+    """The results of a store. ``warn`` is called with a message for each damaged study, which is left out.
+
+    ``derived`` is for what comparisons that share a table make of its results more than once.
+    """
+
+    def __init__(self, records: Records, warn: Callable[[str], None]) -> None:
+        self.records, self.warn = records, warn
+        self.identities = records.identities()
+        self.overview = Overview(records)
+        self.derived: dict[Hashable, list[dict[str, Any]]] = {}
+        self._studies: dict[str, Result | None] = {}
+        self._by_place: dict[tuple[str, str], list[Result]] = {}
+        self._tests: dict[str, list[Record]] = {}
+        for owner, _, record in records.evaluations_on_split(TEST):
+            self._tests.setdefault(owner, []).append(record)
+
+    def datasets(self, task: str) -> list[str]:
+        """Return the specs of the data sets on whose test split this task was evaluated, oldest first."""
+        return list(dict.fromkeys(str(one["dataset"]) for one in self._tested_identities() if one["task"] == task))
+
+    def tasks(self, datasets: Sequence[str] = ()) -> list[str]:
+        """Return the tasks that were evaluated on the test split of these data sets (none: of any), oldest first.
+
+        Draws of the classes of a data set count as it does.
+        """
+        identities = self._tested_identities()
+        return list(dict.fromkeys(str(one["task"]) for one in identities if is_of(str(one["dataset"]), datasets)))
+
+    def by_task(self) -> dict[str, list[Result]]:
+        """Return the test results of each task, on any data set."""
+        return {task: [one for name in self.datasets(task) for one in self.tested(name, task)] for task in self.tasks()}
+
+    def tested(self, dataset: str, task: str) -> list[Result]:
+        """Return the test results of a task on a data set: studies, then single runs, each in the order of records."""
+        place = (dataset, task)
+        if place not in self._by_place:
+            names = [n for n, i in self.identities.items() if (i.get("dataset"), i.get("task")) == place]
+            runs = [_run(records, self.records) for records in self._run_records()]
+            tested = [one for one in self._read_studies(names) if one.tested]
+            self._by_place[place] = [*tested, *(run for run in runs if (run.dataset, run.task) == place)]
+        return self._by_place[place]
+
+    def studies(self) -> list[Result]:
+        """Return all studies, finished or not, oldest first."""
+        return self._read_studies(self.identities)
+
+    def runs(self) -> list[Result]:
+        """Return the single runs on whichever split, oldest first.
+
+        Of scores made elsewhere that have both splits the test is shown, and validation stands beside it.
+        """
+        by_owner: dict[str, list[Record]] = {}
+        for owner, _, record in self.records.all_evaluations([RUN]):
+            if "experiment" in record:
+                by_owner.setdefault(owner, []).append(record)
+        return [_run(records, self.records) for records in by_owner.values()]
+
+    def sweeps(self) -> list[Sweep]:
+        """Return the sweeps that have ended."""
+        sweeps = []
+        for owner in self.records.owners():
+            summary = self.records.evaluations(owner).get(SUMMARY, {}) if owner.startswith(SWEEP) else {}
+            if {"experiment", "parameter", "values", "curves"} <= set(summary):
+                primary = summary.get("about", {}).get("primary", {}).get("name", "score")
+                of = summary["experiment"], str(summary["parameter"]), summary["values"], summary["curves"]
+                sweeps.append(Sweep(*of, primary, findings_of(summary, owner)))
+        return sweeps
+
+    def trial_seconds(self, result: Result) -> float | None:
+        """Return how long the trials of a study took, one after the other; None for a single run."""
+        return self.overview.seconds(result.name) if result.is_study else None
+
+    def detailed(self, results: Iterable[Result], settings: Settings) -> list[Result]:
+        """Return results with the fields that only a detailed report needs; damaged studies are left out."""
+        detailed = (self._detailed(one, settings) if one.is_study else one for one in results)
+        return [one for one in detailed if one is not None]
+
+    def _detailed(self, study: Result, settings: Settings) -> Result | None:
+        try:
+            trials = [record for _, record in self.overview.finished(study.name)]
+            values = self.overview.values(study.name)
+        except StoreError as error:
+            self._leave_out(study.name, error)
+            return None
+        begun = str(study.warm_start["from"]).rpartition(":")[0] if study.warm_start else ""
+        # A source is older than what began at it.
+        names = list(self.identities)
+        older = begun in names and names.index(begun) < names.index(study.name)
+        source = next(iter(self._read_studies([begun])), None) if older else None
+        config = study_folder(settings, study.name) / "best.toml"
+        return replace(
+            study,
+            trials=trials,
+            environment=values.get("environment", {}),
+            chance=values.get("chance"),
+            test_chance=values.get("test_chance"),
+            config=config if config.is_file() else None,
+            source=None if source is None else self._detailed(source, settings),
+        )
+
+    def _tested_identities(self) -> list[Record]:
+        """Return the experiments that were evaluated on the test split: of studies, then of single runs."""
+        studies: list[Record] = [i for name, i in self.identities.items() if STUDY + name in self._tests]
+        identities = [*studies, *(records[0]["experiment"] for records in self._run_records())]
+        return [one for one in identities if {"dataset", "task"} <= set(one)]
+
+    def _run_records(self) -> Iterable[list[Record]]:
+        """Yield the records of each single run on the test split."""
+        for owner, records in self._tests.items():
+            if owner.startswith(RUN) and {"method", "dataset", "task"} <= set(records[0].get("experiment", {})):
+                yield records
+
+    def _read_studies(self, names: Iterable[str]) -> list[Result]:
+        """Return studies by name, the winners of all read at once; a damaged one is left out with a warning."""
+        names = list(names)
+        numbers: dict[str, int] = {}
+        for name in names:
+            if name not in self._studies:
+                with suppress(StoreError, KeyError, TypeError):
+                    numbers[name] = int(self.overview.value(name, "finished")["winner"])
+        winners = self.overview.trials_of(numbers) if numbers else {}
+        for name in names:
+            if name not in self._studies:
+                try:
+                    self._studies[name] = self._study(name, winners)
+                except StoreError as error:
+                    self._leave_out(name, error)
+                    self._studies[name] = None
+        return [study for name in names if (study := self._studies[name]) is not None]
+
+    def _study(self, name: str, winners: Mapping[str, dict[str, Any]]) -> Result:
+        finished, about = (self.overview.value(name, key) for key in ("finished", "about"))
+        tested: list[Record] = []
+        if finished is not None:
+            # An extended study may have another winner; the test evaluations of the earlier one are history.
+            tested = [one for one in self._tests.get(STUDY + name, []) if one["winner"] == finished["winner"]]
+        origin = str(self.overview.value(name, "origin") or "")
+        return Result(
+            name,
+            self.identities[name],
+            _evaluations(tested, self.records),
+            is_study=True,
+            about=about or {},
+            winner={} if finished is None else self.overview.chosen(name, finished["winner"], winners),
+            trial_count=self.overview.trials(name),
+            finished=finished,
+            aliases=frozenset({run_identifier(origin, STUDY + name, PARENT), *(str(one["run"]) for one in tested)}),
+        )
+
+    def _leave_out(self, study: str, error: StoreError) -> None:
+        self.warn(f"{error}; study {study!r} is left out")
+
+
+def read_test_scores(
+    settings: Settings,
+    dataset: str,
+    task: str,
+    names: Sequence[str] = (),
+    against: str | None = None,
+    *,
+    warn: Callable[[str], None],
+) -> list[Scored]:
+    """Return the test scores of all studies (and single test runs) of a task on a data set.
+
+    They are of its newest data, except for studies and runs that are named.
+
+    ``dataset`` and ``task`` are specs as they were given to ``tune``. ``names`` restricts the result to these studies,
+    methods, method specs, labels or runs, and the one named ``against``. ``warn`` is called for outcomes that cannot be
+    read, whose evaluations then have no replicates. Raises :class:`StoreError` where nothing was recorded,
+    :class:`UnknownNameError` for a name that fits nothing, and for an unknown data set.
+    """
+    records = existing_records(settings, warn)
+    table = ResultTable(records, warn)
+    results = table.tested(dataset, task)
+    if not results:
+        raise nothing_recorded(settings, dataset, task, table)
+    names = [run_of_alias(settings, records.shown_as, name) or name for name in names]
+    data = newest_data(results)
+    results = [result for result in results if result.data == data or is_named(result, names)]
+    scores = scores_of(results)
+    places = list(range(len(scores)))
+    if names:
+        places = [i for name in names for i in places_of(name, scores)]
+        places += [] if against is None else best_places_of(against, scores, BASELINE)
+    component = build_component("tasks", Spec.parse(task))
+    chosen = [with_outcomes(scores[i], results[i], component, warn) for i in dict.fromkeys(places)]
+    records.close()
+    return chosen
+
+
+def is_of(dataset: str, names: Sequence[str]) -> bool:
+    """Tell whether a data set is one of these (none: any), or a draw of the classes of one."""
+    return not names or dataset in names or draw_of(dataset) in names
+
+
+def newest_data(results: Sequence[Result]) -> str:
+    """Return the fingerprint of the data set that was evaluated last."""
+    return max(results, key=lambda result: result.created).data
+
+
+def nothing_recorded(settings: Settings, dataset: str, task: str | None, table: ResultTable) -> ZslplatError:
+    """Return the error that says that a task (None: any) has no result on a data set, or that there is no such set.
+
+    It names the data sets that have results instead, newest first.
+    """
+    try:
+        _check_dataset(settings, dataset, table.records)
+    except UnknownNameError as unknown:
+        return unknown
+    tasks = table.tasks() if task is None else [task]
+    others = list(dict.fromkeys(name for one in tasks for name in table.datasets(one)))[::-1]
+    more = f", ... ({len(others)} in all)" if len(others) > 3 else ""
+    hint = f"; recorded is {', '.join(others[:3])}{more}: choose with --dataset" if others else ""
+    of_task = "" if task is None else f" of task {task}"
+    return StoreError(f"no test evaluation{of_task} on {dataset} in {settings.store}{hint or '; tune it first'}")
+
+
+def _check_dataset(settings: Settings, dataset: str, records: Records) -> None:
+    """Raise :class:`UnknownNameError` for a data set without a source and without a record of any task."""
+    name = Spec.parse(dataset).name
+    if settings.data_root is not None and (settings.data_root / name).exists():
+        return
+    places = DataPlaces(settings.data_root, settings.cache / "data", settings.arrays)
+    names = {entry.name for entry in available(places, registered_sources())}
+    recorded = {str(identity["dataset"]) for identity in records.identities().values()}
+    recorded |= {str(r["experiment"]["dataset"]) for _, _, r in records.all_evaluations() if "experiment" in r}
+    names |= {Spec.parse(text).name for text in recorded}
+    if name not in names:
+        where = f"built in, nor under a data root, nor recorded in {settings.store}"
+        raise UnknownNameError(f"data set (neither {where}):", name, names)
+
+
+def _run(run: Sequence[Record], records: Records) -> Result:
+    """Return a single run by its records, those of the test split where there are any."""
+    tested = [one for one in run if one["experiment"].get("split") == TEST] or list(run)
+    first = tested[0]
+    return Result(
+        f"run {first['run'][:8]}",
+        first["experiment"],
+        _evaluations(tested, records),
+        about=first.get("about", {}),
+        aliases=frozenset(str(one["run"]) for one in tested),
+        validated=_evaluations([one for one in run if one not in tested], records),
+        environment=first.get("environment", {}),
+    )
+
+
+def _evaluations(unordered: Iterable[Record], records: Records) -> list[Evaluation]:
+    ordered = sorted(unordered, key=lambda record: int(record.get("repeat", 0)))
+    return [Evaluation(record, records.evaluation_folder(str(record["run"]))) for record in ordered]
