@@ -103,7 +103,7 @@ _CHECKS = {
         "ZSP508": "RowsInNoSplit",
         "ZSP509": "ClassesWithoutRows",
         "ZSP510": "BlankSignatures",
-        "ZSP511": "StandInsInSignatures",
+        "ZSP511": "SentinelsInSignatures",
         "ZSP512": "FlatRows",
         "ZSP513": "FaintColumns",
         "ZSP514": "DoublePrecision",

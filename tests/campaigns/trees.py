@@ -25,7 +25,7 @@ from breeding_toys import BREEDER, MARK, QUIET, STARTED, job, left  # noqa: E402
 from support import install_distribution  # noqa: E402
 
 from zslplat.evaluation.cache.problems import save_problem  # noqa: E402
-from zslplat.evaluation.jobs import Limits, Place  # noqa: E402
+from zslplat.evaluation.jobs import Limits, WorkerSettings  # noqa: E402
 from zslplat.evaluation.workers.worker import Worker  # noqa: E402
 from zslplat.tasks.zsl import ZeroShot  # noqa: E402
 from zslplat.testing.truth_seekers import telling_nothing  # noqa: E402
@@ -50,7 +50,7 @@ def campaign(folder: Path, trees: int, seed: int) -> dict[str, Counter[str]]:
     draw = random.Random(seed)
     deck: list[str] = []
     found: dict[str, Counter[str]] = {}
-    worker = Worker(Place(folder))
+    worker = Worker(WorkerSettings(folder))
     try:
         for number in range(trees):
             if not deck:

@@ -12,6 +12,7 @@ from zslplat.checks.facts import (
     CellFacts,
     ColumnScore,
     ComparisonFacts,
+    ConstantDimensions,
     ControlScore,
     DataFacts,
     PrimaryScores,
@@ -23,7 +24,6 @@ from zslplat.checks.facts import (
     SuiteFacts,
     TrainingSteps,
     TrialFacts,
-    UnshownDimensions,
 )
 from zslplat.registry import component, names
 
@@ -45,8 +45,8 @@ def study(**facts):
 
 
 def warned(code):
-    return study(warned=(RecordedWarning("should be looked at", code, "test"),)), study(
-        warned=(RecordedWarning("text", UNNAMED),)
+    return study(warnings=(RecordedWarning("should be looked at", code, "test"),)), study(
+        warnings=(RecordedWarning("text", UNNAMED),)
     )
 
 
@@ -130,20 +130,22 @@ CASES = {
         study(test=reached(0.51), controls=(RIDGE,)),
     ),
     "ZSP204": (
-        StudyFacts("s", kind="exemplar", test=reached(0.4), controls=(replace(RIDGE, alike=True),)),
+        StudyFacts("s", kind="exemplar", test=reached(0.4), controls=(replace(RIDGE, same_preprocessing=True),)),
         StudyFacts("s", kind="exemplar", test=reached(0.4), controls=(RIDGE,)),
     ),
-    "ZSP205": (study(tested=({"accuracy": float("nan")},)), study(tested=({"accuracy": 0.0},), true=EVEN)),
+    "ZSP205": (study(test_metrics=({"accuracy": float("nan")},)), study(test_metrics=({"accuracy": 0.0},), true=EVEN)),
     "ZSP206": (study(true=counts(*[100] * 5)), study(true=counts(*[100] * 6))),
     "ZSP207": (study(true=counts(*[3] * 25)), study(true=counts(*[4] * 25))),
     **{f"ZSP{number}": warned(f"ZSP{number}") for number in range(208, 217)},
     "ZSP217": (
-        study(tested=({"calibrated_H": 0.1, "oracle_H": 0.4}, {"calibrated_H": 0.29, "oracle_H": 0.4})),
-        study(tested=({"calibrated_H": 0.1, "oracle_H": 0.4}, {"calibrated_H": 0.31, "oracle_H": 0.4}, {"H": 0.0})),
+        study(test_metrics=({"calibrated_H": 0.1, "oracle_H": 0.4}, {"calibrated_H": 0.29, "oracle_H": 0.4})),
+        study(
+            test_metrics=({"calibrated_H": 0.1, "oracle_H": 0.4}, {"calibrated_H": 0.31, "oracle_H": 0.4}, {"H": 0.0})
+        ),
     ),
     "ZSP218": (
-        study(tested=({"mAP": 0.2, "centred_mAP": 0.3},)),
-        study(tested=({"mAP": 0.23, "centred_mAP": 0.3}, {"mAP": 0.1})),
+        study(test_metrics=({"mAP": 0.2, "centred_mAP": 0.3},)),
+        study(test_metrics=({"mAP": 0.23, "centred_mAP": 0.3}, {"mAP": 0.1})),
     ),
     "ZSP219": warned("ZSP219"),
     "ZSP301": (
@@ -186,23 +188,26 @@ CASES = {
     ),
     "ZSP402": (suite(("d", "a", "zsl"), ("d", "b", "zsl", "failed")), suite(("d", "a", "zsl"), ("d", "b", "zsl"))),
     "ZSP403": (suite(*GRID[:-2]), suite(*GRID)),
-    "ZSP501": (data(telling=(ColumnScore("column 3", 0.99),)), data(columns=8)),
-    "ZSP502": (data(test_rows=100, repeated=2), data(test_rows=100, repeated=1)),
-    "ZSP503": (data(columns=8, constant=2, beyond=0.02), data(columns=10, constant=2, beyond=0.0)),
-    "ZSP504": (data(alike={"att": (("wolf", "dog"),)}), data(across={"att": (("wolf", "dog"),)})),
-    "ZSP505": (data(across={"att": (("wolf", "dog"),)}), data(alike={"att": (("wolf", "dog"),)})),
-    "ZSP514": (data(narrowed="column 0: 16777217.0 would be 16777216"), data()),
+    "ZSP501": (data(revealing=(ColumnScore("column 3", 0.99),)), data(columns=8)),
+    "ZSP502": (data(test_rows=100, repeated_rows=2), data(test_rows=100, repeated_rows=1)),
+    "ZSP503": (
+        data(columns=8, constant_columns=2, deviation_share=0.02),
+        data(columns=10, constant_columns=2, deviation_share=0.0),
+    ),
+    "ZSP504": (data(equal_within={"att": (("wolf", "dog"),)}), data(equal_across={"att": (("wolf", "dog"),)})),
+    "ZSP505": (data(equal_across={"att": (("wolf", "dog"),)}), data(equal_within={"att": (("wolf", "dog"),)})),
+    "ZSP514": (data(float32_loss="column 0: 16777217.0 would be 16777216"), data()),
     "ZSP506": (
-        data(unshown={"att": UnshownDimensions(2, 35, 0.02)}),
-        data(unshown={"att": UnshownDimensions(2, 35, 0.01)}),
+        data(constant_dimensions={"att": ConstantDimensions(2, 35, 0.02)}),
+        data(constant_dimensions={"att": ConstantDimensions(2, 35, 0.01)}),
     ),
     "ZSP507": (data(disagreements=("the lists differ",)), data(rows=9)),
-    "ZSP508": (data(rows=9, unsplit={"unseen": 2}), data(rows=9)),
-    "ZSP509": (data(classes=9, rowless=("wolf",)), data(classes=9)),
-    "ZSP510": (data(blank={"att": ("wolf",)}), data(alike={"att": (("wolf", "dog"),)})),
-    "ZSP511": (data(stand_ins={"att": Sentinel(-1.0, 4, 4250, "wolf")}), data(blank={"att": ("wolf",)})),
-    "ZSP512": (data(rows=9, flat=1), data(rows=9, constant=1)),
-    "ZSP513": (data(columns=10, faint=1), data(columns=10, constant=1)),
+    "ZSP508": (data(rows=9, rows_in_no_split={"unseen": 2}), data(rows=9)),
+    "ZSP509": (data(classes=9, classes_without_rows=("wolf",)), data(classes=9)),
+    "ZSP510": (data(zero_signatures={"att": ("wolf",)}), data(equal_within={"att": (("wolf", "dog"),)})),
+    "ZSP511": (data(sentinels={"att": Sentinel(-1.0, 4, 4250, "wolf")}), data(zero_signatures={"att": ("wolf",)})),
+    "ZSP512": (data(rows=9, uniform_rows=1), data(rows=9, constant_columns=1)),
+    "ZSP513": (data(columns=10, tiny_columns=1), data(columns=10, constant_columns=1)),
 }
 
 
@@ -276,9 +281,9 @@ def test_a_single_test_value_is_at_chance_within_the_error_of_its_rows():
 
 
 def test_a_search_that_ended_early_is_told_from_a_short_one():
-    (line,) = found("ZSP108", study(trials=trials(*[0.1] * 12), wanted=20, dimensions=1))
+    (line,) = found("ZSP108", study(trials=trials(*[0.1] * 12), requested_trials=20, dimensions=1))
     assert "12 of 20" in line
-    assert found("ZSP108", study(trials=trials(0.1), wanted=1, dimensions=3)) == []
+    assert found("ZSP108", study(trials=trials(0.1), requested_trials=1, dimensions=3)) == []
 
 
 def test_the_test_is_as_far_from_the_folds_as_another_fold_in_one_of_a_hundred_cases():

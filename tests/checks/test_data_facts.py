@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from zslplat.checks.base import run_checks
-from zslplat.checks.data_facts import data_facts, facts_from_json, known_data_facts, same_signatures, told_by_column
+from zslplat.checks.data_facts import (
+    class_share_of_column,
+    data_facts,
+    facts_from_json,
+    known_data_facts,
+    same_signatures,
+)
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.store.rows import Rows
 
@@ -50,12 +56,12 @@ def test_nothing_is_found_in_sound_data():
 def test_the_class_among_the_features_is_found_and_a_good_feature_is_not(rows):
     noise = np.random.default_rng(0).normal(size=CLASSES * EACH)
     golden = data_facts(made(with_column(lambda X, y: y * 5.0 + noise), rows=rows))
-    assert [column.name for column in golden.telling] == ["column 8"]
-    assert golden.telling[0].value > 0.95
+    assert [column.name for column in golden.revealing] == ["column 8"]
+    assert golden.revealing[0].value > 0.95
     assert codes(made(with_column(lambda X, y: y * 5.0 + noise), rows=rows)) == ["ZSP501"]
     assert codes(made(with_column(lambda X, y: y * 1.5 + noise), rows=rows)) == []
     numbers = with_column(lambda X, y: np.arange(len(y)) * 0.1)
-    assert data_facts(made(numbers, rows=rows)).numbering == ("column 8",)
+    assert data_facts(made(numbers, rows=rows)).row_numbering == ("column 8",)
 
 
 def test_a_column_is_judged_by_nearest_neighbours():
@@ -68,7 +74,7 @@ def test_a_column_is_judged_by_nearest_neighbours():
         distance[i] = np.inf
         right.append(y[int(np.argmin(distance))] == y[i])
     slow = np.mean([np.mean(np.array(right)[y == c]) for c in range(4)])
-    assert told_by_column(values, y) == pytest.approx(slow, abs=0.02)
+    assert class_share_of_column(values, y) == pytest.approx(slow, abs=0.02)
 
 
 def test_rows_on_both_sides_are_counted():
@@ -81,24 +87,24 @@ def test_rows_on_both_sides_are_counted():
         X[first[:3]] = X[first[3:6]]
         return X
 
-    assert data_facts(made(copied)).repeated == 3
+    assert data_facts(made(copied)).repeated_rows == 3
     assert codes(made(copied)) == ["ZSP502"]
-    assert data_facts(made(within)).repeated == 0
+    assert data_facts(made(within)).repeated_rows == 0
     y = made().y
     # Validation rows are looked at as test rows are; the method is fitted on them at last.
     parts = {"train": np.flatnonzero(y < 4), "val": np.flatnonzero(y == 5), "test": np.flatnonzero(y == 4)}
     facts = data_facts(made(copied, splits=parts))
-    assert (facts.repeated, facts.test_rows) == (3, 2 * EACH)
+    assert (facts.repeated_rows, facts.test_rows) == (3, 2 * EACH)
     halves = {"fold-1": np.flatnonzero(y < 3), "fold-2": np.flatnonzero(y >= 3)}
-    assert data_facts(made(copied, splits=halves)).repeated == 6
+    assert data_facts(made(copied, splits=halves)).repeated_rows == 6
 
 
 def test_columns_that_vary_in_the_test_only_are_weighed():
     facts = data_facts(made(with_column(lambda X, y: np.where(y >= 4, np.arange(len(y)) % 7, 0.0))))
     X, y = np.asarray(made(with_column(lambda X, y: np.where(y >= 4, np.arange(len(y)) % 7, 0.0))).X), made().y
     deviation = np.square(X[y >= 4] - X[y < 4].mean(axis=0)).sum(axis=0)
-    assert facts.constant == 1
-    assert facts.beyond == pytest.approx(deviation[8] / deviation.sum())
+    assert facts.constant_columns == 1
+    assert facts.deviation_share == pytest.approx(deviation[8] / deviation.sum())
     assert codes(made(with_column(lambda X, y: np.zeros(len(y))))) == []
     assert codes(made(with_column(lambda X, y: np.zeros((len(y), 9))))) == ["ZSP503"]
 
@@ -108,8 +114,8 @@ def test_shared_signatures_are_found_by_side():
     S[1] = S[0] + 1e-9
     S[5] = S[2]
     facts = data_facts(made(signatures=S))
-    assert facts.alike == {"att": (("a", "b"),)}
-    assert facts.across == {"att": (("c", "f"),)}
+    assert facts.equal_within == {"att": (("a", "b"),)}
+    assert facts.equal_across == {"att": (("c", "f"),)}
     assert codes(made(signatures=S)) == ["ZSP504", "ZSP505"]
     # Several signatures of one class may be equal.
     assert same_signatures(np.ones((3, 2)), np.array([4, 4, 4])) == []
@@ -117,11 +123,11 @@ def test_shared_signatures_are_found_by_side():
     # Two unseen classes are alike, whatever seen class is like both.
     S[4] = S[2]
     facts = data_facts(made(signatures=S))
-    assert facts.alike == {"att": (("a", "b"), ("e", "f"))}
-    assert facts.across == {"att": (("c", "e"), ("c", "f"))}
+    assert facts.equal_within == {"att": (("a", "b"), ("e", "f"))}
+    assert facts.equal_across == {"att": (("c", "e"), ("c", "f"))}
     # A class without rows is told from others by nobody.
     data = made(signatures=np.vstack([S, S[3]]))
-    assert data_facts(data).alike == facts.alike
+    assert data_facts(data).equal_within == facts.equal_within
 
 
 def test_dimensions_that_only_unseen_classes_differ_in_are_weighed():
@@ -129,19 +135,19 @@ def test_dimensions_that_only_unseen_classes_differ_in_are_weighed():
     S[:4, 2] = 0.1
     S[:, 3] = 7.0  # the same for all: nothing is told by it, and nothing is missing
     deviation = np.square(S[4:] - S[:4].mean(axis=0)).sum(axis=0)
-    found = data_facts(made(signatures=S)).unshown["att"]
+    found = data_facts(made(signatures=S)).constant_dimensions["att"]
     assert (found.count, found.of) == (1, 5)
-    assert found.beyond == pytest.approx(deviation[2] / deviation.sum())
+    assert found.deviation_share == pytest.approx(deviation[2] / deviation.sum())
     assert codes(made(signatures=S)) == ["ZSP506"]
     # Little of it is not worth a word.
     S[4:, 2] = 0.1 + 1e-3
-    assert data_facts(made(signatures=S)).unshown["att"].count == 1
+    assert data_facts(made(signatures=S)).constant_dimensions["att"].count == 1
     assert codes(made(signatures=S)) == []
     # A class without rows is not seen; where no class is unseen there is nothing to miss.
     S[4:, 2] = 3.0
     data = made(signatures=np.vstack([S, np.full(5, 9.0)]))
-    assert data_facts(data).unshown == data_facts(made(signatures=S)).unshown
-    assert data_facts(made(signatures=S, splits={})).unshown == {}
+    assert data_facts(data).constant_dimensions == data_facts(made(signatures=S)).constant_dimensions
+    assert data_facts(made(signatures=S, splits={})).constant_dimensions == {}
 
 
 def test_dimensions_are_weighed_over_all_signatures_of_a_class():
@@ -149,9 +155,12 @@ def test_dimensions_are_weighed_over_all_signatures_of_a_class():
     classes = np.repeat(np.arange(CLASSES), 2)
     S[:8, 1] = 0.25
     data = dataclasses.replace(made(), signatures={"att": SignatureSet(S, classes=classes)})
-    assert data_facts(data).unshown["att"].count == 1
+    assert data_facts(data).constant_dimensions["att"].count == 1
     S[1, 1] = 0.5  # one of the two signatures of a seen class
-    assert data_facts(dataclasses.replace(data, signatures={"att": SignatureSet(S, classes=classes)})).unshown == {}
+    assert (
+        data_facts(dataclasses.replace(data, signatures={"att": SignatureSet(S, classes=classes)})).constant_dimensions
+        == {}
+    )
 
 
 def test_facts_have_the_name_of_the_data_set_that_is_asked(tmp_path):
@@ -169,7 +178,7 @@ def test_rows_are_equal_whatever_the_sign_of_their_zeros():
         X[np.flatnonzero(y == 5)[:3], 3] = -0.0
         return X
 
-    assert data_facts(made(copied)).repeated == 3
+    assert data_facts(made(copied)).repeated_rows == 3
 
 
 def test_rows_of_one_number_are_counted_and_are_not_repeated_rows():
@@ -181,35 +190,35 @@ def test_rows_of_one_number_are_counted_and_are_not_repeated_rows():
 
     for rows in (False, True):
         facts = data_facts(made(emptied, rows=rows))
-        assert (facts.flat, facts.zero, facts.repeated) == (3, 2, 0)
+        assert (facts.uniform_rows, facts.zero_rows, facts.repeated_rows) == (3, 2, 0)
         assert codes(made(emptied, rows=rows)) == ["ZSP512"]
     # Rows of few columns may well hold one number.
     few = made(lambda X, y: np.round(X[:, :2]))
     assert any((np.asarray(few.X) == 0).all(axis=1))
-    assert data_facts(few).flat == 0
+    assert data_facts(few).uniform_rows == 0
 
 
 @pytest.mark.parametrize(("scale", "kind"), [(1e-310, np.float64), (1e-160, np.float64), (1e-22, np.float32)])
 def test_columns_whose_squares_vanish_are_counted(scale, kind):
     facts = data_facts(made(with_column(lambda X, y: X[:, 0] * scale)))
-    assert facts.faint == int(kind is np.float64)
-    assert data_facts(made(lambda X, y: (X * scale).astype(kind))).faint == 8
+    assert facts.tiny_columns == int(kind is np.float64)
+    assert data_facts(made(lambda X, y: (X * scale).astype(kind))).tiny_columns == 8
     assert np.square(kind(scale)) < np.finfo(kind).tiny
     found = codes(made(lambda X, y: (X * scale).astype(kind)))
     assert found == ["ZSP513", *(["ZSP514"] if kind is np.float64 else [])]
-    assert data_facts(made(with_column(lambda X, y: y * 0.0))).faint == 0
+    assert data_facts(made(with_column(lambda X, y: y * 0.0))).tiny_columns == 0
 
 
 def test_signatures_of_zeros_are_found_in_every_set():
     S = np.random.default_rng(0).normal(size=(CLASSES, 5))
     S[5] = 0.0
-    assert data_facts(made(signatures=S)).blank == {"att": ("f",)}
+    assert data_facts(made(signatures=S)).zero_signatures == {"att": ("f",)}
     assert codes(made(signatures=S)) == ["ZSP510"]
     each = np.random.default_rng(0).normal(size=(CLASSES * EACH, 3))
     data = made()
     each[np.flatnonzero(data.y == 2)[:4]] = 0.0
     both = {"att": SignatureSet(S), "rows": SignatureSet(each, per_row=True)}
-    assert data_facts(dataclasses.replace(data, signatures=both)).blank == {"att": ("f",), "rows": ("c",)}
+    assert data_facts(dataclasses.replace(data, signatures=both)).zero_signatures == {"att": ("f",), "rows": ("c",)}
 
 
 def attributes(change):
@@ -237,7 +246,7 @@ def put(values, where=(2, 4)):
     ],
 )
 def test_numbers_that_stand_for_missing_ones_are_found(signatures, value, count):
-    found = data_facts(made(signatures=signatures)).stand_ins["att"]
+    found = data_facts(made(signatures=signatures)).sentinels["att"]
     assert (found.value, found.count, found.of) == (value, count, signatures.size)
     assert found.first == "abcdef"[int(np.argmax((signatures == value).any(axis=1)))]
     assert "ZSP511" in codes(made(signatures=signatures))
@@ -246,7 +255,7 @@ def test_numbers_that_stand_for_missing_ones_are_found(signatures, value, count)
 def test_a_stand_in_that_was_divided_by_a_norm_is_found():
     S = attributes(put(-1))
     S /= np.linalg.norm(S, axis=1, keepdims=True)
-    found = data_facts(made(signatures=S)).stand_ins["att"]
+    found = data_facts(made(signatures=S)).sentinels["att"]
     assert (found.value, found.count, found.first) == (S[2, 4], 1, "c")
 
 
@@ -261,26 +270,26 @@ def test_a_stand_in_that_was_divided_by_a_norm_is_found():
     ],
 )
 def test_numbers_that_are_values_are_no_stand_ins(signatures):
-    assert data_facts(made(signatures=signatures)).stand_ins == {}
+    assert data_facts(made(signatures=signatures)).sentinels == {}
 
 
 def test_rows_in_no_split_are_counted_by_what_their_classes_are():
     y = made().y
     seen, unseen = np.flatnonzero(y < 4), np.flatnonzero(y == 5)
     whole = {"train": seen[::2], "test_seen": seen[1::2], "test_unseen": np.flatnonzero(y >= 4)}
-    assert data_facts(made(splits=whole)).unsplit == {}
+    assert data_facts(made(splits=whole)).rows_in_no_split == {}
     short = {"train": seen[:-5:2], "test_seen": seen[1::2], "test_unseen": unseen[:-3]}
     left = len(seen[::2]) - len(seen[:-5:2])
-    assert data_facts(made(splits=short)).unsplit == {"unseen": 3, "in no split": EACH, "seen": left}
+    assert data_facts(made(splits=short)).rows_in_no_split == {"unseen": 3, "in no split": EACH, "seen": left}
     assert "ZSP508" in codes(made(splits=short))
     # Without a test of seen classes, their other rows are left out by intention.
     del whole["test_seen"]
-    assert data_facts(made(splits=whole)).unsplit == {}
+    assert data_facts(made(splits=whole)).rows_in_no_split == {}
 
 
 def test_classes_without_rows_are_named():
     S = np.random.default_rng(0).normal(size=(CLASSES + 2, 5))
-    assert data_facts(made(signatures=S)).rowless == ("g", "h")
+    assert data_facts(made(signatures=S)).classes_without_rows == ("g", "h")
     assert codes(made(signatures=S)) == ["ZSP509"]
 
 
@@ -298,8 +307,8 @@ def test_facts_survive_as_json():
     S[5] = S[2]
     S[3], S[0, 0] = 0.0, -999
     facts = data_facts(made(with_column(lambda X, y: y * 5.0), signatures=np.vstack([S, S[1]])))
-    assert facts.unshown["att"].count == 1
-    assert facts.blank
-    assert facts.stand_ins
-    assert facts.rowless
+    assert facts.constant_dimensions["att"].count == 1
+    assert facts.zero_signatures
+    assert facts.sentinels
+    assert facts.classes_without_rows
     assert facts_from_json(json.loads(json.dumps(dataclasses.asdict(facts)))) == facts

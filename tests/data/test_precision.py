@@ -303,9 +303,9 @@ def test_scores_in_tables_are_refused_beyond_float64(tmp_path):
 
 
 def test_the_check_says_it_once_and_names_a_column():
-    assert data_facts(zslplat.make_dataset(WHOLE + 10**9, Y, S)).narrowed.startswith("column 0: ")
-    assert data_facts(zslplat.make_dataset(REAL, Y, S)).narrowed == ""
-    assert data_facts(zslplat.make_dataset(WHOLE, Y, S)).narrowed == ""
+    assert data_facts(zslplat.make_dataset(WHOLE + 10**9, Y, S)).float32_loss.startswith("column 0: ")
+    assert data_facts(zslplat.make_dataset(REAL, Y, S)).float32_loss == ""
+    assert data_facts(zslplat.make_dataset(WHOLE, Y, S)).float32_loss == ""
 
 
 # -- what comes after -------------------------------------------------------------------------------------------------

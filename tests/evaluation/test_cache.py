@@ -17,7 +17,7 @@ import pytest
 
 from zslplat.data.store.array_store import read_entry
 from zslplat.errors import StoreError
-from zslplat.evaluation.cache.arrays import ArrayCache, place, read_arrays, write_arrays
+from zslplat.evaluation.cache.arrays import ArrayCache, read_arrays, write_arrays, write_entry
 from zslplat.evaluation.cache.problems import _fold
 from zslplat.evaluation.cache.transfer import missing_entries
 from zslplat.keys import key_of
@@ -76,9 +76,9 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
         write_arrays(tmp_path / "file" / "entry", {}, {})
 
 
-def _flip(path, place):
+def _flip(path, write_entry):
     content = bytearray(path.read_bytes())
-    content[place] ^= 1
+    content[write_entry] ^= 1
     path.write_bytes(content)
 
 
@@ -180,7 +180,7 @@ def test_an_entry_is_put_in_its_place_by_a_rename_and_not_piece_by_piece(tmp_pat
         places.update({"folder": writer.folder.stat().st_ino, "array": next(writer.folder.iterdir()).stat().st_ino})
         return {}
 
-    place(tmp_path / "entry", fill)
+    write_entry(tmp_path / "entry", fill)
     # What a reader finds is what was whole before anybody could find it; a copy would grow under his eyes.
     assert (tmp_path / "entry").stat().st_ino == places["folder"]
     assert (tmp_path / "entry" / "0.npy").stat().st_ino == places["array"]

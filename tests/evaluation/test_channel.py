@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from zslplat.evaluation.workers.channel import IN_BAND_BYTES, OWN_BYTES, Channel, pack
+from zslplat.evaluation.workers.channel import IN_BAND_BYTES, SEPARATE_BYTES, Channel, pack
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def whole(array):
     return size
 
 
-@pytest.mark.parametrize("size", [0, 10, IN_BAND_BYTES, 100_000, OWN_BYTES // 8 + 1])
+@pytest.mark.parametrize("size", [0, 10, IN_BAND_BYTES, 100_000, SEPARATE_BYTES // 8 + 1])
 def test_arrays_arrive_as_they_were(ends, size):
     values = np.random.default_rng(0).random(size)
     for array in (values, values.astype(np.float32), values > 0.5, np.broadcast_to(1.5, (size, 2)), values[::-2]):
@@ -65,7 +65,7 @@ def test_a_message_is_not_changed_by_later_ones(ends):
 
 
 def test_no_descriptor_is_left_open(ends):
-    array = np.zeros(2 * OWN_BYTES)
+    array = np.zeros(2 * SEPARATE_BYTES)
     through(ends, [np.zeros(10_000), array])
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
@@ -74,7 +74,7 @@ def test_no_descriptor_is_left_open(ends):
 
 
 def test_many_large_arrays_go_in_one_message(ends):
-    arrays = [np.full(OWN_BYTES // 8 + 1, float(number)) for number in range(4)] + [np.zeros(300_000)] * 2
+    arrays = [np.full(SEPARATE_BYTES // 8 + 1, float(number)) for number in range(4)] + [np.zeros(300_000)] * 2
     for found, array in zip(through(ends, arrays), arrays, strict=True):
         np.testing.assert_array_equal(found, array)
 

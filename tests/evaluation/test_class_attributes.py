@@ -3,7 +3,7 @@
 import pytest
 
 from zslplat.evaluation import components as module
-from zslplat.evaluation.components import declared
+from zslplat.evaluation.components import class_attribute
 from zslplat.registry import registry
 
 SOURCES = {
@@ -59,6 +59,6 @@ def test_what_the_source_does_not_plainly_say_is_left_to_the_class(shapes, name)
 
 def test_declared_tags_are_those_of_every_method():
     names = registry().names("methods")
-    assert {n: tuple(declared("methods", n, "tags")) for n in names} == {
+    assert {n: tuple(class_attribute("methods", n, "tags")) for n in names} == {
         n: tuple(registry().component("methods", n).tags) for n in names
     }

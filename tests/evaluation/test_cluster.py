@@ -84,7 +84,7 @@ def test_workers_in_separate_folders_give_the_trials_of_local_ones(two_workers, 
     assert len(asked) == len(set(asked))
     assert len({worker for worker, _ in asked}) == 2
     for name in two_workers.workers:
-        held = two_workers.held(name)
+        held = two_workers.used_bytes(name)
         assert len(held) > 5
         assert all((tmp_path / "mlruns" / "cache" / entry).is_dir() for entry in held)
     assert {record["processor"].partition(" ")[0] for record in records_of(tmp_path / "mlruns")} == {os.uname().machine}
@@ -252,11 +252,11 @@ def test_a_worker_that_finds_its_scheduler_again_keeps_what_it_holds(tmp_path):
     first, again = (
         SimpleNamespace(local_directory=str(tmp_path), address="tcp://here:1", status=running) for _ in range(2)
     )
-    depot = cluster_worker._depot(first, "store")
-    assert cluster_worker._depot(first, "store") is depot
-    (depot.place.cache / "entry").mkdir()
-    anew = cluster_worker._depot(again, "store")
+    depot = cluster_worker._store_of(first, "store")
+    assert cluster_worker._store_of(first, "store") is depot
+    (depot.settings.cache / "entry").mkdir()
+    anew = cluster_worker._store_of(again, "store")
     assert anew is not depot
-    assert (anew.place.cache / "entry").is_dir()
+    assert (anew.settings.cache / "entry").is_dir()
     for one in (depot, anew):
         one.end()

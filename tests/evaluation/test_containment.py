@@ -11,7 +11,7 @@ from breeding_toys import BREEDER, MARK, QUIET, STARTED, job, left
 from support import install_distribution
 
 from zslplat.evaluation.cache.problems import save_problem
-from zslplat.evaluation.jobs import Limits, Place
+from zslplat.evaluation.jobs import Limits, WorkerSettings
 from zslplat.evaluation.workers.worker import Worker
 from zslplat.tasks.zsl import ZeroShot
 from zslplat.testing.truth_seekers import telling_nothing
@@ -27,7 +27,7 @@ def worker(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv(MARK, str(tmp_path))
     save_problem(tmp_path / "problem", ZeroShot().test(telling_nothing()))
-    made = Worker(Place(tmp_path))
+    made = Worker(WorkerSettings(tmp_path))
     yield made
     made.stop()
 

@@ -11,7 +11,7 @@ from support import install_distribution, records_of
 
 from zslplat.evaluation.workers.method_host import MethodHost, host
 from zslplat.evaluation.workers.processes import seed_generators
-from zslplat.evaluation.workers.proxies import Ended
+from zslplat.evaluation.workers.proxies import ProcessEnded
 from zslplat.registry import registry
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere one process serves all evaluations")
@@ -154,7 +154,7 @@ def test_a_method_that_ends_its_process_in_good_order_fails_with_its_reason(tmp_
     theirs.close()
     try:
         method = MethodHost(process, ours, lambda done: None).methods.build("leaky", {"ridge": 1.0}, 0)
-        with pytest.raises(Ended, match="its process ended with exit code 0"):
+        with pytest.raises(ProcessEnded, match="its process ended with exit code 0"):
             method.fit(np.eye(4), np.arange(4), np.eye(4))
     finally:
         process.kill()

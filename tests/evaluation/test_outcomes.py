@@ -210,7 +210,7 @@ def test_outcomes_are_read_again_only_where_their_files_have_changed(tmp_path, m
     write_outcomes(folder, rows())
     first, classes = replicates(task, folder), class_values(task, folder)
     read = []
-    monkeypatch.setattr(kept, "read_outcomes", lambda place: read.append(place) or read_outcomes(place))
+    monkeypatch.setattr(kept, "read_outcomes", lambda path: read.append(path) or read_outcomes(path))
     for only in (None, list(first)[:1]):
         found = replicates(task, folder, only=only)
         assert list(found) == list(only or first)

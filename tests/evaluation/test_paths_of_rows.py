@@ -6,7 +6,7 @@ from support import install_distribution
 
 from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import Experiment
-from zslplat.evaluation.jobs import EvaluateJob, Limits, Place
+from zslplat.evaluation.jobs import EvaluateJob, Limits, WorkerSettings
 from zslplat.evaluation.workers.worker import Worker
 from zslplat.registry import registry
 from zslplat.settings import resolve_settings
@@ -60,7 +60,7 @@ def test_what_a_method_is_given_names_no_file(tmp_path, monkeypatch, blocks):
     context = ExperimentContext(Experiment(Spec("prying"), Spec("digit-pairs"), Spec("zsl", {"folds": 2})), settings)
     assert context.blocks
     problems = tuple((path.name, None) for path in context.problems("validation"))
-    worker = Worker(Place(context.cache.root))
+    worker = Worker(WorkerSettings(context.cache.root))
     answer = worker.run(EvaluateJob("trial", "prying", {}, 0, "zsl", problems, blocks=blocks), Limits())
     worker.stop()
     registry.cache_clear()

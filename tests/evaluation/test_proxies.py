@@ -17,7 +17,7 @@ from zslplat.evaluation.cache.problems import load_problem, save_problem
 from zslplat.evaluation.jobs import EvaluateJob
 from zslplat.evaluation.scoring.evaluation import evaluate
 from zslplat.evaluation.workers.method_process import serve
-from zslplat.evaluation.workers.proxies import Ended, Failed, MethodClient, Proxy, learned
+from zslplat.evaluation.workers.proxies import MethodClient, MethodFailed, ProcessEnded, Proxy, learned
 from zslplat.registry import registry
 from zslplat.tasks.base import Problem
 from zslplat.tasks.gzsl import GeneralizedZeroShot
@@ -86,7 +86,7 @@ def test_a_fold_asks_three_times(methods, tmp_path, monkeypatch):
 def test_a_training_that_fails_has_ended(methods):
     method = methods.build("eszsl", {}, 0)
     training = method.fit_steps(np.zeros((3, 2)), np.zeros(2), np.zeros((1, 1)))
-    with pytest.raises(Failed):
+    with pytest.raises(MethodFailed):
         next(training)
     assert list(training) == []
 
@@ -96,7 +96,7 @@ def test_a_method_that_cannot_be_built_says_so_when_it_is_first_asked(methods):
     for _ in range(2):
         methods.build("eszsl", {"gamma": 1.0}, 0).fit(X, y, S)
     wrong = methods.build("eszsl", {"gamma": -1.0}, 0)
-    with pytest.raises(Failed, match="gamma"):
+    with pytest.raises(MethodFailed, match="gamma"):
         wrong.fit(X, y, S)
     del wrong
     unasked = methods.build("eszsl", {"gamma": -2.0}, 0)
@@ -127,10 +127,10 @@ def test_a_copy_learns_by_itself(methods):
 
 def test_failures_are_told_and_the_process_goes_on(methods):
     X, y, S = rows()
-    with pytest.raises(Failed, match=r"^ValueError: this goes wrong$"):
+    with pytest.raises(MethodFailed, match=r"^ValueError: this goes wrong$"):
         methods.build("trouble", {"trouble": "raises"}, 0).fit(X, y, S)
     odd = methods.build("trouble", {"trouble": "unrecordable"}, 0).fit(X, y, S)
-    with pytest.raises(Failed, match="type object is no number"):
+    with pytest.raises(MethodFailed, match="type object is no number"):
         assert odd.diagnostics
     assert methods.build("plain", {}, 0).fit(X, y, S).W_.shape == (6, 3)
 
@@ -154,7 +154,7 @@ def test_warnings_of_outcomes_come_through(methods):
 
 def test_the_end_of_the_process_is_told_with_its_cause(methods):
     os.kill(methods.process.pid, signal.SIGKILL)
-    with pytest.raises(Ended, match="ended by SIGKILL") as told:
+    with pytest.raises(ProcessEnded, match="ended by SIGKILL") as told:
         methods.build("plain", {}, 0)
     assert told.value.killed
 
@@ -165,7 +165,7 @@ def test_what_is_let_go_here_is_let_go_there(methods):
     del first
     methods.usage()
     # Nobody can ask for it any more, short of an error in the platform itself.
-    with pytest.raises(Ended):
+    with pytest.raises(ProcessEnded):
         methods.ask("value", Proxy(methods, number), "W_")
 
 

@@ -19,9 +19,9 @@ from zslplat.errors import OutageError, StoreError
 from zslplat.evaluation.cache import transfer
 from zslplat.evaluation.cache.arrays import write_arrays
 from zslplat.evaluation.cache.problems import load_problem, save_problem
-from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, Place, PrepareJob
+from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, PrepareJob, WorkerSettings
 from zslplat.evaluation.workers import cluster, cluster_worker
-from zslplat.evaluation.workers.cluster_worker import RemoteJob, Reply, _Depot
+from zslplat.evaluation.workers.cluster_worker import RemoteJob, Reply, _WorkerStore
 from zslplat.evaluation.workers.worker import Worker
 from zslplat.tasks.zsl import ZeroShot
 
@@ -29,7 +29,7 @@ from zslplat.tasks.zsl import ZeroShot
 def sent(source, root, name):
     """Send an entry to a cache piece by piece."""
     temporary = transfer.begin_entry(root, name)
-    for file, offset in transfer.listed(source).pieces():
+    for file, offset in transfer.list_files(source).pieces():
         transfer.write_piece(temporary, file, offset, transfer.read_piece(source, file, offset))
     transfer.end_entry(root, name, temporary)
 
@@ -49,7 +49,7 @@ def test_an_entry_arrives_in_pieces_as_it_was_sent(tmp_path, monkeypatch):
 def test_an_entry_that_is_damaged_on_the_way_is_refused(tmp_path):
     write_arrays(tmp_path / "here", {"A": np.arange(100)}, {})
     temporary = transfer.begin_entry(tmp_path, "prepared/key")
-    for file, offset in transfer.listed(tmp_path / "here").pieces():
+    for file, offset in transfer.list_files(tmp_path / "here").pieces():
         content = bytearray(transfer.read_piece(tmp_path / "here", file, offset))
         content[-1] ^= 1
         transfer.write_piece(temporary, file, offset, bytes(content))
@@ -83,7 +83,7 @@ def test_content_comes_along_where_it_fits_into_one_piece(tmp_path, monkeypatch)
     (tmp_path / "b").write_bytes(b"67890")
     for bytes_of_a_piece, content in ((10, {"a": b"12345", "b": b"67890"}), (9, None)):
         monkeypatch.setattr(transfer, "PIECE_BYTES", bytes_of_a_piece)
-        assert transfer.packed(tmp_path) == transfer.FileList({"a": 5, "b": 5}, content)
+        assert transfer.pack_files(tmp_path) == transfer.FileList({"a": 5, "b": 5}, content)
 
 
 def test_of_two_that_send_the_same_the_second_changes_nothing(tmp_path):
@@ -129,7 +129,7 @@ def test_a_daemon_of_multiprocessing_can_run_jobs(tmp_path):
     # As the worker process of a Dask nanny is one.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=work, args=(Place(tmp_path), theirs), daemon=True)
+    process = context.Process(target=work, args=(WorkerSettings(tmp_path), theirs), daemon=True)
     process.start()
     assert ours.poll(800)
     assert "nothing-0 cannot be read" in ours.recv().reason
@@ -155,7 +155,7 @@ def errand(number):
 
 
 def test_threads_of_one_worker_get_the_answers_to_their_own_jobs(dask_worker, tmp_path):
-    depot = _Depot(dask_worker, tmp_path)
+    depot = _WorkerStore(dask_worker, tmp_path)
     dask_worker.state.tasks.update({f"key-{n}": SimpleNamespace(state="executing") for n in range(12)})
     with ThreadPoolExecutor(3) as threads:
         replies = list(threads.map(lambda n: depot.run(errand(n), "tcp://here:1"), range(12)))
@@ -179,7 +179,7 @@ def test_a_job_that_nobody_wants_any_more_is_stopped(dask_worker, tmp_path, monk
         stop = staticmethod(stopped.set)
 
     monkeypatch.setattr(cluster_worker, "Worker", Endless)
-    depot = _Depot(dask_worker, tmp_path)
+    depot = _WorkerStore(dask_worker, tmp_path)
     dask_worker.state.tasks["key-1"] = SimpleNamespace(state="executing")
     with ThreadPoolExecutor(1) as threads:
         reply = threads.submit(depot.run, errand(1), "")
@@ -207,7 +207,7 @@ def test_a_trial_has_its_share_of_the_machine_where_it_runs(dask_worker, tmp_pat
     monkeypatch.setattr(cluster_worker, "Worker", Asked)
     monkeypatch.setattr(cluster_worker, "worker_share", lambda workers: 4000 // workers)
     dask_worker.state.nthreads = 4
-    depot = _Depot(dask_worker, tmp_path / "there")
+    depot = _WorkerStore(dask_worker, tmp_path / "there")
     evaluation = EvaluateJob("", "eszsl", {}, 0, "zsl", (), artifacts=tmp_path / "elsewhere")
     trial = replace(errand(1), job=pickle.dumps(evaluation), limits=Limits(3, given))
     assert depot.run(trial, "").answer.result == {}
@@ -218,7 +218,7 @@ def test_a_trial_has_its_share_of_the_machine_where_it_runs(dask_worker, tmp_pat
 
 
 def test_an_entry_is_sent_by_one_at_a_time_and_by_another_when_that_one_is_silent(dask_worker, tmp_path, monkeypatch):
-    depot = _Depot(dask_worker, tmp_path / "there")
+    depot = _WorkerStore(dask_worker, tmp_path / "there")
     write_arrays(tmp_path / "here", {"A": np.arange(5)}, {})
     digest = transfer.digest_of(tmp_path / "here")
     place = depot.begin("prepared/key", digest, 1e9)
@@ -227,7 +227,7 @@ def test_an_entry_is_sent_by_one_at_a_time_and_by_another_when_that_one_is_silen
     monkeypatch.setattr(cluster_worker, "_SILENT_SECONDS", 0)
     other = depot.begin("prepared/key", digest, 1e9)
     assert other not in ("", None, place)
-    for file, offset in transfer.listed(tmp_path / "here").pieces():
+    for file, offset in transfer.list_files(tmp_path / "here").pieces():
         assert depot.take(other, file, offset, transfer.read_piece(tmp_path / "here", file, offset)) == ""
     assert depot.finish(other) == ""
     assert depot.begin("prepared/key", digest, 1e9) == ""
@@ -236,7 +236,7 @@ def test_an_entry_is_sent_by_one_at_a_time_and_by_another_when_that_one_is_silen
 def test_processors_that_differ_are_told_once(tmp_path, monkeypatch):
     said = []
     monkeypatch.setattr(cluster, "connect", lambda address: None)
-    leader = cluster.Cluster("tcp://nowhere:1", Place(tmp_path / "prepared"), said.append)
+    leader = cluster.Cluster("tcp://nowhere:1", WorkerSettings(tmp_path / "prepared"), said.append)
     for name in ("x86_64 Haswell", "x86_64 Haswell", "x86_64 SkylakeX", "x86_64 Haswell", "x86_64 SkylakeX"):
         leader._note_processor(Answer({"processor": name}))
     (text,) = said
@@ -252,7 +252,7 @@ def test_a_worker_that_cannot_keep_inputs_ends_the_command_with_an_error_that_na
     asked = RemoteJob("key-1", job(1), Limits(), "store", {}, 1e9, {})
     monkeypatch.setattr("distributed.get_worker", lambda: dask_worker)
     with pytest.raises(StoreError, match=r"worker tcp://here:1 of the cluster: Not a directory \(.*local-directory"):
-        cluster_worker.carry_out(asked)
+        cluster_worker.run_remote_job(asked)
     with pytest.raises(StoreError, match="worker tcp://here:1 of the cluster: Not a directory"):
         cluster_worker.offer("store", "prepared/key", "digest", 1e9, dask_worker=dask_worker)
 
@@ -261,7 +261,7 @@ def answering(monkeypatch, tmp_path, *, run):
     """Return a leader whose one worker lacks an input in every reply, and what is called in that worker."""
     monkeypatch.setattr(cluster, "connect", lambda address: SimpleNamespace(run=run))
     monkeypatch.setattr(cluster, "_PAUSE_SECONDS", 0)
-    leader = cluster.Cluster("tcp://nowhere:1", Place(tmp_path / "prepared"))
+    leader = cluster.Cluster("tcp://nowhere:1", WorkerSettings(tmp_path / "prepared"))
     monkeypatch.setattr(leader, "_look_after", lambda client: None)
     monkeypatch.setattr(cluster, "needed_entries", lambda job, cache: {"prepared/key": "digest"})
     replied = []

@@ -11,7 +11,7 @@ from support import install_distribution
 
 from zslplat.evaluation.cache.problems import save_problem
 from zslplat.evaluation.code import CodeReader
-from zslplat.evaluation.jobs import Limits, Place, PrepareJob
+from zslplat.evaluation.jobs import Limits, PrepareJob, WorkerSettings
 from zslplat.evaluation.workers import worker as worker_module
 from zslplat.evaluation.workers.worker import Worker
 from zslplat.tasks.zsl import ZeroShot
@@ -23,7 +23,7 @@ JOB = PrepareJob("eszsl", {}, {}, "zsl", "nothing", "nowhere")
 
 @pytest.fixture
 def workers(tmp_path):
-    made = [Worker(Place(tmp_path)) for _ in range(2)]
+    made = [Worker(WorkerSettings(tmp_path)) for _ in range(2)]
     yield made
     for worker in made:
         worker.stop()
@@ -97,7 +97,7 @@ def test_what_a_method_prints_is_in_the_log_of_workers(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("ZSLPLAT_TEST_MARK", "on paper")
     save_problem(tmp_path / "problem", ZeroShot().test(telling_nothing()))
-    worker = Worker(Place(tmp_path, tmp_path / "workers.log"))
+    worker = Worker(WorkerSettings(tmp_path, tmp_path / "workers.log"))
     worker.run(PrepareJob("printing", {}, {}, "zsl", "problem", "nowhere"), Limits())
     guardian = psutil.Process(worker._child.process.pid)
     worker.stop()

@@ -101,7 +101,7 @@ class WarningCheck(Check):
 
     def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line for each such warning."""
-        for warned in facts.warned:
+        for warned in facts.warnings:
             if warned.code == self.code:
                 yield warned.line
 
@@ -120,7 +120,7 @@ def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list
             check = entry.load()
             if check.scope != scope:
                 continue
-            found = [" ".join(str(text).split()) for text in check().find(facts)]
+            lines = [" ".join(str(text).split()) for text in check().find(facts)]
         except KeyboardInterrupt:
             raise
         except Exception as error:
@@ -128,29 +128,29 @@ def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list
                 said = str(error) if isinstance(error, PluginError) else f"check {entry.full_name}: {one_line(error)}"
                 findings.append(replace(_finding(BROKEN, said, facts), failed=entry.name))
             continue
-        findings += [_finding(entry.name, text, facts) for text in found]
+        findings += [_finding(entry.name, text, facts) for text in lines]
     return findings
 
 
 def drop_silenced(findings: Iterable[Finding], silenced: Collection[str]) -> tuple[list[Finding], int]:
     """Return the findings to be shown, and the number of those that are silenced."""
-    found = list(findings)
-    kept = [finding for finding in found if not finding.silenced_by(silenced)]
-    return kept, len(found) - len(kept)
+    all_findings = list(findings)
+    visible = [finding for finding in all_findings if not finding.silenced_by(silenced)]
+    return visible, len(all_findings) - len(visible)
 
 
 def finding_lines(findings: Iterable[Finding], silenced: Collection[str] = ()) -> list[str]:
     """Return the lines that tell a reader of findings: one each, and how many are silenced, by which codes."""
-    found = list(findings)
-    kept, count = drop_silenced(found, silenced)
-    codes = sorted(set().union(*(finding.silenced_by(silenced) for finding in found)))
-    return [finding.line for finding in kept] + ([f"{count} silenced ({', '.join(codes)})"] if count else [])
+    all_findings = list(findings)
+    visible, count = drop_silenced(all_findings, silenced)
+    codes = sorted(set().union(*(finding.silenced_by(silenced) for finding in all_findings)))
+    return [finding.line for finding in visible] + ([f"{count} silenced ({', '.join(codes)})"] if count else [])
 
 
 def entries() -> list[Entry]:
     """Return the registered checks by code; of a code that two packages claim, each."""
-    known = registry().entries["checks"]
-    return [entry for code in sorted(known) for entry in known[code]]
+    registered = registry().entries["checks"]
+    return [entry for code in sorted(registered) for entry in registered[code]]
 
 
 def _finding(code: str, text: str, facts: Any) -> Finding:
@@ -185,13 +185,17 @@ def check_page(code: str) -> CheckPage:
     """
     from importlib.resources import files
 
-    known = registry()
-    wanted = code if known.claims("checks", code) else code.upper()
-    if not known.claims("checks", wanted):
-        raise UnknownNameError(KINDS["checks"], code, known.spellings("checks"))
-    entry = known.entry("checks", wanted)
+    components = registry()
+    name = code if components.claims("checks", code) else code.upper()
+    if not components.claims("checks", name):
+        raise UnknownNameError(KINDS["checks"], code, components.spellings("checks"))
+    entry = components.entry("checks", name)
     check = entry.load()
     stored = files("zslplat.checks").joinpath("pages", f"{entry.name}.md")
-    own = stored.read_text(encoding="utf-8") if entry.plugin.distribution == "zslplat" and stored.is_file() else ""
-    page = own or inspect.cleandoc(check.page) or f"# {entry.name}: {check.title}\n\n{inspect.getdoc(check) or ''}"
+    stored_page = (
+        stored.read_text(encoding="utf-8") if entry.plugin.distribution == "zslplat" and stored.is_file() else ""
+    )
+    page = (
+        stored_page or inspect.cleandoc(check.page) or f"# {entry.name}: {check.title}\n\n{inspect.getdoc(check) or ''}"
+    )
     return CheckPage(entry.name, check.title, check.scope, page.strip() + "\n", entry.plugin.distribution)

@@ -44,12 +44,12 @@ class OtherRows(Check):
 
     def find(self, facts: ComparisonFacts) -> Iterable[str]:
         """Yield a line where test rows differ."""
-        known = [row for row in facts.rows if row.rows is not None]
-        sets = {row.rows for row in known}
+        with_rows = [row for row in facts.rows if row.rows is not None]
+        sets = {row.rows for row in with_rows}
         if len(sets) > 1:
             yield (
                 f"{len(sets)} different sets of test rows are in the table; other rows than most were scored by "
-                f"{_named(_minority(known, 'rows'))}; such differences have no interval"
+                f"{_named(_minority(with_rows, 'rows'))}; such differences have no interval"
             )
 
 
@@ -60,11 +60,11 @@ class OtherData(Check):
 
     def find(self, facts: ComparisonFacts) -> Iterable[str]:
         """Yield a line where fingerprints differ."""
-        known = [row for row in facts.rows if row.data]
-        if len({row.data for row in known}) > 1:
+        fingerprinted = [row for row in facts.rows if row.data]
+        if len({row.data for row in fingerprinted}) > 1:
             yield (
                 f"the data has changed between rows; computed on other content than most: "
-                f"{_named(_minority(known, 'data'))}"
+                f"{_named(_minority(fingerprinted, 'data'))}"
             )
 
 
@@ -127,10 +127,11 @@ class KnowsClassBalance(Check):
 
     def find(self, facts: ComparisonFacts) -> Iterable[str]:
         """Yield a line where some know it."""
-        told = [row for row in facts.rows if row.knows is not None and CLASS_BALANCE in row.knows.split(", ")]
-        if told and len(told) < len(facts.rows):
+        informed = [row for row in facts.rows if row.knows is not None and CLASS_BALANCE in row.knows.split(", ")]
+        if informed and len(informed) < len(facts.rows):
             yield (
-                f"the class balance of the test batch is told to, or assumed by, {_named(told)}, and not by the others"
+                f"the class balance of the test batch is known to, or assumed by, {_named(informed)}, and not by "
+                "the others"
             )
 
 

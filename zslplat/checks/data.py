@@ -25,16 +25,16 @@ class GoldenFeature(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for columns that tell, and one for columns that number."""
-        if facts.telling:
-            best = max(facts.telling, key=lambda column: column.value)
-            more = f" (and {len(facts.telling) - 1} more columns)" if len(facts.telling) > 1 else ""
+        if facts.revealing:
+            best = max(facts.revealing, key=lambda column: column.value)
+            more = f" (and {len(facts.revealing) - 1} more columns)" if len(facts.revealing) > 1 else ""
             yield (
                 f"{facts.subject}: {best.name} alone tells the class of {best.value:.0%} of the rows{more}: take it "
                 "out, unless it is meant"
             )
-        if facts.numbering:
-            more = f" (and {len(facts.numbering) - 1} more columns)" if len(facts.numbering) > 1 else ""
-            yield f"{facts.subject}: {facts.numbering[0]}{more} numbers the rows: an identifier is no feature"
+        if facts.row_numbering:
+            more = f" (and {len(facts.row_numbering) - 1} more columns)" if len(facts.row_numbering) > 1 else ""
+            yield f"{facts.subject}: {facts.row_numbering[0]}{more} numbers the rows: an identifier is no feature"
 
 
 class RepeatedRows(Check):
@@ -48,9 +48,10 @@ class RepeatedRows(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line that counts them."""
-        if facts.test_rows and facts.repeated > 0.01 * facts.test_rows:
+        if facts.test_rows and facts.repeated_rows > 0.01 * facts.test_rows:
             yield (
-                f"{facts.subject}: {facts.repeated} of {facts.test_rows} rows of tests and validation are equal to a "
+                f"{facts.subject}: {facts.repeated_rows} of {facts.test_rows} rows of tests and validation are equal "
+                "to a "
                 "training row, or to one of another fold: what is recognised may be memorised"
             )
 
@@ -68,12 +69,15 @@ class ConstantColumns(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line where they are many, or matter."""
-        if facts.columns and facts.constant > MOST_CONSTANT * facts.columns:
-            yield f"{facts.subject}: {facts.constant} of {facts.columns} columns do not vary over the training rows"
-        elif facts.beyond > LARGEST_BEYOND:
+        if facts.columns and facts.constant_columns > MOST_CONSTANT * facts.columns:
             yield (
-                f"{facts.subject}: {facts.constant} columns do not vary over the training rows, and hold "
-                f"{facts.beyond:.1%} of the test rows' squared deviation"
+                f"{facts.subject}: {facts.constant_columns} of {facts.columns} columns do not vary over the training "
+                "rows"
+            )
+        elif facts.deviation_share > LARGEST_BEYOND:
+            yield (
+                f"{facts.subject}: {facts.constant_columns} columns do not vary over the training rows, and hold "
+                f"{facts.deviation_share:.1%} of the test rows' squared deviation"
             )
 
 
@@ -84,7 +88,7 @@ class SameSignatures(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each set of signatures with such classes."""
-        yield from _said(facts, facts.alike, "pairs of classes have the same signature")
+        yield from _pair_lines(facts, facts.equal_within, "pairs of classes have the same signature")
 
 
 class SignatureSeenBefore(Check):
@@ -94,7 +98,7 @@ class SignatureSeenBefore(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each set of signatures with such classes."""
-        yield from _said(facts, facts.across, "pairs of a seen and an unseen class have the same signature")
+        yield from _pair_lines(facts, facts.equal_across, "pairs of a seen and an unseen class have the same signature")
 
 
 class UnshownAttributes(Check):
@@ -108,11 +112,11 @@ class UnshownAttributes(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each set of signatures with such dimensions."""
-        for name, unshown in facts.unshown.items():
-            if unshown.beyond > LARGEST_BEYOND:
+        for name, unshown in facts.constant_dimensions.items():
+            if unshown.deviation_share > LARGEST_BEYOND:
                 yield (
                     f"{_of_signatures(facts, name)}: {unshown.count} of {unshown.of} dimensions do not vary over the "
-                    f"seen classes, and hold {unshown.beyond:.1%} of the unseen classes' squared deviation"
+                    f"seen classes, and hold {unshown.deviation_share:.1%} of the unseen classes' squared deviation"
                 )
 
 
@@ -136,9 +140,11 @@ class RowsInNoSplit(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line that counts them by what their classes are."""
-        if facts.unsplit:
-            kinds = ", ".join(f"{count} of classes {kind}" for kind, count in facts.unsplit.items())
-            yield f"{facts.subject}: {sum(facts.unsplit.values())} of {facts.rows} rows are in no split: {kinds}"
+        if facts.rows_in_no_split:
+            kinds = ", ".join(f"{count} of classes {kind}" for kind, count in facts.rows_in_no_split.items())
+            yield (
+                f"{facts.subject}: {sum(facts.rows_in_no_split.values())} of {facts.rows} rows are in no split: {kinds}"
+            )
 
 
 class ClassesWithoutRows(Check):
@@ -148,10 +154,11 @@ class ClassesWithoutRows(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line that counts them."""
-        if facts.rowless:
+        if facts.classes_without_rows:
             yield (
-                f"{facts.subject}: {len(facts.rowless)} of {facts.classes} classes have a signature and no row, first "
-                f"{facts.rowless[0]!r}"
+                f"{facts.subject}: {len(facts.classes_without_rows)} of {facts.classes} classes have a signature and "
+                "no row, first "
+                f"{facts.classes_without_rows[0]!r}"
             )
 
 
@@ -162,14 +169,14 @@ class BlankSignatures(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each set of signatures with such classes."""
-        for name, classes in facts.blank.items():
+        for name, classes in facts.zero_signatures.items():
             yield (
                 f"{_of_signatures(facts, name)}: {len(classes)} of {facts.classes} classes have a signature of zeros, "
                 f"first {classes[0]!r}: such a class is described by nothing"
             )
 
 
-class StandInsInSignatures(Check):
+class SentinelsInSignatures(Check):
     """Speaks where a number that files write for missing ones is taken for a value of an attribute.
 
     It is one of -1, -9, -99, ..., 999, 9999 that is the only negative number of the signatures, in less than a quarter
@@ -182,7 +189,7 @@ class StandInsInSignatures(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each set of signatures with such numbers."""
-        for name, one in facts.stand_ins.items():
+        for name, one in facts.sentinels.items():
             what = f"{one.value:g}, unlike all others, first"
             if one.value != round(one.value):
                 what = f"negative, and equal in each signature, first {one.value:.3g}"
@@ -203,9 +210,10 @@ class FlatRows(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line that counts them."""
-        if facts.flat:
+        if facts.uniform_rows:
             yield (
-                f"{facts.subject}: {facts.flat} of {facts.rows} rows hold one number throughout, {facts.zero} of them "
+                f"{facts.subject}: {facts.uniform_rows} of {facts.rows} rows hold one number throughout, "
+                f"{facts.zero_rows} of them "
                 "0: features that were not measured are no features; leave these rows out"
             )
 
@@ -221,9 +229,10 @@ class FaintColumns(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line that counts the columns."""
-        if facts.faint:
+        if facts.tiny_columns:
             yield (
-                f"{facts.subject}: in {facts.faint} of {facts.columns} columns all numbers are so small that their "
+                f"{facts.subject}: in {facts.tiny_columns} of {facts.columns} columns all numbers are so small that "
+                "their "
                 "squares vanish: give them in another unit"
             )
 
@@ -235,10 +244,11 @@ class DoublePrecision(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line with a column and what would become of it."""
-        if facts.narrowed:
+        if facts.float32_loss:
             yield (
                 f"{facts.subject}: rows are float64, twice the size of float32, which would change them "
-                f"({facts.narrowed}); subtract what all numbers of the column have in common, or leave it out if it is "
+                f"({facts.float32_loss}); subtract what all numbers of the column have in common, or leave it out if "
+                "it is "
                 "an identifier"
             )
 
@@ -247,6 +257,6 @@ def _of_signatures(facts: DataFacts, name: str) -> str:
     return f"{facts.subject}, signatures {name!r}" if name else facts.subject
 
 
-def _said(facts: DataFacts, found: Mapping[str, _Pairs], what: str) -> Iterable[str]:
-    for name, pairs in found.items():
+def _pair_lines(facts: DataFacts, pairs_by_set: Mapping[str, _Pairs], what: str) -> Iterable[str]:
+    for name, pairs in pairs_by_set.items():
         yield f"{_of_signatures(facts, name)}: {len(pairs)} {what}, first {pairs[0][0]!r} and {pairs[0][1]!r}"

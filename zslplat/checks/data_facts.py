@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.checks.base import Finding, run_checks
-from zslplat.checks.facts import ColumnScore, DataFacts, Sentinel, UnshownDimensions
+from zslplat.checks.facts import ColumnScore, ConstantDimensions, DataFacts, Sentinel
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.store.precision import Narrowing
 from zslplat.data.store.rows import blocks_of
@@ -20,12 +20,12 @@ from zslplat.keys import key_of
 
 # Numbers of a sample of rows in which single columns are looked at: about a second's worth of sorting.
 SAMPLED_NUMBERS, FEWEST_ROWS, MOST_ROWS = 6_000_000, 300, 3000
-TELLING, FEWEST_CLASSES = 0.9, 4
+REVEALING_SHARE, FEWEST_CLASSES = 0.9, 4
 TRAIN, VALIDATION, SEEN, UNSEEN = "train", "val", "test_seen", "test_unseen"
 # From this many numbers on, a row or a signature that holds one of them throughout was not measured.
 FEWEST_EQUAL = 8
 # Numbers that files write for missing ones.
-STAND_INS = (-1, -9, -99, -999, -9999, 99, 999, 9999)
+SENTINELS = (-1, -9, -99, -999, -9999, 99, 999, 9999)
 # Signatures are the same where they agree in six digits of the largest number.
 DIGITS = 6
 
@@ -36,26 +36,34 @@ def data_facts(dataset: Dataset) -> DataFacts:
     facts: dict[str, Any] = {"rows": len(dataset.X), "classes": len(dataset.class_names)}
     facts |= _read(dataset, side, sample) | _single_columns(dataset, sample)
     unseen = _unseen(dataset)
-    found: dict[str, Any] = {"alike": {}, "across": {}, "unshown": {}, "blank": {}, "stand_ins": {}}
+    by_set: dict[str, Any] = {
+        "equal_within": {},
+        "equal_across": {},
+        "constant_dimensions": {},
+        "zero_signatures": {},
+        "sentinels": {},
+    }
     for name, signature in dataset.signatures.items():
         owners = _owners(dataset, signature)
         blank = flat_rows(signature.values, all_zero=True)
         if blank.any():
-            found["blank"][name] = tuple(dict.fromkeys(owners[k] for k in np.flatnonzero(blank)))
-        if (stand_in := find_stand_in(signature.values, owners)) is not None:
-            found["stand_ins"][name] = stand_in
+            by_set["zero_signatures"][name] = tuple(dict.fromkeys(owners[k] for k in np.flatnonzero(blank)))
+        if (sentinel := find_sentinel(signature.values, owners)) is not None:
+            by_set["sentinels"][name] = sentinel
         if signature.per_row:
             continue
         groups = same_signatures(signature.values, signature.classes)
-        for kind, pairs in zip(("alike", "across"), _pairs(groups, unseen), strict=True):
+        for kind, pairs in zip(("equal_within", "equal_across"), _pairs(groups, unseen), strict=True):
             if pairs:
-                found[kind][name] = tuple((dataset.class_names[a], dataset.class_names[b]) for a, b in pairs)
+                by_set[kind][name] = tuple((dataset.class_names[a], dataset.class_names[b]) for a, b in pairs)
         if (unshown := _unshown(signature.values, signature.classes, unseen)) is not None:
-            found["unshown"][name] = unshown
+            by_set["constant_dimensions"][name] = unshown
     if dataset.signatures and unseen is not None:
-        facts["rowless"] = tuple(name for number, name in enumerate(dataset.class_names) if number not in unseen)
-    facts |= {"unsplit": _unsplit(dataset, unseen), "disagreements": disagreements_of(dataset)}
-    return DataFacts(dataset.name, **facts, **found)
+        facts["classes_without_rows"] = tuple(
+            name for number, name in enumerate(dataset.class_names) if number not in unseen
+        )
+    facts |= {"rows_in_no_split": _unsplit(dataset, unseen), "disagreements": disagreements_of(dataset)}
+    return DataFacts(dataset.name, **facts, **by_set)
 
 
 def disagreements_of(dataset: Dataset) -> tuple[str, ...]:
@@ -66,17 +74,19 @@ def disagreements_of(dataset: Dataset) -> tuple[str, ...]:
 def facts_from_json(content: Mapping[str, Any]) -> DataFacts:
     """Return the facts that ``dataclasses.asdict`` made of facts, after they were written as JSON."""
     pairs = {
-        name: {key: tuple((str(a), str(b)) for a, b in found) for key, found in content[name].items()}
-        for name in ("alike", "across")
+        name: {key: tuple((str(a), str(b)) for a, b in entries) for key, entries in content[name].items()}
+        for name in ("equal_within", "equal_across")
     }
     columns = {
-        "telling": tuple(ColumnScore(**one) for one in content["telling"]),
-        **{name: tuple(content[name]) for name in ("numbering", "disagreements", "rowless")},
+        "revealing": tuple(ColumnScore(**one) for one in content["revealing"]),
+        **{name: tuple(content[name]) for name in ("row_numbering", "disagreements", "classes_without_rows")},
     }
     by_set = {
-        "unshown": {name: UnshownDimensions(**one) for name, one in content["unshown"].items()},
-        "blank": {name: tuple(one) for name, one in content["blank"].items()},
-        "stand_ins": {name: Sentinel(**one) for name, one in content["stand_ins"].items()},
+        "constant_dimensions": {
+            name: ConstantDimensions(**one) for name, one in content["constant_dimensions"].items()
+        },
+        "zero_signatures": {name: tuple(one) for name, one in content["zero_signatures"].items()},
+        "sentinels": {name: Sentinel(**one) for name, one in content["sentinels"].items()},
     }
     return DataFacts(**{**content, **pairs, **columns, **by_set})
 
@@ -99,10 +109,10 @@ def flat_rows(values: np.ndarray, *, all_zero: bool = False) -> np.ndarray:
     return flat
 
 
-def find_stand_in(values: np.ndarray, owners: Sequence[str]) -> Sentinel | None:
+def find_sentinel(values: np.ndarray, owners: Sequence[str]) -> Sentinel | None:
     """Return the number that stands for missing ones in signatures (m, a), None where there is none.
 
-    That is a usual one (:data:`STAND_INS`) that is the only negative number, in less than a quarter of the places, or
+    That is a usual one (:data:`SENTINELS`) that is the only negative number, in less than a quarter of the places, or
     lies further from the next number than the others lie apart. Rows may have been divided by their norm since: then it
     is negative, up to one number in a hundred is, and each row has one such number.
     """
@@ -113,7 +123,7 @@ def find_stand_in(values: np.ndarray, owners: Sequence[str]) -> Sentinel | None:
     for end, following, others in ((0, 1, numbers[1:]), (-1, -2, numbers[:-1])):
         far = abs(numbers[end] - numbers[following]) > others[-1] - others[0]
         only = end == 0 and numbers[0] < 0 <= numbers[1] and 4 * counts[0] < values.size
-        if numbers[end] in STAND_INS and (far or only):
+        if numbers[end] in SENTINELS and (far or only):
             row = int(np.argmax((values == numbers[end]).any(axis=1)))
             return Sentinel(float(numbers[end]), int(counts[end]), int(values.size), owners[row])
     rows = np.flatnonzero(negative.any(axis=1))
@@ -147,8 +157,8 @@ def _pairs(groups: list[list[int]], unseen: dict[int, bool] | None) -> tuple[lis
         for number in group:
             if unseen is None or number in unseen:
                 sides.setdefault(bool(unseen and unseen[number]), []).append(number)
-        for own in sides.values():
-            alike |= {(own[0], other) for other in own[1:]}
+        for members in sides.values():
+            alike |= {(members[0], other) for other in members[1:]}
         if len(sides) == 2:
             across |= {(sides[False][0], other) for other in sides[True]}
     return sorted(alike), sorted(across)
@@ -156,35 +166,35 @@ def _pairs(groups: list[list[int]], unseen: dict[int, bool] | None) -> tuple[lis
 
 def _unshown(
     values: np.ndarray, classes: np.ndarray | None, unseen: dict[int, bool] | None
-) -> UnshownDimensions | None:
+) -> ConstantDimensions | None:
     """Return the dimensions of signatures (m, a) that do not vary over seen classes and differ in an unseen one."""
     described = np.arange(len(values)) if classes is None else np.asarray(classes)
-    own, others = (
+    seen, others = (
         values[[unseen is not None and unseen.get(number) is side for number in described.tolist()]].astype(np.float64)
         for side in (False, True)
     )
-    if not len(own) or not len(others):
+    if not len(seen) or not len(others):
         return None
-    shared = (own == own[0]).all(axis=0) & (others != own[0]).any(axis=0)
+    shared = (seen == seen[0]).all(axis=0) & (others != seen[0]).any(axis=0)
     if not shared.any():
         return None
-    deviation = np.square(others - own.mean(axis=0)).sum(axis=0)
-    return UnshownDimensions(int(shared.sum()), values.shape[1], float(deviation[shared].sum() / deviation.sum()))
+    deviation = np.square(others - seen.mean(axis=0)).sum(axis=0)
+    return ConstantDimensions(int(shared.sum()), values.shape[1], float(deviation[shared].sum() / deviation.sum()))
 
 
-def told_by_column(values: np.ndarray, y: np.ndarray) -> float:
+def class_share_of_column(values: np.ndarray, y: np.ndarray) -> float:
     """Return the share of rows, class by class on average, whose nearest other row in a column (n,) is of their class.
 
     Rows of equal values are taken in the order in which they come, which should be a random one.
     """
     order = np.argsort(values, kind="stable")
-    own, sorted_values = y[order], values[order]
+    labels, sorted_values = y[order], values[order]
     gaps = np.diff(sorted_values)
     before, after = np.concatenate([[np.inf], gaps]), np.concatenate([gaps, [np.inf]])
-    nearest = np.where(before <= after, np.arange(-1, len(own) - 1), np.arange(1, len(own) + 1))
-    right = own[nearest] == own
-    counts = np.bincount(own)
-    shares = np.bincount(own, weights=right, minlength=len(counts))[counts > 1] / counts[counts > 1]
+    nearest = np.where(before <= after, np.arange(-1, len(labels) - 1), np.arange(1, len(labels) + 1))
+    right = labels[nearest] == labels
+    counts = np.bincount(labels)
+    shares = np.bincount(labels, weights=right, minlength=len(counts))[counts > 1] / counts[counts > 1]
     return float(shares.mean()) if len(shares) else 0.0
 
 
@@ -255,39 +265,44 @@ def _read(dataset: Dataset, side: np.ndarray, sample: _Sample) -> dict[str, Any]
             moved = chosen.astype(np.float64) - shift
             sums[tested] = sums.get(tested, 0.0) + moved.sum(axis=0)
             squares[tested] = squares.get(tested, 0.0) + np.square(moved).sum(axis=0)
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "columns": 0 if shift is None else len(shift),
         "test_rows": int((side >= 1).sum()),
         # What rows of one number have in common is what they lack.
-        "repeated": _repeated(digests, np.where(flat, -1, side)),
-        "flat": int(flat.sum()),
-        "zero": int(zero.sum()),
-        "narrowed": narrowing.loss,
+        "repeated_rows": _repeated(digests, np.where(flat, -1, side)),
+        "uniform_rows": int(flat.sum()),
+        "zero_rows": int(zero.sum()),
+        "float32_loss": narrowing.loss,
     }
     if extremes:
         largest = np.abs([*extremes.values()]).max(axis=(0, 1))
         kind = largest.dtype if largest.dtype.kind == "f" else np.dtype(np.float64)
-        found["faint"] = int(((largest > 0) & (largest < np.sqrt(np.finfo(kind).tiny))).sum())
+        facts["tiny_columns"] = int(((largest > 0) & (largest < np.sqrt(np.finfo(kind).tiny))).sum())
     if False in extremes:
         constant = extremes[False][0] == extremes[False][1]
         mean = sums[False] / max(int(train.sum()), 1)
         deviation = np.maximum(squares[True] - 2 * mean * sums[True] + tests.sum() * np.square(mean), 0.0)
         total = float(deviation.sum())
-        found["constant"] = int(constant.sum())
-        found["beyond"] = float(deviation[constant].sum()) / total if total > 0 else 0.0
-    return found
+        facts["constant_columns"] = int(constant.sum())
+        facts["deviation_share"] = float(deviation[constant].sum()) / total if total > 0 else 0.0
+    return facts
 
 
 def _repeated(digests: np.ndarray, side: np.ndarray) -> int:
     """Return the number of rows outside of training that are equal to a row of another side."""
     first: dict[int, int] = {}
     several: set[int] = set()
-    for digest, own in zip(digests.tolist(), side.tolist(), strict=True):
-        if own >= 0 and first.setdefault(digest, own) != own:
+    for digest, row_side in zip(digests.tolist(), side.tolist(), strict=True):
+        if row_side >= 0 and first.setdefault(digest, row_side) != row_side:
             several.add(digest)
     if not several:
         return 0
-    return int(sum(own >= 1 and digest in several for digest, own in zip(digests.tolist(), side.tolist(), strict=True)))
+    return int(
+        sum(
+            row_side >= 1 and digest in several
+            for digest, row_side in zip(digests.tolist(), side.tolist(), strict=True)
+        )
+    )
 
 
 def _single_columns(dataset: Dataset, sample: _Sample) -> dict[str, Any]:
@@ -297,17 +312,17 @@ def _single_columns(dataset: Dataset, sample: _Sample) -> dict[str, Any]:
     X, count = sample.X, len(sample.X)
     shuffled = sample.generator.permutation(count)
     y = np.unique(dataset.y[sample.rows], return_inverse=True)[1]
-    telling, numbering = [], []
+    revealing, numbering = [], []
     for column in range(X.shape[1]):
         values = X[:, column].astype(np.float64)
         steps = np.diff(values)
         if count > 2 and ((steps > 0).all() or (steps < 0).all()):
             numbering.append(f"column {column}")
             continue
-        share = told_by_column(values[shuffled], y[shuffled])
-        if share >= TELLING:
-            telling.append(ColumnScore(f"column {column}", share))
-    return {"telling": tuple(telling), "numbering": tuple(numbering)}
+        share = class_share_of_column(values[shuffled], y[shuffled])
+        if share >= REVEALING_SHARE:
+            revealing.append(ColumnScore(f"column {column}", share))
+    return {"revealing": tuple(revealing), "row_numbering": tuple(numbering)}
 
 
 def _unseen(dataset: Dataset) -> dict[int, bool] | None:
@@ -338,7 +353,7 @@ def _unsplit(dataset: Dataset, unseen: Mapping[int, bool] | None) -> dict[str, i
 
 
 # Another way to read the facts of data is another number, under which they are read anew.
-_DATA_FACTS = 4
+_DATA_FACTS = 5
 
 
 def data_findings(dataset: Dataset, cache: Path | None = None) -> list[Finding]:

@@ -86,14 +86,14 @@ class TrialFacts:
 class ControlScore:
     """A recorded test score of the method that serves as control, on the same data and task.
 
-    ``alike`` tells whether it preprocesses as the study does; ``lead`` are the ends of the 95 % interval over the test
-    rows of the study's score less the control's, None where there is none.
+    ``same_preprocessing`` tells whether it preprocesses as the study does; ``lead`` are the ends of the 95 % interval
+    over the test rows of the study's score less the control's, None where there is none.
     """
 
     study: str
     method: str
     test: float
-    alike: bool = False
+    same_preprocessing: bool = False
     lead: tuple[float, float] | None = None
 
 
@@ -101,10 +101,10 @@ class ControlScore:
 class StudyFacts:
     """A study at its end, or a single run, which has no trials.
 
-    ``kind`` is the kind of the task (``zero-shot``, ...). ``wanted`` is the number of trials that were asked for,
-    ``combinations`` how many settings there are at all (None: no end). ``test_error`` is the standard error of the test
-    score over its rows; ``predicted`` and ``true`` count the test rows by class, ``seen`` are those of them that
-    training has seen where others are unseen. ``tested`` are the metrics of each test repeat.
+    ``kind`` is the kind of the task (``zero-shot``, ...). ``requested_trials`` is the number of trials that were asked
+    for, ``combinations`` how many settings there are at all (None: no end). ``test_error`` is the standard error of the
+    test score over its rows; ``predicted`` and ``true`` count the test rows by class, ``seen`` are those of them that
+    training has seen where others are unseen. ``test_metrics`` are the metrics of each test repeat.
     """
 
     subject: str
@@ -115,7 +115,7 @@ class StudyFacts:
     metric: str = ""
     maximise: bool = True
     winner: int | None = None
-    wanted: int | None = None
+    requested_trials: int | None = None
     combinations: int | None = None
     searched: tuple[SearchedRange, ...] = ()
     dimensions: int = 0
@@ -123,13 +123,13 @@ class StudyFacts:
     validation: PrimaryScores | None = None
     test: PrimaryScores | None = None
     test_error: float | None = None
-    tested: tuple[Mapping[str, float], ...] = ()
+    test_metrics: tuple[Mapping[str, float], ...] = ()
     steps: TrainingSteps | None = None
     predicted: Mapping[str, int] = field(default_factory=dict)
     true: Mapping[str, int] = field(default_factory=dict)
     seen: frozenset[str] = frozenset()
     controls: tuple[ControlScore, ...] = ()
-    warned: tuple[RecordedWarning, ...] = ()
+    warnings: tuple[RecordedWarning, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -141,15 +141,15 @@ class ColumnScore:
 
 
 @dataclass(frozen=True)
-class UnshownDimensions:
+class ConstantDimensions:
     """How many ``of`` the dimensions of a signature do not vary over seen classes, and what unseen ones have in them.
 
-    ``beyond`` is the share of the unseen classes' squared deviation from the seen classes' mean.
+    ``deviation_share`` is the share of the unseen classes' squared deviation from the seen classes' mean.
     """
 
     count: int
     of: int
-    beyond: float
+    deviation_share: float
 
 
 @dataclass(frozen=True)
@@ -166,44 +166,45 @@ class Sentinel:
 class DataFacts:
     """What a data set is like: everything that its checks look at, which reads the rows once.
 
-    ``telling`` are columns that alone tell the class of a row, with the share of rows for which they do;
-    ``numbering`` those that number the rows. ``test_rows`` counts the rows of tests and validation, ``repeated`` those
-    of them that are training rows, too. ``constant`` counts the columns that do not vary over the training rows,
-    ``beyond`` is the share of the test rows' squared deviation that lies in them. ``flat`` counts the rows that hold
-    one number throughout, ``zero`` those of them where it is 0; ``faint`` the columns whose squares vanish.
+    ``revealing`` are columns that alone tell the class of a row, with the share of rows for which they do;
+    ``row_numbering`` those that number the rows. ``test_rows`` counts the rows of tests and validation,
+    ``repeated_rows`` those of them that are training rows, too. ``constant_columns`` counts the columns that do not
+    vary over the training rows, ``deviation_share`` is the share of the test rows' squared deviation that lies in them.
+    ``uniform_rows`` counts the rows that hold one number throughout, ``zero_rows`` those of them where it is 0;
+    ``tiny_columns`` the columns whose squares vanish.
 
-    ``disagreements`` say what the files state in two ways. ``unsplit`` counts the rows in no split, by what their
-    class is; ``rowless`` are the classes with a signature and no row.
+    ``disagreements`` say what the files state in two ways. ``rows_in_no_split`` counts the rows in no split, by what
+    their class is; ``classes_without_rows`` are the classes with a signature and no row.
 
-    By the name of the signatures: ``alike`` are pairs of classes with one signature, ``across`` those of a seen and an
-    unseen class; ``unshown`` the dimensions that seen classes share and unseen ones differ in; ``blank`` whose
-    signatures are zero throughout; ``stand_ins`` what stands for missing numbers.
+    By the name of the signatures: ``equal_within`` are pairs of classes with one signature, ``equal_across`` those of a
+    seen and an unseen class; ``constant_dimensions`` the dimensions that seen classes share and unseen ones differ in;
+    ``zero_signatures`` whose signatures are zero throughout; ``sentinels`` what stands for missing numbers.
 
-    ``narrowed`` is what float32 would lose of rows that are float64, for one column.
+    ``float32_loss`` is what float32 would lose of rows that are float64, for one column.
     """
 
     subject: str
     rows: int = 0
-    narrowed: str = ""
+    float32_loss: str = ""
     columns: int = 0
     test_rows: int = 0
     classes: int = 0
-    telling: tuple[ColumnScore, ...] = ()
-    numbering: tuple[str, ...] = ()
-    repeated: int = 0
-    constant: int = 0
-    beyond: float = 0.0
-    flat: int = 0
-    zero: int = 0
-    faint: int = 0
+    revealing: tuple[ColumnScore, ...] = ()
+    row_numbering: tuple[str, ...] = ()
+    repeated_rows: int = 0
+    constant_columns: int = 0
+    deviation_share: float = 0.0
+    uniform_rows: int = 0
+    zero_rows: int = 0
+    tiny_columns: int = 0
     disagreements: tuple[str, ...] = ()
-    unsplit: Mapping[str, int] = field(default_factory=dict)
-    rowless: tuple[str, ...] = ()
-    alike: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    across: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    unshown: Mapping[str, UnshownDimensions] = field(default_factory=dict)
-    blank: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    stand_ins: Mapping[str, Sentinel] = field(default_factory=dict)
+    rows_in_no_split: Mapping[str, int] = field(default_factory=dict)
+    classes_without_rows: tuple[str, ...] = ()
+    equal_within: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    equal_across: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    constant_dimensions: Mapping[str, ConstantDimensions] = field(default_factory=dict)
+    zero_signatures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sentinels: Mapping[str, Sentinel] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

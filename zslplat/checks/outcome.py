@@ -70,16 +70,16 @@ class NotBetterThanControl(Check):
         if facts.kind != self.kind or facts.test is None or not facts.test.values:
             return
         sign = 1.0 if facts.maximise else -1.0
-        own = float(np.mean(facts.test.values))
-        for control in [one for one in facts.controls if one.alike or not self.wants_alike][:1]:
-            behind = sign * own <= sign * control.test
+        score = float(np.mean(facts.test.values))
+        for control in [one for one in facts.controls if one.same_preprocessing or not self.wants_alike][:1]:
+            behind = sign * score <= sign * control.test
             least = -math.inf if control.lead is None else min(sign * end for end in control.lead)
             if not behind and (control.lead is None or least > 0):
                 continue
             ends = "" if control.lead is None else f"; difference {control.lead[0]:+.4f} .. {control.lead[1]:+.4f}"
             ends += " over these test rows" if ends else ""
             yield (
-                f"test {facts.metric} {own:.4f} is not {'better than' if behind else 'surely better than'} that of "
+                f"test {facts.metric} {score:.4f} is not {'better than' if behind else 'surely better than'} that of "
                 f"{self.what}, {control.method}, {control.test:.4f} (study {control.study}{ends})"
             )
 
@@ -102,7 +102,9 @@ class UndefinedMetrics(Check):
 
     def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line for the metrics, and one for the classes."""
-        undefined = sorted({name for one in facts.tested for name, value in one.items() if not math.isfinite(value)})
+        undefined = sorted(
+            {name for one in facts.test_metrics for name, value in one.items() if not math.isfinite(value)}
+        )
         if undefined:
             yield f"test: no number for {', '.join(undefined)}; means that it enters say nothing"
         empty = [name for name, rows in facts.true.items() if not rows]
@@ -145,8 +147,8 @@ class FewRowsPerClass(Check):
         """Yield a line where rows are few."""
         if facts.kind != ZERO_SHOT:
             return
-        for kind, wanted in (("unseen ", False), ("seen ", True)):
-            rows = {name: n for name, n in facts.true.items() if n and (name in facts.seen) == wanted}
+        for kind, is_seen in (("unseen ", False), ("seen ", True)):
+            rows = {name: n for name, n in facts.true.items() if n and (name in facts.seen) == is_seen}
             error = math.sqrt(sum(0.25 / count for count in rows.values())) / max(1, len(rows))
             if error > LARGEST_ERROR:
                 fewest = min(rows, key=lambda name: rows[name])
@@ -264,7 +266,7 @@ class PlaceholderScores(WarningCheck):
 
 def _means_of_tests(facts: StudyFacts, first: str, second: str) -> tuple[float, float]:
     """Return the means of two metrics over the test repeats that have both; NaN, below nothing, where none has."""
-    pairs = [(one[first], one[second]) for one in facts.tested if first in one and second in one]
+    pairs = [(one[first], one[second]) for one in facts.test_metrics if first in one and second in one]
     if not pairs:
         return float("nan"), float("nan")
     return sum(one for one, _ in pairs) / len(pairs), sum(other for _, other in pairs) / len(pairs)

@@ -28,9 +28,9 @@ def findings_tags(record: Mapping[str, Any]) -> dict[str, str]:
 
     ``zslplat.findings`` is empty where nothing was found, so that a study that goes on leaves old codes behind.
     """
-    found = findings_of(record)
+    findings = findings_of(record)
     texts: dict[str, list[str]] = {}
-    for finding in found:
+    for finding in findings:
         texts.setdefault(finding.code, []).append(finding.text)
     tags = {f"zslplat.finding.{code}": "; ".join(lines) for code, lines in sorted(texts.items())}
     return {"zslplat.findings": ", ".join(sorted(texts)), **tags}
@@ -41,14 +41,14 @@ def warning_facts(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[Re
 
     One whose text names no check that is registered belongs to :data:`~zslplat.checks.base.UNNAMED`.
     """
-    known = registry().entries["checks"]
-    found = []
+    registered = registry().entries["checks"]
+    facts = []
     for entry in entries:
         text, code = split_code(entry["text"])
-        if code not in known:
+        if code not in registered:
             text, code = entry["text"], UNNAMED
-        found.append(RecordedWarning(text, code, of, tuple(entry["where"])))
-    return found
+        facts.append(RecordedWarning(text, code, of, tuple(entry["where"])))
+    return facts
 
 
 def warning_lines(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[str]:

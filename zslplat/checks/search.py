@@ -174,8 +174,8 @@ class FewTrials(Check):
         count = len(facts.trials)
         if not count:
             return
-        if facts.wanted is not None and count < facts.wanted:
-            yield f"the search ended after {count} of {facts.wanted} trials; the same command continues it"
+        if facts.requested_trials is not None and count < facts.requested_trials:
+            yield f"the search ended after {count} of {facts.requested_trials} trials; the same command continues it"
             return
         needed = max(FEWEST_TRIALS, 2 * facts.dimensions + 1)
         if facts.dimensions and 1 < count < min(needed, facts.combinations or needed):

@@ -70,28 +70,28 @@ class _Module:
 class CodeReader:
     """Hashes of code, remembered in a file (by path, size and time of change) so that they cost nothing the next time.
 
-    ``remembered``: that file; None remembers within this object only.
+    ``cache_file``: that file; None remembers within this object only.
     """
 
-    remembered: Path | None = None
-    _known: dict[str, list[Any]] = field(default_factory=dict)
+    cache_file: Path | None = None
+    _files: dict[str, list[Any]] = field(default_factory=dict)
     _changed: bool = False
     _read: dict[str, _Module | None] = field(default_factory=dict)
     _digests: dict[frozenset[str], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.remembered is not None:
+        if self.cache_file is not None:
             with suppress(OSError, ValueError):
-                content = json.loads(self.remembered.read_text())
+                content = json.loads(self.cache_file.read_text())
                 if isinstance(content, dict) and content.get("scheme") == SCHEME:
-                    self._known = content["files"]
+                    self._files = content["files"]
 
     def digest(self, modules: Iterable[str]) -> str:
         """Return the hash of these modules and of all that their imports reach."""
         roots = frozenset(modules)
         if roots not in self._digests:
-            own = {name.partition(".")[0] for name in roots} | {"zslplat"}
-            parts = [f"{name}:{self._module(name, own).digest}" for name in self.reached(roots)]  # type: ignore[union-attr]
+            packages = {name.partition(".")[0] for name in roots} | {"zslplat"}
+            parts = [f"{name}:{self._module(name, packages).digest}" for name in self.reached(roots)]  # type: ignore[union-attr]
             self._digests[roots] = hashlib.sha256("\n".join([str(SCHEME), *parts]).encode()).hexdigest()[:16]
             self._remember()
         return self._digests[roots]
@@ -99,70 +99,70 @@ class CodeReader:
     def reached(self, roots: Iterable[str]) -> list[str]:
         """Return the names of the modules that imports reach from these, sorted; libraries are left out."""
         roots = set(roots)
-        own = {name.partition(".")[0] for name in roots} | {"zslplat"}
-        waiting, found = sorted(roots), set[str]()
+        packages = {name.partition(".")[0] for name in roots} | {"zslplat"}
+        waiting, modules = sorted(roots), set[str]()
         while waiting:
             name = waiting.pop()
-            module = self._module(name, own)
-            if name in found or module is None:
+            module = self._module(name, packages)
+            if name in modules or module is None:
                 continue
-            found.add(name)
+            modules.add(name)
             for imported, names in module.imports:
-                waiting += self._targets(imported, names, own)
-        return sorted(found)
+                waiting += self._targets(imported, names, packages)
+        return sorted(modules)
 
-    def _targets(self, module: str, names: tuple[str, ...], own: set[str]) -> list[str]:
+    def _targets(self, module: str, names: tuple[str, ...], packages: set[str]) -> list[str]:
         """Return the modules in which the imported names are defined."""
         targets = []
         for name in names:
-            place, wanted = module, name
+            origin, attribute = module, name
             for _ in range(20):
-                if self._module(f"{place}.{wanted}", own) is not None:
-                    place = f"{place}.{wanted}"
+                if self._module(f"{origin}.{attribute}", packages) is not None:
+                    origin = f"{origin}.{attribute}"
                     break
-                source = self._module(place, own)
-                if source is None or wanted not in source.bindings:
+                source = self._module(origin, packages)
+                if source is None or attribute not in source.bindings:
                     break
-                place, wanted = source.bindings[wanted]
-            targets.append(place)
+                origin, attribute = source.bindings[attribute]
+            targets.append(origin)
         return targets or [module]
 
-    def _module(self, name: str, own: set[str]) -> _Module | None:
+    def _module(self, name: str, packages: set[str]) -> _Module | None:
         """Return a module's entry; None for what is no module, has no source, or belongs to a library."""
-        key = name if name.partition(".")[0] in own else f"?{name}"
+        key = name if name.partition(".")[0] in packages else f"?{name}"
         if key not in self._read:
-            held = module_file(name) if key == name or not is_library(name.partition(".")[0]) else None
-            self._read[key] = self._parsed(held) if held is not None else None
+            file = module_file(name) if key == name or not is_library(name.partition(".")[0]) else None
+            self._read[key] = self._parsed(file) if file is not None else None
         return self._read[key]
 
-    def _parsed(self, held: ModuleFile) -> _Module | None:
+    def _parsed(self, module: ModuleFile) -> _Module | None:
         try:
-            status = held.file.stat()
+            status = module.file.stat()
             # Tools that unpack and copy set the time of change as they like, that of the file's entry they cannot.
             stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
-            known = self._known.get(held.place)
-            if known is None or known[:3] != stamp:
-                known = _parsed_here.get(held.place)
-                if known is None or known[:3] != stamp:
-                    text = held.source()
+            content = self._files.get(module.place)
+            if content is None or content[:3] != stamp:
+                content = _parsed_here.get(module.place)
+                if content is None or content[:3] != stamp:
+                    text = module.source()
                     if text is None:
-                        return _compiled(held)
-                    found = parse_module(text, held.name, is_package=held.is_package)
-                    known = [*stamp, found.digest, found.imports, found.bindings]
-                    _parsed_here[held.place] = known
-                self._known[held.place], self._changed = known, True
+                        return _compiled(module)
+                    parsed = parse_module(text, module.name, is_package=module.is_package)
+                    content = [*stamp, parsed.digest, parsed.imports, parsed.bindings]
+                    _parsed_here[module.place] = content
+                self._files[module.place], self._changed = content, True
         except (FileNotFoundError, NotADirectoryError, SyntaxError, ValueError):
             return None
-        digest, imports, bindings = known[3:]
+        digest, imports, bindings = content[3:]
         return _Module(digest, tuple((m, tuple(n)) for m, n in imports), {k: tuple(v) for k, v in bindings.items()})
 
     def _remember(self) -> None:
-        if not self._changed or self.remembered is None:
+        if not self._changed or self.cache_file is None:
             return
         self._changed = False
         # A full disk: what is not remembered is read again.
-        with suppress(OSError), replacing(self.remembered) as new:
-            new.write_text(json.dumps({"scheme": SCHEME, "files": self._known}))
+        with suppress(OSError), replacing(self.cache_file) as new:
+            new.write_text(json.dumps({"scheme": SCHEME, "files": self._files}))
 
 
 # What this process has parsed, by file: a program that opens several stores reads its code once.
@@ -170,7 +170,7 @@ _parsed_here: dict[str, list[Any]] = {}
 _unchanged: set[tuple[str, str]] = set()
 
 
-def require_unchanged(sources: Mapping[str, str], remembered: Path | None, cluster_worker: str = "") -> None:
+def require_unchanged(sources: Mapping[str, str], cache_file: Path | None, cluster_worker: str = "") -> None:
     """Raise :class:`StoreError` where modules are not what they were when the command began.
 
     ``sources`` maps names of modules, with blanks between, to the hash that they had (:meth:`CodeReader.digest`). A
@@ -179,7 +179,7 @@ def require_unchanged(sources: Mapping[str, str], remembered: Path | None, clust
     new = set(sources.items()) - _unchanged
     if not new:
         return
-    reader = CodeReader(remembered)
+    reader = CodeReader(cache_file)
     for modules, digest in new:
         if reader.digest(modules.split()) != digest:
             if cluster_worker:
@@ -194,10 +194,10 @@ def require_unchanged(sources: Mapping[str, str], remembered: Path | None, clust
         _unchanged.add((modules, digest))
 
 
-def _compiled(held: ModuleFile) -> _Module:
+def _compiled(file: ModuleFile) -> _Module:
     """Return what is known of a module without source; which others it imports is not, so all of its package count."""
-    others = tuple((name, ()) for name in modules_of(held.name.partition(".")[0]))
-    return _Module(hashlib.sha256(held.content()).hexdigest()[:16], others, {})
+    others = tuple((name, ()) for name in modules_of(file.name.partition(".")[0]))
+    return _Module(hashlib.sha256(file.content()).hexdigest()[:16], others, {})
 
 
 def parse_module(text: str, name: str, *, is_package: bool = False) -> _Module:
@@ -260,11 +260,11 @@ def _statements(node: ast.AST, name: str, values: list[Any]) -> list[Any]:
 def _imported_by_name(node: ast.Call, package: str) -> str:
     """Return the module that ``import_module("name")`` or ``__import__("name")`` imports; empty for other calls."""
     called = getattr(node.func, "id", getattr(node.func, "attr", ""))
-    given = node.args[0] if node.args else None
-    if called not in ("import_module", "__import__") or not isinstance(given, ast.Constant):
+    argument = node.args[0] if node.args else None
+    if called not in ("import_module", "__import__") or not isinstance(argument, ast.Constant):
         return ""
     with suppress(ImportError, ValueError):
-        return importlib.util.resolve_name(given.value, package) if isinstance(given.value, str) else ""
+        return importlib.util.resolve_name(argument.value, package) if isinstance(argument.value, str) else ""
     return ""
 
 
@@ -305,11 +305,11 @@ def code_of(roots: Mapping[str, set[str]], reader: CodeReader) -> dict[str, str]
 def modules_named(kind: str, values: Iterable[Any]) -> set[str]:
     """Return the modules of the registered components of a kind whose names stand in these values as words."""
     entries = registry.registry().entries[kind]
-    found = set()
+    modules = set()
     for name in {word for value in values for word in _WORDS.findall(str(value))} & set(entries):
         for entry in entries[name]:
-            found.add(entry.target.partition(":")[0] if isinstance(entry.target, str) else entry.target.__module__)
-    return found
+            modules.add(entry.target.partition(":")[0] if isinstance(entry.target, str) else entry.target.__module__)
+    return modules
 
 
 @dataclass(frozen=True)
@@ -346,7 +346,7 @@ class ModuleFile:
 @cache
 def module_file(name: str) -> ModuleFile | None:
     """Return where a module lies; None where there is no such module, or no file that holds it alone."""
-    spec = _found(name)
+    spec = _module_spec(name)
     loader, origin = getattr(spec, "loader", None), str(getattr(spec, "origin", None) or "")
     if spec is None or loader is None or not spec.has_location:
         return None
@@ -358,23 +358,23 @@ def module_file(name: str) -> ModuleFile | None:
 
 def modules_of(package: str) -> list[str]:
     """Return the names of a package and of all modules in it."""
-    found, waiting = [], [package]
+    names, waiting = [], [package]
     while waiting:
         name = waiting.pop()
-        found.append(name)
+        names.append(name)
         waiting += [info.name for info in pkgutil.iter_modules(_locations(name), f"{name}.")]
-    return sorted(found)
+    return sorted(names)
 
 
 def is_library(package: str) -> bool:
     """Tell whether a top-level package is installed or part of Python, and not somebody's work in progress."""
-    held = module_file(package)
-    places = _locations(package) if held is None else [str(held.file)]
+    file = module_file(package)
+    places = _locations(package) if file is None else [str(file.file)]
     return not places or os.path.realpath(places[0]).startswith(_library_folders())
 
 
 @cache
-def _found(name: str) -> ModuleSpec | None:
+def _module_spec(name: str) -> ModuleSpec | None:
     package, _, _ = name.rpartition(".")
     with suppress(ImportError, ValueError, AttributeError):
         if not package:
@@ -395,7 +395,7 @@ def _found(name: str) -> ModuleSpec | None:
 
 def _locations(package: str) -> list[str]:
     """Return the folders in which a package's modules lie; there may be several, and none of them a file."""
-    spec = _found(package)
+    spec = _module_spec(package)
     return [] if spec is None else list(spec.submodule_search_locations or ())
 
 

@@ -73,11 +73,13 @@ def searched_space(template: Method, fixed: Mapping[str, Any], ranges: Mapping[s
     A parameter fixed to ``any`` is one that its method searches for that very reason (``kernel=any``).
     """
     space = {name: dimension for name, dimension in template.space.items() if fixed.get(name, ANY) == ANY}
-    known = template.domains
+    domains = template.domains
     for name, text in ranges.items():
-        if name not in known and name not in template.space:
-            raise UnknownNameError(f"parameter of {registry.known_as(type(template))}", name, {*known, *template.space})
-        legal = known[name].legal if name in known else None
+        if name not in domains and name not in template.space:
+            raise UnknownNameError(
+                f"parameter of {registry.known_as(type(template))}", name, {*domains, *template.space}
+            )
+        legal = domains[name].legal if name in domains else None
         if name in fixed:
             raise UsageError(f"{name} is both fixed and searched; give it either a value or a range")
         space[name] = parse_range(text, legal)
@@ -90,18 +92,18 @@ def knowledge(method: Spec, signatures: str | None = None) -> str:
     ``signatures``: preprocessing steps in place of the method's own, which may tell it of unseen classes, or no longer.
     """
     built: Method = registry.component("methods", method.name).build(method.parameters)
-    known = set(built.knows_of_batch)
+    kinds = set(built.knows_of_batch)
     if signatures is not None:
-        told = built.told_of_unseen(parse_steps(signatures))
-        known = known | {UNSEEN_SIGNATURES} if told else known - {UNSEEN_SIGNATURES}
+        informed = built.told_of_unseen(parse_steps(signatures))
+        kinds = kinds | {UNSEEN_SIGNATURES} if informed else kinds - {UNSEEN_SIGNATURES}
     # What a plugin adds in words of its own comes last.
-    ordered = sorted(known, key=lambda kind: (KNOWN.index(kind) if kind in KNOWN else len(KNOWN), kind))
+    ordered = sorted(kinds, key=lambda kind: (KNOWN.index(kind) if kind in KNOWN else len(KNOWN), kind))
     return ", ".join(ordered) or NOTHING
 
 
 def is_from_memory(method: Spec) -> bool:
     """Return whether a method says of itself that it was written down without its source at hand."""
-    return FROM_MEMORY in declared("methods", method.name, "tags")
+    return FROM_MEMORY in class_attribute("methods", method.name, "tags")
 
 
 def defaults_of(template: Method, space: Space) -> dict[str, Any]:
@@ -114,16 +116,16 @@ def defaults_of(template: Method, space: Space) -> dict[str, Any]:
     }
 
 
-def declared(kind: str, name: str, attribute: str) -> Any:
+def class_attribute(kind: str, name: str, attribute: str) -> Any:
     """Return a class attribute of a component: as its source says it, else of the class itself, which is imported then.
 
     Raises like :meth:`zslplat.registry.Registry.component`.
     """
     target = registry.registry().entry(kind, name).target
     if isinstance(target, str):
-        module, _, own = target.partition(":")
+        module, _, class_name = target.partition(":")
         with suppress(_UnreadableError):
-            return _literal(module, own, attribute)
+            return _literal(module, class_name, attribute)
     return getattr(registry.component(kind, name), attribute)
 
 
@@ -161,9 +163,9 @@ def _top(module: str) -> tuple[dict[str, ast.ClassDef], dict[str, tuple[str, str
     """Return the classes at the top of a module, where the names come from that it imports there, and (class,
     attribute) of what it sets from outside of their bodies.
     """
-    held = module_file(module)
+    file = module_file(module)
     try:
-        source = held.source() if held is not None else None
+        source = file.source() if file is not None else None
         tree = ast.parse(source or "")
     except (OSError, ValueError, SyntaxError):
         raise _UnreadableError from None

@@ -66,8 +66,8 @@ class ExperimentContext:
         # Whether the method can do with these views, or without any, is known before anything is computed.
         self.method_class.build(experiment.method.parameters).take_views(self.dataset.views)
         self.experiment = replace(experiment, data=self.dataset.fingerprint)
-        self.remembered_code = settings.cache / "code.json"
-        self._reader = CodeReader(self.remembered_code)
+        self.code_file = settings.cache / "code.json"
+        self._reader = CodeReader(self.code_file)
         self._codes: dict[str, dict[str, str]] = {}
         # Built and not stored yet, with what building them warned of.
         self._validation: tuple[list[Problem], list[str]] | None = None
@@ -111,16 +111,18 @@ class ExperimentContext:
     def about(self, part_of: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return what records keep of the surroundings: enough to show and to compare a result without the data.
 
-        ``part_of``: see :func:`zslplat.evaluation.context.about`.
+        ``part_of``: see :func:`describe_surroundings`.
         """
         steps = {role: self.preprocessing.text_of(role) for role in ("features", "signatures")}
-        told = "; ".join(f"{role}={text}" for role, text in steps.items())
+        description = "; ".join(f"{role}={text}" for role, text in steps.items())
         maps = hasattr(self.method_class, "embeddings")
         usual = self.template.space
         searched = self.experiment.space.items()
-        own = [n for n, d in searched if n not in usual or describe_range(usual[n]) != describe_range(d)]
+        ranges = [n for n, d in searched if n not in usual or describe_range(usual[n]) != describe_range(d)]
         tags = self.settings.tags
-        return about(self.experiment, self.dataset, self.task, told, part_of, maps=maps, own_ranges=own, tags=tags)
+        return describe_surroundings(
+            self.experiment, self.dataset, self.task, description, part_of, maps=maps, own_ranges=ranges, tags=tags
+        )
 
     def knows(self, parameters: Mapping[str, Any]) -> str:
         """Return in words what the method with these parameters knows of the batch that it scores."""
@@ -189,8 +191,8 @@ class ExperimentContext:
 
         ``values`` of a trial matter where some of them are costly: see :class:`~zslplat.methods.base.Method`.
         """
-        told, space = self.method_class.prepared_with(space, values or {})
-        fixed = {**self.experiment.method.parameters, **told}
+        costly_values, space = self.method_class.prepared_with(space, values or {})
+        fixed = {**self.experiment.method.parameters, **costly_values}
         key = key_of(
             "statistics",
             problem.name,
@@ -198,9 +200,9 @@ class ExperimentContext:
             {name: format_value(value) for name, value in fixed.items()},
             {name: describe_range(space[name]) for name in sorted(space)},
             str(self.experiment.task),
-            self.code(_all_values(space, told)),  # kernels that are searched prepare, too
+            self.code(_all_values(space, costly_values)),  # kernels that are searched prepare, too
         )
-        sources = self.sources(space, told)
+        sources = self.sources(space, costly_values)
         name, task = self.experiment.method.name, str(self.experiment.task)
         return PrepareJob(name, fixed, space, task, problem.name, key, self.blocks, sources=sources)
 
@@ -262,7 +264,7 @@ def _all_values(space: Space, parameters: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def about(
+def describe_surroundings(
     experiment: Experiment,
     data: Dataset,
     task: Task,
@@ -291,7 +293,7 @@ def about(
         "classes_of_splits": _classes(data),
         "fingerprint": data.fingerprint,
     }
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "mlflow_experiment": f"suite: {part_of['suite']}"
         if part_of
         else f"{experiment.task.name}: {experiment.dataset}",
@@ -309,7 +311,7 @@ def about(
             "profile": profile,
         },
     }
-    return dict(json.loads(json.dumps(found)))
+    return dict(json.loads(json.dumps(content)))
 
 
 def _classes(data: Dataset) -> dict[str, int]:

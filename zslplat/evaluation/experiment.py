@@ -50,17 +50,17 @@ class Experiment:
     @property
     def dataset_title(self) -> str:
         """What names call the data set: its own name, or that of the file or folder which a loader of files reads."""
-        given = self.dataset.parameters
+        parameters = self.dataset.parameters
         if self.dataset.name == REDRAWN:
-            other = replace(self, dataset=Spec.parse(str(given.get("of", "digit-pairs"))))
-            return f"{other.dataset_title} draw {given.get('draw', 1)}"
-        if self.dataset.name == GIVEN and "name" in given:
-            return str(given["name"])
-        if "file" in given or Path(str(given.get("path", ""))).suffix in (".parquet", ".h5", ".hdf5", ".npz"):
-            return Path(str(given.get("file", given.get("path")))).stem
-        if "path" in given:
-            return Path(str(given["path"])).name
-        return Path(str(given["folder"])).name if "folder" in given else self.dataset.name
+            other = replace(self, dataset=Spec.parse(str(parameters.get("of", "digit-pairs"))))
+            return f"{other.dataset_title} draw {parameters.get('draw', 1)}"
+        if self.dataset.name == GIVEN and "name" in parameters:
+            return str(parameters["name"])
+        if "file" in parameters or Path(str(parameters.get("path", ""))).suffix in (".parquet", ".h5", ".hdf5", ".npz"):
+            return Path(str(parameters.get("file", parameters.get("path")))).stem
+        if "path" in parameters:
+            return Path(str(parameters["path"])).name
+        return Path(str(parameters["folder"])).name if "folder" in parameters else self.dataset.name
 
     def evaluation(
         self,

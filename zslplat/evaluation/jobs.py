@@ -1,7 +1,7 @@
 """What workers are asked for: statistics of a problem, or an evaluation of one experiment.
 
 Inputs are named by the keys of their cache entries, which are digests of all that they were made from: a worker finds
-them in its own :class:`Place`, wherever that is.
+them in its own :class:`WorkerSettings`, wherever that is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from zslplat.space import Space
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerSettings:
     """Where a worker works: ``cache`` holds the entries that jobs name, ``log`` takes what is printed.
 
     ``code`` is the file in which hashes of code are remembered, ``cluster_worker`` the address of the worker of a

@@ -18,7 +18,7 @@ from typing import Any, Self
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, Experiment
-from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, Place, PrepareJob
+from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, PrepareJob, WorkerSettings
 from zslplat.evaluation.reporter import Reporter, StageProgress
 from zslplat.evaluation.scoring.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.workers.pool import Deadline, Workers
@@ -110,8 +110,8 @@ class Session:
         """Have workers ready, no more than ``most`` jobs need; what they print goes to ``log``."""
         log.parent.mkdir(parents=True, exist_ok=True)
         cache = self.context.cache
-        place = Place(cache.root, log, self.context.remembered_code, cache_bytes=cache.limit_bytes)
-        self._workers = Workers(max(1, min(self.most_workers, most)), place, self.cluster, self.reporter.note)
+        settings = WorkerSettings(cache.root, log, self.context.code_file, cache_bytes=cache.limit_bytes)
+        self._workers = Workers(max(1, min(self.most_workers, most)), settings, self.cluster, self.reporter.note)
 
     def stop_workers(self) -> None:
         """End the workers and all that they do."""
@@ -156,12 +156,12 @@ class Session:
         """
         alike: dict[str | int, list[int]] = {}
         for position, request in enumerate(requests):
-            known = self._known(request) if self.recall else None
-            if known is None:
+            record = self._recall(request) if self.recall else None
+            if record is None:
                 alike.setdefault(self._content(request) if self.recall else position, []).append(position)
             else:
                 self.known += 1
-                on_answer(position, Answer(known))
+                on_answer(position, Answer(record))
         waiting = list(alike.values())
 
         def answered(place: int, answer: Answer) -> None:
@@ -234,8 +234,8 @@ class Session:
     def _prepare_values(self, requests: Sequence[Request], problems: Problems, limits: Limits) -> dict[int, Answer]:
         """Make what is missing of the statistics for the values of these requests; return who cannot have his."""
         waiting = [problem for problem, _ in problems if problem in self._by_value]
-        wanted = [[self._preparation(request, problem) for problem in waiting] for request in requests]
-        missing = self._missing([job for jobs in wanted for job in jobs])
+        jobs_by_request = [[self._preparation(request, problem) for problem in waiting] for request in requests]
+        missing = self._missing([job for jobs in jobs_by_request for job in jobs])
         if missing:
             self.reporter.stage(f"preparing statistics of {self.experiment.method.name} for new values")
         answers = self._prepare(missing, limits) if missing else []
@@ -243,7 +243,7 @@ class Session:
         failed = {job.target: a for job, a in zip(missing, answers, strict=True) if a.result is None}
         return {
             place: next(failed[job.target] for job in jobs if job.target in failed)
-            for place, jobs in enumerate(wanted)
+            for place, jobs in enumerate(jobs_by_request)
             if any(job.target in failed for job in jobs)
         }
 
@@ -306,7 +306,7 @@ class Session:
             "knows": self.context.knows(request.parameters),
         }
 
-    def _known(self, request: Request) -> dict[str, Any] | None:
+    def _recall(self, request: Request) -> dict[str, Any] | None:
         """Return a new record of a recorded evaluation of the same experiment by the same code; None where there is
         none.
 
@@ -317,10 +317,10 @@ class Session:
         if self._recorded is None:
             self._recorded = dict(self._search_records())
         stamp = self._stamp(request)
-        found = self._recorded.get(key_of(stamp["question"], stamp["code"]))
-        if found is None:
+        match = self._recorded.get(key_of(stamp["question"], stamp["code"]))
+        if match is None:
             return None
-        other, record = found
+        other, record = match
         folder = self.records.evaluation_folder(other)
         if request.describe and not ((folder / "artifacts").exists() and self.has_outcomes(other, record)):
             return None
@@ -376,10 +376,10 @@ class Session:
 
     def _search_records(self) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
         """Yield (key of question and code, (run, record)) of everything complete that was recorded on these data."""
-        asked = self.experiment.to_json()
+        requested = self.experiment.to_json()
         same = ("dataset", "task", "features", "signatures", "seed", "data")
         for name, identity in self.records.identities().items():
-            sure = all(identity.get(part) == asked.get(part) for part in same)
+            sure = all(identity.get(part) == requested.get(part) for part in same)
             if sure and str(identity.get("method", "")).partition("(")[0] == self.experiment.method.name:
                 with suppress(StoreError):  # one that is damaged knows nothing
                     for _, record in self.records.study(name).finished():
@@ -391,8 +391,8 @@ class Session:
 
 def has_model(folder: Path, record: Mapping[str, Any]) -> bool:
     """Tell whether an evaluation has a model, or says why it has none."""
-    told = next((fold["model"] for fold in record.get("folds", []) if "model" in fold), None)
-    return told is not None and ("left_out" in told or exists(folder / MODEL))
+    entry = next((fold["model"] for fold in record.get("folds", []) if "model" in fold), None)
+    return entry is not None and ("left_out" in entry or exists(folder / MODEL))
 
 
 def _usable(record: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:

@@ -22,7 +22,7 @@ from typing import Any
 from zslplat.errors import OutageError, StoreError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter
 from zslplat.evaluation.workers.cluster import cluster_threads
-from zslplat.evaluation.workers.processes import ctrl_c_blocked, die_with_parent, ending, without_main_module
+from zslplat.evaluation.workers.processes import ctrl_c_blocked, describe_exit, die_with_parent, without_main_module
 from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.suites.carrying import Carrier, Change
@@ -210,7 +210,7 @@ class _Leader:
     def how_it_ended(self) -> str:
         """Return in words how it ended."""
         self.process.join(5)
-        return ending(self.process.exitcode)[0]
+        return describe_exit(self.process.exitcode)[0]
 
 
 class _Told:

@@ -15,7 +15,12 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from zslplat.errors import PluginError, UsageError
-from zslplat.evaluation.workers.processes import ask_for_death_signal, ctrl_c_blocked, ending, without_main_module
+from zslplat.evaluation.workers.processes import (
+    ask_for_death_signal,
+    ctrl_c_blocked,
+    describe_exit,
+    without_main_module,
+)
 from zslplat.registry import registry
 from zslplat.testing.distribution import BUILT, Subject, subjects_of
 from zslplat.testing.running import FAILED, CheckResult
@@ -61,7 +66,7 @@ def checked_apart(
         finally:
             code = process.end()
         if not over:
-            how = f"not done after {limit:g} s, and ended" if process.is_late else ending(code)[0]
+            how = f"not done after {limit:g} s, and ended" if process.is_late else describe_exit(code)[0]
             if begun is None:
                 raise PluginError(f"{distribution} cannot be checked: {how} before the first check")
             name, promise = begun

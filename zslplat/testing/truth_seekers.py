@@ -27,7 +27,7 @@ from zslplat import registry
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.cache.problems import save_problem
-from zslplat.evaluation.jobs import EvaluateJob, Limits, Place
+from zslplat.evaluation.jobs import EvaluateJob, Limits, WorkerSettings
 from zslplat.evaluation.scoring.evaluation import make_task
 from zslplat.evaluation.workers.worker import Worker
 from zslplat.hookspecs import hookimpl
@@ -319,7 +319,7 @@ def attack_outcomes(
         kinds = [protocol.kind, "transductive"] if protocol.kind == "zero-shot" else [protocol.kind]
         for problem in problems:
             save_problem(Path(name) / problem.name, problem)
-        worker = Worker(Place(Path(name)))
+        worker = Worker(WorkerSettings(Path(name)))
         try:
             for attack in (f"seeker-{kind}-{walk}" for kind in kinds for walk in WALKS):
                 for problem in problems:

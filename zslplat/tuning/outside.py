@@ -24,7 +24,7 @@ from zslplat.errors import UsageError
 from zslplat.evaluation.cache.arrays import ArrayCache
 from zslplat.evaluation.code import SCORING, CodeReader, libraries
 from zslplat.evaluation.components import NOTHING, build_component, open_dataset, source_of
-from zslplat.evaluation.context import about
+from zslplat.evaluation.context import describe_surroundings
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.outside.aligned_scores import differences_lost
 from zslplat.evaluation.outside.exported_split import row_problems
@@ -98,7 +98,7 @@ def score_outside(
         settings.make_store()
         experiment = Experiment(Spec(PREFIX + asked.name), dataset, task, seed=seed, data=data.fingerprint)
         code = _code(built, dataset, settings)
-        told = about(experiment, data, built, "made elsewhere", tags=settings.tags)
+        told = describe_surroundings(experiment, data, built, "made elsewhere", tags=settings.tags)
         records = Records(settings, reporter.warn)
         try:
             with file_lock(working_lock(settings), shared=True):

@@ -150,7 +150,9 @@ def controls_of(
     if not found:
         return ()
     ordered = sorted(found, key=lambda one: (one[0], one[1].study), reverse=True)
-    shown = [ordered[0], *[one for one in ordered[1:] if one[1].alike and not ordered[0][1].alike][:1]]
+    first, *others = ordered
+    alike = [one for one in others if one[1].same_preprocessing and not first[1].same_preprocessing]
+    shown = [first, *alike[:1]]
     return tuple(dataclasses.replace(control, lead=lead(scored)) for _, control, scored in shown)
 
 

@@ -256,7 +256,7 @@ class _Sweep:
             maximise=primary.maximise,
             searched=searched_facts(self.space, {self.parameter: value}, context.template.domains),
             validation=PrimaryScores(what, primary.name, reached, chances, primary.maximise, tried),
-            warned=(*warning_facts(context.warned(everything)), *warning_facts(warning_entries(found_at))),
+            warnings=(*warning_facts(context.warned(everything)), *warning_facts(warning_entries(found_at))),
         )
         return run_checks("study", facts)
 

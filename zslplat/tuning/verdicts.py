@@ -79,7 +79,7 @@ def study_findings(
         metric=primary.name,
         maximise=primary.maximise,
         winner=winner,
-        wanted=wanted,
+        requested_trials=wanted,
         combinations=wanted if grid else combinations_of(experiment.space),
         searched=searched_facts(experiment.space, record["parameters"], context.template.domains),
         dimensions=len(experiment.space),
@@ -88,7 +88,7 @@ def study_findings(
             "the best of the search", primary.name, tuple(reached), tuple(chances), primary.maximise, len(records)
         ),
         test=PrimaryScores("test", primary.name, tuple(scored), (test_chance,) * len(scored), primary.maximise),
-        tested=tuple(entry["metrics"] for entry in test),
+        test_metrics=tuple(entry["metrics"] for entry in test),
         steps=_steps(context, record),
         controls=controls_of(
             session.records,
@@ -97,7 +97,7 @@ def study_findings(
             about["preprocessing"],
             lambda control: lead_ends(session.records, context.task, test, control, primary.name),
         ),
-        warned=tuple(_warned(study, records, winner, test)),
+        warnings=tuple(_warned(study, records, winner, test)),
         **outcome_facts(session.records.evaluation_folder(test[0]["run"]), primary.name),
     )
     found = (*run_checks("study", facts), *data_findings(context.dataset, session.settings.cache))
@@ -146,8 +146,8 @@ def evaluation_findings(
         maximise=primary.maximise,
         validation=None if tested else reached,
         test=reached if tested else None,
-        tested=(content["metrics"],) if tested else (),
-        warned=(*warning_facts(content["warnings"]), *warned),
+        test_metrics=(content["metrics"],) if tested else (),
+        warnings=(*warning_facts(content["warnings"]), *warned),
         **(outcome_facts(folder, primary.name) if folder is not None else {}),
     )
     return run_checks("study", facts)
@@ -155,7 +155,7 @@ def evaluation_findings(
 
 def said_findings(subject: str, warned: Sequence[RecordedWarning]) -> list[Finding]:
     """Return what data, task and method warned of, as findings of their codes."""
-    return run_checks("study", StudyFacts(subject, warned=tuple(warned)))
+    return run_checks("study", StudyFacts(subject, warnings=tuple(warned)))
 
 
 def _steps(context: ExperimentContext, record: Mapping[str, Any]) -> TrainingSteps | None:

@@ -37,10 +37,10 @@ def write_arrays(
         return meta
 
     if not folder.exists():
-        place(folder, fill)
+        write_entry(folder, fill)
 
 
-def place(folder: Path, fill: Callable[[EntryWriter], Mapping[str, Any]]) -> None:
+def write_entry(folder: Path, fill: Callable[[EntryWriter], Mapping[str, Any]]) -> None:
     """Write an entry atomically, see :func:`place_entry`; raises :class:`StoreError` where it cannot be written."""
     try:
         place_entry(folder, fill)

@@ -21,7 +21,7 @@ from zslplat.data.store.array_store import DAMAGED, EntryWriter, open_entry, rem
 from zslplat.data.store.preprocessing import FrozenFeatures, FrozenSteps, Preprocessing, fit_steps, preprocessed
 from zslplat.data.store.rows import Part, Rows, Stored, View, check_rows_differ
 from zslplat.errors import StoreError
-from zslplat.evaluation.cache.arrays import FOLD, place, read_arrays, write_arrays
+from zslplat.evaluation.cache.arrays import FOLD, read_arrays, write_arrays, write_entry
 from zslplat.keys import key_of
 from zslplat.tasks.base import Problem, Task
 
@@ -32,24 +32,24 @@ def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Pr
     """Fit the declared steps on a problem's training rows and have them applied to all its inputs."""
     inputs, frozen = dict(problem.inputs), dict[str, FrozenFeatures]()
     steps = {role: getattr(preprocessing, role, ()) for role in task.preprocessed}
-    for role, wanted in steps.items():
+    for role, role_steps in steps.items():
         for group in task.preprocessing_groups(role):
             names = [name for name in group if name in inputs]
             if not names:
                 continue
-            given = [inputs[name] for name in names]
+            originals = [inputs[name] for name in names]
             if role == "features":
-                check_rows_differ(problem.name, given[0])
-            if role == "features" and isinstance(given[0], Rows):
-                done: Sequence[Any] = preprocessed(given, preprocessing)
-                own = FrozenFeatures.of_rows(done[0])
+                check_rows_differ(problem.name, originals[0])
+            if role == "features" and isinstance(originals[0], Rows):
+                results: Sequence[Any] = preprocessed(originals, preprocessing)
+                frozen_role = FrozenFeatures.of_rows(results[0])
             else:
-                fitted = fit_steps(wanted, given[0], every=task.whole(role, inputs))
-                done = [fitted.apply(one) for one in given] if wanted else given
-                own = FrozenFeatures.of_array(given[0], fitted)
-            inputs.update(zip(names, done, strict=True))
+                fitted = fit_steps(role_steps, originals[0], every=task.whole(role, inputs))
+                results = [fitted.apply(one) for one in originals] if role_steps else originals
+                frozen_role = FrozenFeatures.of_array(originals[0], fitted)
+            inputs.update(zip(names, results, strict=True))
             # Of several splits, the first is the one whose method is kept.
-            frozen.setdefault(role, own)
+            frozen.setdefault(role, frozen_role)
     inputs.update(task.kept_preprocessing(problem.inputs, {**steps, "views": preprocessing.views}))
     return Problem(problem.name, inputs, problem.truth, problem.meta, frozen)
 
@@ -61,19 +61,19 @@ def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> 
     files (:func:`zslplat.data.store.stored_sets.in_files`); those of a problem in memory are written as arrays.
     """
     arrays = {f"{TRUTH}/{name}": array for name, array in problem.truth.items()}
-    told: dict[str, Any] = {}
-    for name, given in problem.inputs.items():
-        if isinstance(given, Rows) and all(isinstance(part.source, Stored) for part in given.parts):
-            told[name] = _described(given, folder, name, arrays)
+    described: dict[str, Any] = {}
+    for name, value in problem.inputs.items():
+        if isinstance(value, Rows) and all(isinstance(part.source, Stored) for part in value.parts):
+            described[name] = _described(value, folder, name, arrays)
         else:
-            arrays[f"{INPUTS}/{name}"] = np.asarray(given)
+            arrays[f"{INPUTS}/{name}"] = np.asarray(value)
     views = [
-        (part["view"], part["after"]) for part in next(iter(told.values()), {"parts": []})["parts"] if part["view"]
+        (part["view"], part["after"]) for part in next(iter(described.values()), {"parts": []})["parts"] if part["view"]
     ]
-    own = {**problem.meta, VIEWS: views} if views else dict(problem.meta)
+    problem_meta = {**problem.meta, VIEWS: views} if views else dict(problem.meta)
     arrays |= {f"{FROZEN}/{role}/{name}": a for role, one in problem.frozen.items() for name, a in one.arrays().items()}
-    kept = {role: one.facts() for role, one in problem.frozen.items()}
-    meta = {"name": problem.name, "meta": own, "warned": list(warned), "rows": told, FROZEN: kept}
+    frozen_facts = {role: one.facts() for role, one in problem.frozen.items()}
+    meta = {"name": problem.name, "meta": problem_meta, "warned": list(warned), "rows": described, FROZEN: frozen_facts}
     write_arrays(folder, arrays, meta, apart=(INPUTS, TRUTH, ROWS, FROZEN))
 
 
@@ -86,18 +86,18 @@ def load_problem(folder: Path, *, blocks: bool = False) -> Problem:
     arrays, entry = read_arrays(folder)
     parts: dict[str, dict[str, Any]] = {INPUTS: {}, TRUTH: {}, ROWS: {}, FROZEN: {}}
     for name, array in arrays.items():
-        part, _, own = name.partition("/")
-        parts[part][own] = array
+        part, _, key = name.partition("/")
+        parts[part][key] = array
     inputs = parts[INPUTS]
-    for name, told in entry.get("rows", {}).items():
+    for name, described in entry.get("rows", {}).items():
         if blocks:
-            inputs[name] = _rows(folder, name, told, parts[ROWS])
+            inputs[name] = _rows(folder, name, described, parts[ROWS])
         else:
             # The rows themselves need not be there once the fold is: a worker elsewhere is sent the fold alone.
-            for part in told["parts"]:
+            for part in described["parts"]:
                 with suppress(OSError):
                     os.utime(_data_file(folder, part).parent)  # in use: see the bound of the cache
-            inputs[name] = _fold(fold_folder(folder, name), partial(_rows, folder, name, told, parts[ROWS]))
+            inputs[name] = _fold(fold_folder(folder, name), partial(_rows, folder, name, described, parts[ROWS]))
     frozen = {
         role: FrozenFeatures.thawed(
             facts, {n.partition("/")[2]: a for n, a in parts[FROZEN].items() if n.partition("/")[0] == role}
@@ -121,14 +121,14 @@ def entries_of_problem(folder: Path, *, blocks: bool) -> list[Path]:
     """Return the folders of the entries that opening a problem reads beside its own: its folds, or the data set."""
     if not blocks:
         return folds_of(folder)
-    told = read_arrays(folder)[1].get("rows", {})
-    return sorted({_data_file(folder, part).parent for one in told.values() for part in one["parts"]})
+    stored_rows = read_arrays(folder)[1].get("rows", {})
+    return sorted({_data_file(folder, part).parent for one in stored_rows.values() for part in one["parts"]})
 
 
 def data_of(folder: Path) -> set[str]:
     """Return the entries of the data set that a problem needs, by name."""
-    told = read_arrays(folder)[1].get("rows", {})
-    return {Path(part["file"]).parent.name for one in told.values() for part in one["parts"]}
+    stored_rows = read_arrays(folder)[1].get("rows", {})
+    return {Path(part["file"]).parent.name for one in stored_rows.values() for part in one["parts"]}
 
 
 def fold_folder(folder: Path, name: str) -> Path:
@@ -161,9 +161,9 @@ def _described(rows: Rows, folder: Path, name: str, arrays: dict[str, np.ndarray
     return {"parts": parts}
 
 
-def _rows(folder: Path, name: str, told: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Rows:
+def _rows(folder: Path, name: str, described: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Rows:
     parts = []
-    for number, part in enumerate(told["parts"]):
+    for number, part in enumerate(described["parts"]):
         path = _data_file(folder, part)
         try:
             os.utime(path.parent)  # in use: see the bound of the cache
@@ -173,9 +173,9 @@ def _rows(folder: Path, name: str, told: Mapping[str, Any], arrays: Mapping[str,
                 "again"
             ) from error
         prefix = f"{name}/{number}/"
-        own = {key.removeprefix(prefix): np.array(a) for key, a in arrays.items() if key.startswith(prefix)}
+        step_arrays = {key.removeprefix(prefix): np.array(a) for key, a in arrays.items() if key.startswith(prefix)}
         source = Stored(str(path), part["type"], tuple(part["shape"]), part["offset"])
-        steps = FrozenSteps.thawed(part["steps"], own) if part["steps"] else None
+        steps = FrozenSteps.thawed(part["steps"], step_arrays) if part["steps"] else None
         parts.append(Part(View(part["view"], tuple(part["row"])), source, steps))
     return Rows(parts, arrays[f"{name}/index"], arrays[f"{name}/order"])
 
@@ -199,5 +199,5 @@ def _fold(folder: Path, find_rows: Callable[[], Rows]) -> np.ndarray:
             except DAMAGED:
                 remove_entry(folder)  # damaged, and in the way of its successor
         rows = find_rows()
-        place(folder, fill)
+        write_entry(folder, fill)
     return np.asarray(find_rows())  # somebody removes it at once

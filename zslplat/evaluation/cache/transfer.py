@@ -42,18 +42,18 @@ class FileList:
                 yield name, offset
 
 
-def listed(folder: Path) -> FileList:
+def list_files(folder: Path) -> FileList:
     """Return the files below a folder, without their content."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return FileList({path.relative_to(folder).as_posix(): path.stat().st_size for path in files})
 
 
-def packed(folder: Path) -> FileList:
+def pack_files(folder: Path) -> FileList:
     """Return the files below a folder, with their content where they fit into one piece together."""
-    found = listed(folder)
-    if sum(found.sizes.values()) > PIECE_BYTES:
-        return found
-    return FileList(found.sizes, {name: (folder / name).read_bytes() for name in found.sizes})
+    files = list_files(folder)
+    if sum(files.sizes.values()) > PIECE_BYTES:
+        return files
+    return FileList(files.sizes, {name: (folder / name).read_bytes() for name in files.sizes})
 
 
 def read_piece(folder: Path, name: str, offset: int) -> bytes:
@@ -128,13 +128,13 @@ def needed_entries(job: Any, cache: Path) -> dict[str, str]:
         for problem, statistics in problems:
             folders += [cache / problem, *entries_of_problem(cache / problem, blocks=job.blocks)]
             folders += [cache / statistics] if statistics else []
-    found = {}
+    digests = {}
     for folder in dict.fromkeys(folders):
         digest = digest_of(folder)
         if not digest:
             raise StoreError(f"cache entry {folder} cannot be read; give the same command again")
-        found[_name(folder, cache)] = digest
-    return found
+        digests[_name(folder, cache)] = digest
+    return digests
 
 
 def root_of(cache: Path) -> Path:

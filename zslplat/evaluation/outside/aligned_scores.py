@@ -84,20 +84,20 @@ def aligned(
             f"whose order it has, or {instead}{head}"
         )
     _check_length(file, batch, len(given_rows), len(given_classes))
-    columns = _places_of_classes(file, _as_the_batch_writes(given_classes, batch), batch)
-    lines = _places_of_rows(file.where, np.asarray(given_rows), batch)
+    columns = _class_positions(file, _match_names(given_classes, batch), batch)
+    lines = _row_positions(file.where, np.asarray(given_rows), batch)
     _check_finite(file, given_rows, given_classes)
-    scores = in_type(file.scores, _kept(file.scores), file.where)
+    scores = in_type(file.scores, _stored_type(file.scores), file.where)
     return np.ascontiguousarray(scores[np.ix_(lines, columns)])
 
 
 def digest_of(scores: np.ndarray, batch: Batch) -> str:
     """Return 64 hex digits that tell scores apart, whatever the order of rows and whichever file they came from."""
     order = np.argsort(batch.rows)
-    found = hashlib.sha256(f"{scores.dtype.str} {scores.shape} {batch.classes_digest}".encode())
-    found.update(np.ascontiguousarray(batch.rows[order], dtype="<i8").tobytes())
-    found.update(np.ascontiguousarray(scores[order]).tobytes())
-    return found.hexdigest()
+    digest = hashlib.sha256(f"{scores.dtype.str} {scores.shape} {batch.classes_digest}".encode())
+    digest.update(np.ascontiguousarray(batch.rows[order], dtype="<i8").tobytes())
+    digest.update(np.ascontiguousarray(scores[order]).tobytes())
+    return digest.hexdigest()
 
 
 def differences_lost(scores: np.ndarray) -> float:
@@ -105,12 +105,12 @@ def differences_lost(scores: np.ndarray) -> float:
 
     Of float64 there is nothing left of ordinary scores beside a placeholder of -1e30.
     """
-    known = left = 0
+    total = left = 0
     for block in np.array_split(scores, max(1, scores.size // _BLOCK)):
         ordered = np.sort(np.asarray(block, dtype=np.float64), axis=1)
-        known += int(np.count_nonzero(np.diff(ordered, axis=1)))
+        total += int(np.count_nonzero(np.diff(ordered, axis=1)))
         left += int(np.count_nonzero(np.diff(centred(ordered), axis=1)))
-    return 1 - left / known if known else 0.0
+    return 1 - left / total if total else 0.0
 
 
 def _check_form(file: ScoreFile, batch: Batch) -> None:
@@ -132,7 +132,7 @@ def _check_form(file: ScoreFile, batch: Batch) -> None:
         raise UsageError(f"{file.where}: shape {scores.shape} is the wrong way round; {expected}; transpose it")
 
 
-def _kept(scores: np.ndarray) -> np.dtype:
+def _stored_type(scores: np.ndarray) -> np.dtype:
     """Return the type that scores are kept in, in the order of bytes of this machine."""
     is_float32 = scores.dtype.kind == "f" and scores.dtype.itemsize == 4
     return np.dtype(np.float32 if is_float32 else np.float64)
@@ -155,17 +155,17 @@ def _check_length(file: ScoreFile, batch: Batch, rows: int, classes: int) -> Non
             )
 
 
-def _as_the_batch_writes(given: Sequence[str], batch: Batch) -> tuple[str, ...]:
+def _match_names(names: Sequence[str], batch: Batch) -> tuple[str, ...]:
     """Return names of classes as the batch has them, where the same name in another form of Unicode is meant."""
     forms: dict[str, list[str]] = {}
     for name in batch.classes:
         forms.setdefault(unicodedata.normalize("NFC", name), []).append(name)
-    wanted = set(batch.classes)
-    found = []
-    for name in given:
-        same = [] if name in wanted else forms.get(unicodedata.normalize("NFC", name), [])
-        found.append(same[0] if len(same) == 1 else name)
-    return tuple(found)
+    batch_names = set(batch.classes)
+    matched = []
+    for name in names:
+        same = [] if name in batch_names else forms.get(unicodedata.normalize("NFC", name), [])
+        matched.append(same[0] if len(same) == 1 else name)
+    return tuple(matched)
 
 
 def _numbers_for_names(names: Sequence[str]) -> str:
@@ -178,66 +178,66 @@ def _numbers_for_names(names: Sequence[str]) -> str:
     )
 
 
-def _places_of_classes(file: ScoreFile, given: tuple[str, ...], batch: Batch) -> np.ndarray:
-    where, wanted = file.where, set(batch.classes)
+def _class_positions(file: ScoreFile, names: tuple[str, ...], batch: Batch) -> np.ndarray:
+    where, batch_classes = file.where, set(batch.classes)
     expected = f"{batch.name} is told apart among {len(batch.classes)} classes"
-    twice = _repeated(given)
+    twice = _repeated(names)
     if twice:
         raise UsageError(f"{where}: {_listed(twice)} more than once among the classes; leave one column of each")
-    unknown = [name for name in given if name not in wanted]
+    unknown = [name for name in names if name not in batch_classes]
     if unknown:
         near = near_names(unknown[0], batch.classes)
         hint = f"did you mean {', '.join(near)}?" if near else f"they are {_listed(batch.classes)}"
-        head = _numbers_for_names(unknown) if file.classes is not None and len(unknown) == len(given) else ""
+        head = _numbers_for_names(unknown) if file.classes is not None and len(unknown) == len(names) else ""
         raise UsageError(
-            f"{where}: {len(unknown)} of its {len(given)} columns ({_listed(unknown)}) are no classes that are scored; "
+            f"{where}: {len(unknown)} of its {len(names)} columns ({_listed(unknown)}) are no classes that are scored; "
             f"{expected}; {hint}{head}"
         )
-    missing = [name for name in batch.classes if name not in set(given)]
+    missing = [name for name in batch.classes if name not in set(names)]
     if missing:
         raise UsageError(f"{where}: no scores for {len(missing)} classes ({_listed(missing)}); {expected}; score all")
-    place = {name: number for number, name in enumerate(given)}
-    return np.array([place[name] for name in batch.classes])
+    positions = {name: number for number, name in enumerate(names)}
+    return np.array([positions[name] for name in batch.classes])
 
 
-def _places_of_rows(where: str, given: np.ndarray, batch: Batch) -> np.ndarray:
+def _row_positions(where: str, row_numbers: np.ndarray, batch: Batch) -> np.ndarray:
     expected = f"{batch.name} scores {len(batch.rows)} rows, each once"
-    values, counts = np.unique(given, return_counts=True)
+    values, counts = np.unique(row_numbers, return_counts=True)
     if (counts > 1).any():
         twice = values[counts > 1]
         raise UsageError(f"{where}: {len(twice)} rows more than once ({_listed(twice)}); {expected}")
-    unknown = np.setdiff1d(given, batch.rows)
+    unknown = np.setdiff1d(row_numbers, batch.rows)
     if len(unknown):
         raise UsageError(
-            f"{where}: {len(unknown)} of its {len(given)} rows ({_listed(unknown)}) are not scored; {expected}: rows "
-            "of the data set, counted from 0, as `zslplat export-split` writes them"
+            f"{where}: {len(unknown)} of its {len(row_numbers)} rows ({_listed(unknown)}) are not scored; {expected}: "
+            "rows of the data set, counted from 0, as `zslplat export-split` writes them"
         )
-    missing = np.setdiff1d(batch.rows, given)
+    missing = np.setdiff1d(batch.rows, row_numbers)
     if len(missing):
         raise UsageError(f"{where}: {len(missing)} rows are missing ({_listed(missing)}); {expected}; score all")
-    order = np.argsort(given)
-    return np.asarray(order[np.searchsorted(given, batch.rows, sorter=order)])
+    order = np.argsort(row_numbers)
+    return np.asarray(order[np.searchsorted(row_numbers, batch.rows, sorter=order)])
 
 
 def _check_finite(file: ScoreFile, rows: np.ndarray, classes: Sequence[str]) -> None:
     if not np.issubdtype(file.scores.dtype, np.floating):
         return
     # Wider numbers than float64 may be finite as they are, and are not as they are kept.
-    kept = _kept(file.scores)
+    dtype = _stored_type(file.scores)
     with np.errstate(over="ignore"):
-        scores = file.scores.astype(kept, copy=False)
+        scores = file.scores.astype(dtype, copy=False)
     # Neither NaN nor infinity compares as smaller.
-    largest = _LARGEST[kept]
+    largest = _LARGEST[dtype]
     bad = ~(np.abs(scores) <= largest)
     if bad.any():
         endless = ~np.isfinite(scores)
-        what, wanted = f"are beyond {largest:g}, too large to take differences of", "smaller"
+        what, remedy = f"are beyond {largest:g}, too large to take differences of", "smaller"
         if endless.any():
-            bad, what, wanted = endless, "are NaN or infinite", "finite"
+            bad, what, remedy = endless, "are NaN or infinite", "finite"
         line, column = (int(part[0]) for part in np.nonzero(bad))
         raise UsageError(
             f"{file.where}: {int(bad.sum())} of {bad.size} scores {what}, the first {file.scores[line, column]} for "
-            f"row {rows[line]}, class {classes[column]}; give {wanted} numbers, {_LOW}"
+            f"row {rows[line]}, class {classes[column]}; give {remedy} numbers, {_LOW}"
         )
 
 

@@ -55,9 +55,9 @@ class Manifest:
                 raise ValueError(f"its seed is {content['seed']!r}")
             return cls(file, content)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            told = getattr(error, "strerror", None) or (f"no {error}" if isinstance(error, KeyError) else error)
+            reason = getattr(error, "strerror", None) or (f"no {error}" if isinstance(error, KeyError) else error)
             raise DataError(
-                f"{file}: no manifest of an exported split ({told}); expected {FORMAT!r}: give the folder that "
+                f"{file}: no manifest of an exported split ({reason}); expected {FORMAT!r}: give the folder that "
                 "`zslplat export-split` wrote"
             ) from error
 
@@ -77,11 +77,11 @@ class Manifest:
 
     def check_batch(self, batch: Batch) -> None:
         """Raise :class:`UsageError` where a problem was exported with other rows or classes, or was not exported."""
-        found = {entry["name"]: entry for entry in self.content["problems"]}
-        if batch.name not in found:
-            names = ", ".join(found) or "nothing"
+        entries = {entry["name"]: entry for entry in self.content["problems"]}
+        if batch.name not in entries:
+            names = ", ".join(entries) or "nothing"
             raise UsageError(f"{self.path}: {batch.name} was not exported, only {names}; export with --split all")
-        entry = found[batch.name]
+        entry = entries[batch.name]
         if (entry["rows_digest"], entry["classes_digest"]) != (batch.rows_digest, batch.classes_digest):
             raise UsageError(
                 f"{self.path}: {batch.name} was exported with other rows or classes than the task has now; export it "
@@ -109,18 +109,18 @@ class Manifest:
             )
         if sha256_of(file) == self.content["files"].get(name):
             return
-        found = list(read(file))
-        if found == exported:  # another program wrote it, with other line ends, say
+        listed = list(read(file))
+        if listed == exported:  # another program wrote it, with other line ends, say
             return
-        told = f"it lists {len(found)} {what}, and {len(exported)} were exported"
-        if len(found) == len(exported):
-            place = next(i for i, (one, other) in enumerate(zip(found, exported, strict=True)) if one != other)
-            sorted_since = sorted(found) == sorted(exported)
-            told = f"the {what} stand in another order" if sorted_since else f"it lists other {what}"
-            told += f" than the export: line {place + 2} has {found[place]!r} in place of {exported[place]!r}"
+        difference = f"it lists {len(listed)} {what}, and {len(exported)} were exported"
+        if len(listed) == len(exported):
+            place = next(i for i, (one, other) in enumerate(zip(listed, exported, strict=True)) if one != other)
+            sorted_since = sorted(listed) == sorted(exported)
+            difference = f"the {what} stand in another order" if sorted_since else f"it lists other {what}"
+            difference += f" than the export: line {place + 2} has {listed[place]!r} in place of {exported[place]!r}"
             if sorted_since and batch.name == TEST:
                 remedy += f"; of scores in the order of this file say so: --{what} {file}"
-        raise UsageError(f"{file}: {told}; scores in its order would be taken for those of others; {remedy}")
+        raise UsageError(f"{file}: {difference}; scores in its order would be taken for those of others; {remedy}")
 
 
 def row_problems(task: Task, dataset: Dataset, split: str, seed: int) -> list[Problem]:

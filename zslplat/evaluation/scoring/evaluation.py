@@ -53,13 +53,13 @@ def prepare(job: PrepareJob, cache: Path, methods: Methods | None = None) -> dic
     # Kept with the statistics: whoever finds them in the cache is told, too.
     with collect_warnings() as warned:
         problem = load_problem(cache / job.problem, blocks=job.blocks)
-        arrays = make_task(job.task).prepare(_told(problem, method), problem, job.space)
+        arrays = make_task(job.task).prepare(_with_views(problem, method), problem, job.space)
     seconds = time.perf_counter() - wall
     method_seconds, method_bytes = methods.usage()
     cpu_seconds = time.process_time() - cpu + method_seconds
-    took = {SECONDS: seconds, CPU_SECONDS: cpu_seconds, PEAK_BYTES: peak_bytes() + method_bytes}
-    write_arrays(cache / job.target, arrays, {"method": job.method, **took, "warned": warned[:MOST_TEXTS]})
-    return {**took, "bytes": int(sum(np.asarray(a).nbytes for a in arrays.values())), "names": list(arrays)}
+    costs = {SECONDS: seconds, CPU_SECONDS: cpu_seconds, PEAK_BYTES: peak_bytes() + method_bytes}
+    write_arrays(cache / job.target, arrays, {"method": job.method, **costs, "warned": warned[:MOST_TEXTS]})
+    return {**costs, "bytes": int(sum(np.asarray(a).nbytes for a in arrays.values())), "names": list(arrays)}
 
 
 def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> dict[str, Any]:
@@ -101,19 +101,19 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
             done.append(fold)
     method_seconds, method_bytes = methods.usage()
     record = {
-        **found_by(done, outcomes, state, curve),
+        **_summary(done, outcomes, state, curve),
         SECONDS: time.perf_counter() - wall,
         CPU_SECONDS: time.process_time() - cpu + method_seconds,
-        PREPARED: {key: took for fold in done for key, took in fold.prepared.items()},
+        PREPARED: {key: costs for fold in done for key, costs in fold.prepared.items()},
         PEAK_BYTES: peak_bytes() + method_bytes,
         "processor": processor(),
     }
     if state == "complete" and step_parameter:
         record["carry"]["best_step"] = float(max(fold.step for fold in done))
-    return plain(record)
+    return _plain(record)
 
 
-def found_by(
+def _summary(
     done: Sequence[Fold], outcomes: Sequence[Outcome], state: str = "complete", curve: Sequence[float] = ()
 ) -> dict[str, Any]:
     """Return what a record holds of scored folds: state, value, metrics, folds, carry, warnings, steps."""
@@ -140,17 +140,17 @@ def _fold(
 ) -> Fold:
     arrays, entry = read_arrays(statistics) if statistics else ({}, {})
     opened = load_problem(problem, blocks=job.blocks)
-    method = _told(opened, methods.build(job.method, parameters, job.seed))
+    method = _with_views(opened, methods.build(job.method, parameters, job.seed))
     suited = task.suited(opened)
     fold = Fold(suited, opened, method, suited.run(method, opened, arrays), job)
     fold.warned_before = entry.get("warned", [])
     if statistics is not None and SECONDS in entry:
-        took = {name: float(entry[name]) for name in (SECONDS, CPU_SECONDS, PEAK_BYTES) if name in entry}
-        fold.prepared = {statistics.name[:_KEY_LETTERS]: took}
+        costs = {name: float(entry[name]) for name in (SECONDS, CPU_SECONDS, PEAK_BYTES) if name in entry}
+        fold.prepared = {statistics.name[:_KEY_LETTERS]: costs}
     return fold
 
 
-def _told(problem: Problem, method: Any) -> Any:
+def _with_views(problem: Problem, method: Any) -> Any:
     """Return the method, which knows of the views of the rows now, where they are several."""
     views = views_of(problem)
     if views:
@@ -158,7 +158,7 @@ def _told(problem: Problem, method: Any) -> Any:
     return method
 
 
-def plain(record: dict[str, Any]) -> dict[str, Any]:
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
     """Return the record as JSON reads it back; raises :class:`MethodError` for a value that JSON cannot hold."""
 
     def default(value: Any) -> Any:
@@ -213,4 +213,4 @@ def evaluate_scores(
         # How long it took to score says nothing of what it took to make the scores.
         del fold.record["seconds"]
         done.append(fold)
-    return plain(found_by(done, outcomes))
+    return _plain(_summary(done, outcomes))

@@ -63,22 +63,22 @@ class Fold:
         """Take one step and score it; False where the training has ended."""
         start = time.perf_counter()
         with collect_warnings() as warned:
-            found = next(self._training, None)
+            outputs = next(self._training, None)
         self._trained += warned
-        if found is not None:
-            self._score(found[1])
+        if outputs is not None:
+            self._score(outputs[1])
         self.seconds += time.perf_counter() - start
         if not self.by_step:
             raise MethodError(f"{self.job.method} made no step on {self.problem.name}")
-        return found is not None
+        return outputs is not None
 
     def complete(self) -> None:
         """Train to the end, score the end alone, and keep it."""
         start = time.perf_counter()
         last: tuple[int, Arrays] | None = None
         with collect_warnings() as self._trained:
-            for found in self._training:
-                last = found
+            for outputs in self._training:
+                last = outputs
         if last is None:
             raise MethodError(f"{self.job.method} made no step on {self.problem.name}")
         # Where the method has a process of its own, it puts together what it learned while this one scores.
@@ -127,7 +127,7 @@ class Fold:
                 if all(name in m for m in self.by_step)
             }
         if job.model_bytes and job.outcomes is not None and self.method is not None:
-            self.record["model"] = self._keep_model(self._own(job.outcomes))
+            self.record["model"] = self._keep_model(self._problem_folder(job.outcomes))
         if job.full:
             with collect_warnings():  # known from the first time
                 full = task.score(self.problem, self._kept_outputs, job.validation_choices, full=True)
@@ -141,7 +141,7 @@ class Fold:
                 self.record["rows"] = rows_digest(task.scored_rows(self.problem))
                 self._resample(outcome, job.replicates)
         if job.artifacts is not None:
-            self._write(self._own(job.artifacts), outcome)
+            self._write(self._problem_folder(job.artifacts), outcome)
         # Its method is let go wherever it runs.
         self._outputs, self._kept_outputs, self._learned, self.method = {}, {}, _Learned(), None
         self._training = iter(())
@@ -174,13 +174,13 @@ class Fold:
         if rows is None:
             return
         if self.job.outcomes is not None:
-            folder = self._own(self.job.outcomes)
+            folder = self._problem_folder(self.job.outcomes)
             self.record["outcomes"] = write_outcomes(folder, rows)
-            found = replicates(self.task, folder, count)
+            by_metric = replicates(self.task, folder, count)
         else:
-            found = resampled(self.task, rows, count)
-        if found:
-            columns = {name: values.round(6).tolist() for name, values in found.items()}
+            by_metric = resampled(self.task, rows, count)
+        if by_metric:
+            columns = {name: values.round(6).tolist() for name, values in by_metric.items()}
             outcome.tables["replicates"] = Table({"replicate": list(range(1, count + 1)), **columns})
 
     def _keep_model(self, folder: Path) -> dict[str, Any]:
@@ -190,10 +190,10 @@ class Fold:
 
         job = self.job
         with collect_warnings():
-            told = state_within(self.method, job.model_bytes)
+            state = state_within(self.method, job.model_bytes)
             try:
                 return keep_model(
-                    folder / MODEL, told, self.task, self.problem, self.method, job.validation_choices, job.about
+                    folder / MODEL, state, self.task, self.problem, self.method, job.validation_choices, job.about
                 )
             except OSError as error:
                 raise StoreError(
@@ -201,7 +201,7 @@ class Fold:
                     "give the same command again, or give --no-model"
                 ) from error
 
-    def _own(self, folder: Path) -> Path:
+    def _problem_folder(self, folder: Path) -> Path:
         """Return the folder of this problem inside one that is given for the whole job."""
         return folder / self.problem.name if len(self.job.problems) > 1 else folder
 
@@ -256,9 +256,9 @@ class _Learned:
     ended: bool = False
 
     @classmethod
-    def of(cls, found: tuple[Any, Any, Any], *, copy: bool) -> _Learned:
+    def of(cls, learned: tuple[Any, Any, Any], *, copy: bool) -> _Learned:
         """Take matrices, diagnostics and figures; ``copy``: the method goes on to learn in place."""
-        matrices, diagnostics, figures = found
+        matrices, diagnostics, figures = learned
         require_names("matrix", matrices)
         require_names("diagnostic", [*diagnostics.numbers, *diagnostics.series])
         require_names("figure", figures)

@@ -24,7 +24,7 @@ Entries = list[dict[str, Any]]
 @contextmanager
 def collect_warnings() -> Iterator[list[str]]:
     """Collect the texts of every :class:`OutcomeWarning` of a block; other warnings go their usual way."""
-    found: list[str] = []
+    texts: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", OutcomeWarning)
         usual = warnings.showwarning
@@ -32,19 +32,19 @@ def collect_warnings() -> Iterator[list[str]]:
         def show(message: Any, category: type[Warning], *place: Any, **named: Any) -> None:
             if issubclass(category, OutcomeWarning):
                 text, code = split_code(printable(str(message), MOST_PRINTED))
-                found.append(text[:MOST_WARNING] + (f" [{code}]" if code else ""))
+                texts.append(text[:MOST_WARNING] + (f" [{code}]" if code else ""))
             else:
                 usual(message, category, *place, **named)
 
         warnings.showwarning = show
-        yield found
+        yield texts
 
 
-def warning_entries(found: Iterable[tuple[str, Iterable[str]]]) -> Entries:
+def warning_entries(warned: Iterable[tuple[str, Iterable[str]]]) -> Entries:
     """Return the entries of a record from (where, texts); beyond :data:`MOST_TEXTS` texts the rest is counted only."""
     entries: dict[str, dict[str, Any]] = {}
     left_out = 0
-    for where, texts in found:
+    for where, texts in warned:
         for text in texts:
             if text not in entries and len(entries) == MOST_TEXTS:
                 left_out += 1

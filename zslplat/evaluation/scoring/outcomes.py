@@ -53,12 +53,12 @@ _DAMAGED = (
 
 def digest(outcomes: RowOutcomes) -> str:
     """Return 32 digits that tell outcomes apart: names, types, shapes and contents of the columns, and the rest."""
-    found = hashlib.sha256(json.dumps(outcomes.meta, sort_keys=True).encode())
+    hasher = hashlib.sha256(json.dumps(outcomes.meta, sort_keys=True).encode())
     for name in sorted(outcomes.columns):
         column = np.ascontiguousarray(outcomes.columns[name])
-        found.update(json.dumps([name, column.dtype.str, column.shape]).encode())
-        found.update(column.tobytes())
-    return found.hexdigest()[:32]
+        hasher.update(json.dumps([name, column.dtype.str, column.shape]).encode())
+        hasher.update(column.tobytes())
+    return hasher.hexdigest()[:32]
 
 
 def write_outcomes(folder: Path, outcomes: RowOutcomes) -> str:
@@ -124,13 +124,13 @@ def class_values(task: Task, folder: Path, only: Collection[str] | None = None) 
 
     def make(outcomes: RowOutcomes) -> tuple[str, Callable[[], Mapping[str, np.ndarray]]]:
         def values() -> Mapping[str, np.ndarray]:
-            found = task.class_values(outcomes)
-            return {} if found is None else {_KINDS: found.kinds, **_metric_arrays(found.values)}
+            computed = task.class_values(outcomes)
+            return {} if computed is None else {_KINDS: computed.kinds, **_metric_arrays(computed.values)}
 
         return str(CLASS_SCHEME), values
 
-    kept = _from_cache(folder, _CLASSES, (str(CLASS_SCHEME),), make, only)
-    return ClassValues(_by_metric(kept), kept[_KINDS]) if _KINDS in kept else None
+    arrays = _from_cache(folder, _CLASSES, (str(CLASS_SCHEME),), make, only)
+    return ClassValues(_by_metric(arrays), arrays[_KINDS]) if _KINDS in arrays else None
 
 
 def resampled(task: Task, outcomes: RowOutcomes, count: int = REPLICATES) -> dict[str, np.ndarray]:
@@ -164,16 +164,16 @@ def _from_cache(
     function that makes the arrays. Raises :class:`StoreError` where outcomes that have to be read cannot be.
     """
     path, stamp = folder / name, _stamp(folder)
-    kept = _cached(path, stamp, only)
-    if kept is not None and stamp and kept[1] == stamp and kept[0].partition(" ")[2] in schemes:
-        return kept[2]
+    cached = _cached(path, stamp, only)
+    if cached is not None and stamp and cached[1] == stamp and cached[0].partition(" ")[2] in schemes:
+        return cached[2]
     outcomes = read_outcomes(folder)
     scheme, arrays = make(outcomes)
     key = f"{digest(outcomes)} {scheme}"
-    found = kept[2] if kept is not None and kept[0] == key else arrays()
+    contents = cached[2] if cached is not None and cached[0] == key else arrays()
     with contextlib.suppress(OSError):  # nothing is lost: whoever asks next makes them again
-        _write_arrays(path, {_KEY: np.array(f"{key}\n{stamp}"), **found})
-    return found
+        _write_arrays(path, {_KEY: np.array(f"{key}\n{stamp}"), **contents})
+    return contents
 
 
 def _cached(path: Path, stamp: str, only: Collection[str] | None) -> tuple[str, str, dict[str, np.ndarray]] | None:
@@ -185,10 +185,10 @@ def _cached(path: Path, stamp: str, only: Collection[str] | None) -> tuple[str, 
         # Read at once: numpy would ask the disk for every part of every member.
         with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as file:
             key, _, seen = str(_array(file, _KEY)).partition("\n")
-            wanted = [name for member in file.namelist() if (name := member.removesuffix(".npy")) != _KEY]
+            names = [name for member in file.namelist() if (name := member.removesuffix(".npy")) != _KEY]
             if only is not None and seen == stamp:
-                wanted = [name for name in wanted if name.removeprefix(_METRIC) in {*only, _KINDS}]
-            return key, seen, {name: _array(file, name) for name in wanted}
+                names = [name for name in names if name.removeprefix(_METRIC) in {*only, _KINDS}]
+            return key, seen, {name: _array(file, name) for name in names}
     except _DAMAGED:
         return None
 

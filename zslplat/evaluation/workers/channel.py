@@ -1,9 +1,9 @@
 """Messages between two processes, with their arrays in shared memory.
 
 A message is pickled; what its arrays hold goes through memory that both processes have mapped. Arrays up to
-``OWN_BYTES`` share a region, out of which the receiver copies them, so that it is free again at once. A larger array
-gets memory of its own, which the receiver uses as it is: no second copy. The memory has no name in the file system
-and is gone with the processes, however they end.
+``SEPARATE_BYTES`` share a region, out of which the receiver copies them, so that it is free again at once. A larger
+array gets memory of its own, which the receiver uses as it is: no second copy. The memory has no name in the file
+system and is gone with the processes, however they end.
 
 Nothing reaches the receiver but the elements of the arrays that were sent: no array that they are a part of.
 """
@@ -29,8 +29,8 @@ import numpy as np
 from zslplat.errors import StoreError
 
 IN_BAND_BYTES = 2**14
-OWN_BYTES = 2**23
-MOST_OWN = 100
+SEPARATE_BYTES = 2**23
+MOST_SEPARATE = 100
 _TOGETHER = 200  # descriptors that are sent at a time; the system takes some 250
 # Longer than most answers take, and short enough to be no burden where others wait for the processor.
 LOOK_SECONDS = 0.0003
@@ -119,27 +119,31 @@ class Channel:
         Raises OSError where the other end is gone or memory cannot be had.
         """
         places: list[tuple[int, int]] = []  # (offset in the region, or -1 for memory of its own; bytes)
-        own: list[int] = []
+        memories: list[int] = []
         taken = 0
         for buffer in packed.buffers:
-            if (buffer.nbytes > OWN_BYTES or taken + buffer.nbytes > 2 * OWN_BYTES) and len(own) < MOST_OWN:
+            if (buffer.nbytes > SEPARATE_BYTES or taken + buffer.nbytes > 2 * SEPARATE_BYTES) and len(
+                memories
+            ) < MOST_SEPARATE:
                 places.append((-1, buffer.nbytes))
-                own.append(_written(buffer))
+                memories.append(_written(buffer))
             else:
                 places.append((taken, buffer.nbytes))
                 taken += -(-buffer.nbytes // _ALIGNED) * _ALIGNED
         region = 0
         if taken > (len(self._ours) if self._ours is not None else 0):
             region = max(2**20, 1 << (taken - 1).bit_length())
-            own.insert(0, _memory(region))
-            self._ours = mmap.mmap(own[0], region)
+            memories.insert(0, _memory(region))
+            self._ours = mmap.mmap(memories[0], region)
         for (offset, size), buffer in zip(places, packed.buffers, strict=True):
             if offset >= 0:
                 assert self._ours is not None
                 _bytes_of(self._ours, offset, size)[:] = np.frombuffer(buffer, dtype=np.uint8)
-        descriptors = [*own, *files]
+        descriptors = [*memories, *files]
         try:
-            self.connection.send_bytes(pickle.dumps((packed.body, places, region, len(own), len(files)), protocol=5))
+            self.connection.send_bytes(
+                pickle.dumps((packed.body, places, region, len(memories), len(files)), protocol=5)
+            )
             for start in range(0, len(descriptors), _TOGETHER):
                 sendfds(self._socket, descriptors[start : start + _TOGETHER])
         finally:

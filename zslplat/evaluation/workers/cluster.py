@@ -29,13 +29,13 @@ from zslplat.evaluation.cache.transfer import (
     begin_entry,
     digest_of,
     end_entry,
-    listed,
+    list_files,
     needed_entries,
     read_piece,
     root_of,
     write_piece,
 )
-from zslplat.evaluation.jobs import Answer, Limits, Place
+from zslplat.evaluation.jobs import Answer, Limits, WorkerSettings
 from zslplat.evaluation.workers import cluster_worker
 from zslplat.evaluation.workers.cluster_worker import ARTIFACTS, OUTCOMES, TARGET, RemoteJob, Reply
 from zslplat.keys import key_of
@@ -61,9 +61,9 @@ class Cluster:
     scheduler answers.
     """
 
-    def __init__(self, address: str, place: Place, say: Callable[[str], None] = lambda text: None) -> None:
-        self.address, self.place, self.say = address, place, say
-        self._store = key_of(platform.node(), str(place.cache.resolve()))
+    def __init__(self, address: str, settings: WorkerSettings, say: Callable[[str], None] = lambda text: None) -> None:
+        self.address, self.settings, self.say = address, settings, say
+        self._store = key_of(platform.node(), str(settings.cache.resolve()))
         self._name = uuid.uuid4().hex[:12]
         self._numbers = itertools.count()
         self._lock = threading.Lock()
@@ -95,16 +95,16 @@ class Cluster:
         prefer: list[str] = []
         lost = 0
         while not self._stopped.is_set():
-            needed = needed_entries(job, self.place.cache)
+            needed = needed_entries(job, self.settings.cache)
             key = f"zslplat-{self._name}-{next(self._numbers)}"
-            errand = RemoteJob(
-                key, pickled, limits, self._store, needed, self.place.cache_bytes, cluster_worker.software()
+            request = RemoteJob(
+                key, pickled, limits, self._store, needed, self.settings.cache_bytes, cluster_worker.software()
             )
             client = self._connected()
             if client is None:
                 break
             try:
-                reply = self._ask(client, errand, prefer)
+                reply = self._ask(client, request, prefer)
                 if isinstance(reply, Answer):
                     return reply
                 prefer = [reply.worker]
@@ -124,8 +124,8 @@ class Cluster:
                 self._look_after(client)
         return _STOPPED
 
-    def _ask(self, client: Any, errand: RemoteJob, prefer: list[str]) -> Reply | Answer:
-        """Return the reply to an errand, or what is to be recorded where there will be none."""
+    def _ask(self, client: Any, request: RemoteJob, prefer: list[str]) -> Reply | Answer:
+        """Return the reply to a request, or what is to be recorded where there will be none."""
         from distributed.scheduler import KilledWorker
 
         finished = threading.Event()
@@ -134,9 +134,9 @@ class Cluster:
                 return _STOPPED
             try:
                 future = client.submit(
-                    cluster_worker.carry_out,
-                    errand,
-                    key=errand.key,
+                    cluster_worker.run_remote_job,
+                    request,
+                    key=request.key,
                     pure=False,
                     workers=prefer or None,
                     allow_other_workers=bool(prefer),
@@ -149,8 +149,8 @@ class Cluster:
             while not finished.wait(_LOOK_SECONDS) and client.status != "closed":
                 self._look_for_workers(client)
                 # What has ended meanwhile is processed by nobody, either.
-                if prefer and _waits_for_the_lost(client, errand.key, prefer) and not finished.is_set():
-                    raise _Away(f"job {errand.key}: {prefer[0]} is lost")
+                if prefer and _waits_for_the_lost(client, request.key, prefer) and not finished.is_set():
+                    raise _Away(f"job {request.key}: {prefer[0]} is lost")
             if self._stopped.is_set():
                 return _STOPPED
             if future.status == "error":
@@ -168,33 +168,33 @@ class Cluster:
                 )
                 return Answer(None, reason, fatal=True)
             if future.status != "finished":
-                raise _Away(f"job {errand.key}: {future.status}")
+                raise _Away(f"job {request.key}: {future.status}")
             reply: Reply = future.result()
         except _Away:
             raise
         except Exception as error:  # of whatever kind: the connection went while the answer was fetched
-            raise _Away(errand.key) from error
+            raise _Away(request.key) from error
         finally:
             with self._lock:
                 self._futures.discard(future)
             with suppress(Exception):
                 future.release()
-        if reply.key != errand.key:
-            raise StoreError(f"the cluster answered {reply.key} where {errand.key} was asked")
+        if reply.key != request.key:
+            raise StoreError(f"the cluster answered {reply.key} where {request.key} was asked")
         return reply
 
     def _deliver(self, client: Any, worker: str, name: str, digest: str) -> None:
         """Bring an entry to a worker, or wait until another one has."""
-        folder = root_of(self.place.cache) / name
+        folder = root_of(self.settings.cache) / name
         while True:
-            place = self._call(client, worker, cluster_worker.offer, name, digest, self.place.cache_bytes)
+            place = self._call(client, worker, cluster_worker.offer, name, digest, self.settings.cache_bytes)
             if place == "":
                 return
             if place is not None:
                 break
             if self._stopped.wait(_PAUSE_SECONDS):
                 raise _Away
-        for file, offset in listed(folder).pieces():
+        for file, offset in list_files(folder).pieces():
             try:
                 content = read_piece(folder, file, offset)
             except OSError as error:
@@ -228,7 +228,7 @@ class Cluster:
 
     def _keep(self, client: Any, worker: str, folder: str, parcel: FileList, name: str) -> None:
         """Put an entry that a job made into the leader's own cache."""
-        root = self.place.cache
+        root = self.settings.cache
         try:
             temporary = begin_entry(root, name)
             try:
@@ -253,8 +253,8 @@ class Cluster:
     def _call(self, client: Any, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function in a worker, beside the jobs that it runs."""
         try:
-            (found,) = client.run(function, self._store, *arguments, workers=[worker], on_error="raise").values()
-            return found
+            (result,) = client.run(function, self._store, *arguments, workers=[worker], on_error="raise").values()
+            return result
         except StoreError:  # the worker is there, and says what is wrong
             raise
         except Exception as error:
@@ -280,14 +280,14 @@ class Cluster:
                     self._hang_up(client)
 
     def _note_processor(self, answer: Answer) -> None:
-        found = (answer.result or {}).get("processor")
+        name = (answer.result or {}).get("processor")
         with self._lock:
-            new = found is not None and found not in self._processors
+            new = name is not None and name not in self._processors
             before = sorted(self._processors)
-            self._processors |= {found} if found else set()
+            self._processors |= {name} if name else set()
         if new and before:
             self.say(
-                f"the workers' processors differ ({', '.join([*before, str(found)])}): numbers may differ in the last "
+                f"the workers' processors differ ({', '.join([*before, str(name)])}): numbers may differ in the last "
                 "digits, depending on who evaluated what; records say on which each evaluation ran"
             )
 
@@ -342,8 +342,8 @@ def connect(address: str) -> Any:
     for part in ("client", "batched", "comm", "core"):
         logging.getLogger(f"distributed.{part}").setLevel(logging.CRITICAL)
     try:
-        told = _told_by(address) if address.endswith(".json") else address
-        return Client(told, timeout=_CONNECT_SECONDS, set_as_default=False)
+        target = _scheduler_address(address) if address.endswith(".json") else address
+        return Client(target, timeout=_CONNECT_SECONDS, set_as_default=False)
     except Exception as error:  # of whatever kind: for an address of TLS without certificates it is a TypeError
         raise OutageError(
             f"no Dask scheduler answers at {address}: {error}; what was recorded is kept; give the same command again "
@@ -351,12 +351,12 @@ def connect(address: str) -> Any:
         ) from error
 
 
-def _told_by(file: str) -> str:
+def _scheduler_address(file: str) -> str:
     """Return the address in a file of ``dask scheduler --scheduler-file``; Dask would wait for one without an end."""
-    told = json.loads(Path(file).read_text())
-    if not (isinstance(told, dict) and isinstance(told.get("address"), str)):
+    content = json.loads(Path(file).read_text())
+    if not (isinstance(content, dict) and isinstance(content.get("address"), str)):
         raise ValueError("the file tells of none; expected what dask scheduler --scheduler-file writes")
-    return str(told["address"])
+    return str(content["address"])
 
 
 def cluster_threads(address: str) -> int:

@@ -1,8 +1,8 @@
-"""What a worker of a Dask cluster does for a leader: keep what it was sent, run jobs on it, hand back what they made.
+"""What a worker of a Dask cluster does for a leader: it keeps cache entries, runs jobs on them and returns their files.
 
-It shares no folder with the leader. Its own, below the local directory that Dask gave it, is a cache like the leader's,
-and goes with the worker. Every thread of the worker that runs a job has processes of its own for it, which end once
-nobody has used them for a while, and at once where the task is not wanted any more: its leader stopped, or is gone.
+It shares no folder with the leader. Its cache, below Dask's local directory, is laid out like the leader's and is
+removed with the worker. Every thread that runs a job has its own processes, which end after a while without jobs, and
+at once when the task is cancelled because its leader stopped or is gone.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from zslplat.evaluation.cache.transfer import (
     begin_entry,
     end_entry,
     missing_entries,
-    packed,
+    pack_files,
     read_piece,
     write_piece,
 )
 from zslplat.evaluation.code import libraries
-from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, Place, PrepareJob
+from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, PrepareJob, WorkerSettings
 from zslplat.evaluation.workers.memory import worker_share
 from zslplat.evaluation.workers.worker import Worker
 
@@ -40,13 +40,13 @@ TARGET, ARTIFACTS, OUTCOMES = "target", "artifacts", "outcomes"
 _FOLDER = "zslplat"
 _WATCH_SECONDS = 0.2
 _IDLE_SECONDS = 60.0
-# Whoever sends an entry has stopped doing so when nothing has come for so long.
+# An entry of which nothing has arrived for so long is no longer being sent.
 _SILENT_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class RemoteJob:
-    """A job for a worker elsewhere.
+    """A job for a worker on another machine.
 
     ``key`` is that of its Dask task, and of its answer. ``job`` is pickled. ``store`` names the leader's cache, of
     which ``needed`` are the entries that the job reads, by name and digest. ``software``: what computes at the leader.
@@ -63,7 +63,7 @@ class RemoteJob:
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer to an errand, or which entries are missing; what the job wrote, by kind: the folder and its files."""
+    """The answer to a job, or which entries are missing; what the job wrote, by kind: the folder and its files."""
 
     key: str
     worker: str
@@ -78,54 +78,59 @@ def software() -> dict[str, str]:
     return {"Python": ".".join(map(str, sys.version_info[:2])), **libraries()}
 
 
-def carry_out(errand: RemoteJob) -> Reply:
-    """Run an errand in a thread of a Dask worker."""
+def run_remote_job(request: RemoteJob) -> Reply:
+    """Run a job in a thread of a Dask worker."""
     from distributed import get_worker
 
-    here = get_worker()
-    address, own = here.contact_address or here.address, software()
-    others = [f"{name} {own.get(name)}, not {text}" for name, text in errand.software.items() if own.get(name) != text]
+    dask_worker = get_worker()
+    address, installed = dask_worker.contact_address or dask_worker.address, software()
+    others = [
+        f"{name} {installed.get(name)}, not {text}"
+        for name, text in request.software.items()
+        if installed.get(name) != text
+    ]
     if others:
         reason = f"worker {address} of the cluster has {', '.join(others)}; install the same versions everywhere"
-        return Reply(errand.key, address, Answer(None, reason, fatal=True))
+        return Reply(request.key, address, Answer(None, reason, fatal=True))
     with _own_faults(address):
-        depot = _depot(here, errand.store)
-        missing = missing_entries(depot.root, errand.needed)
-        return Reply(errand.key, address, missing=tuple(missing)) if missing else depot.run(errand, address)
+        worker_store = _store_of(dask_worker, request.store)
+        missing = missing_entries(worker_store.root, request.needed)
+        return Reply(request.key, address, missing=tuple(missing)) if missing else worker_store.run(request, address)
 
 
 def offer(store: str, name: str, digest: str, cache_bytes: float, *, dask_worker: Any) -> str | None:
-    """Ask a worker for a place for an entry: its name, empty where it has the entry, None where it is just coming.
+    """Offer a worker an entry: return the key to send it under, empty if it has the entry, None if it is being sent.
 
-    Raises :class:`StoreError` where the worker can make none.
+    Raises :class:`StoreError` where the worker cannot write.
     """
     with _own_faults(dask_worker.contact_address or dask_worker.address):
-        return _depot(dask_worker, store).begin(name, digest, cache_bytes)
+        return _store_of(dask_worker, store).begin(name, digest, cache_bytes)
 
 
-def take(store: str, place: str, name: str, offset: int, content: bytes, *, dask_worker: Any) -> str:
-    """Give a worker a piece of a file of an entry; returns what went wrong, if anything."""
-    return _depot(dask_worker, store).take(place, name, offset, content)
+def take(store: str, key: str, name: str, offset: int, content: bytes, *, dask_worker: Any) -> str:
+    """Write a piece of a file of an entry at a worker; return the error, if any."""
+    return _store_of(dask_worker, store).take(key, name, offset, content)
 
 
-def finish(store: str, place: str, *, dask_worker: Any) -> str:
-    """Tell a worker that it has all of an entry; returns what went wrong, if anything."""
-    return _depot(dask_worker, store).finish(place)
+def finish(store: str, key: str, *, dask_worker: Any) -> str:
+    """Complete an entry at a worker; return the error, if any."""
+    return _store_of(dask_worker, store).finish(key)
 
 
 def give(store: str, folder: str, name: str, offset: int, *, dask_worker: Any) -> bytes:
-    """Ask a worker for a piece of a file that a job made."""
-    return read_piece(_depot(dask_worker, store).root / folder, name, offset)
+    """Return a piece of a file that a job wrote at a worker."""
+    return read_piece(_store_of(dask_worker, store).root / folder, name, offset)
 
 
 def drop(store: str, key: str, *, dask_worker: Any) -> None:
-    """Tell a worker that nothing of what a job made is wanted any more."""
-    _depot(dask_worker, store).drop(key)
+    """Remove what a job wrote at a worker."""
+    _store_of(dask_worker, store).drop(key)
 
 
 @contextmanager
 def _own_faults(address: str) -> Iterator[None]:
-    """Tell what a worker's machine refuses it from a worker that is gone: no other try would have another end."""
+    """Report a fault of this machine as one: trying again would end the same way, as it would not after a lost
+    worker."""
     try:
         yield
     except OSError as error:
@@ -137,8 +142,8 @@ def _own_faults(address: str) -> Iterator[None]:
 
 
 @dataclass
-class _Coming:
-    """An entry that somebody is sending."""
+class _Arrival:
+    """An entry that a leader is sending."""
 
     name: str
     digest: str
@@ -146,14 +151,16 @@ class _Coming:
     latest: float
 
 
-class _Depot:
-    """What a Dask worker holds for one store: entries, what jobs made, and the processes that run them."""
+class _WorkerStore:
+    """What a Dask worker has for one store: entries, files that jobs wrote, and the processes that run jobs."""
 
-    def __init__(self, here: Any, root: Path) -> None:
-        self.here, self.root = here, root
-        self.place = Place(root / "cache" / "prepared", root / "workers.log", root / "code.json", here.address)
-        self.place.cache.mkdir(parents=True, exist_ok=True)
-        self._coming: dict[str, _Coming] = {}
+    def __init__(self, dask_worker: Any, root: Path) -> None:
+        self.dask_worker, self.root = dask_worker, root
+        self.settings = WorkerSettings(
+            root / "cache" / "prepared", root / "workers.log", root / "code.json", dask_worker.address
+        )
+        self.settings.cache.mkdir(parents=True, exist_ok=True)
+        self._arrivals: dict[str, _Arrival] = {}
         self._lock = threading.Lock()
         self._idle: list[tuple[float, Worker]] = []
         self._busy: dict[str, Worker] = {}
@@ -162,61 +169,61 @@ class _Depot:
         util.Finalize(None, self.end, exitpriority=20)
         threading.Thread(target=self._watch, daemon=True, name="watch-tasks").start()
 
-    def run(self, errand: RemoteJob, address: str) -> Reply:
-        """Run a job whose entries are all here."""
-        job, outbox, limits = pickle.loads(errand.job), self._outbox(errand.key), errand.limits
+    def run(self, request: RemoteJob, address: str) -> Reply:
+        """Run a job whose entries are all dask_worker."""
+        job, outbox, limits = pickle.loads(request.job), self._outbox(request.key), request.limits
         folders: dict[str, Path] = {}
         if isinstance(job, EvaluateJob):
-            asked = {ARTIFACTS: job.artifacts, OUTCOMES: job.outcomes}
-            folders = {kind: outbox / kind for kind, folder in asked.items() if folder is not None}
+            requested = {ARTIFACTS: job.artifacts, OUTCOMES: job.outcomes}
+            folders = {kind: outbox / kind for kind, folder in requested.items() if folder is not None}
             job = replace(job, artifacts=folders.get(ARTIFACTS), outcomes=folders.get(OUTCOMES))
-            # Nobody but this machine knows how much it has.
-            limits = replace(limits, bytes=limits.bytes or worker_share(self.here.state.nthreads))
+            # The leader does not know how much memory this machine has.
+            limits = replace(limits, bytes=limits.bytes or worker_share(self.dask_worker.state.nthreads))
         elif isinstance(job, PrepareJob):
-            folders = {TARGET: self.place.cache / job.target}
-        with self._worker(errand.key) as worker:
+            folders = {TARGET: self.settings.cache / job.target}
+        with self._worker(request.key) as worker:
             answer = worker.run(job, limits)
         made = {}
         if answer.result is not None:
             existing = {kind: folder for kind, folder in folders.items() if folder.is_dir()}
-            made = {kind: (str(folder.relative_to(self.root)), packed(folder)) for kind, folder in existing.items()}
+            made = {kind: (str(folder.relative_to(self.root)), pack_files(folder)) for kind, folder in existing.items()}
         if all(parcel.content is not None for _, parcel in made.values()):
-            self.drop(errand.key)
-        return Reply(errand.key, address, answer, (), made)
+            self.drop(request.key)
+        return Reply(request.key, address, answer, (), made)
 
     def begin(self, name: str, digest: str, cache_bytes: float) -> str | None:
         """See :func:`offer`."""
         if not missing_entries(self.root, {name: digest}):
             return ""
         now = time.monotonic()
-        for place, coming in list(self._coming.items()):
-            if coming.name == name and coming.digest == digest:
-                if now - coming.latest < _SILENT_SECONDS:
+        for key, arrival in list(self._arrivals.items()):
+            if arrival.name == name and arrival.digest == digest:
+                if now - arrival.latest < _SILENT_SECONDS:
                     return None
-                del self._coming[place]
-                shutil.rmtree(coming.temporary, ignore_errors=True)
-        ArrayCache(self.place.cache, cache_bytes).evict(self.root / "cache" / "data", self.root / "data")
+                del self._arrivals[key]
+                shutil.rmtree(arrival.temporary, ignore_errors=True)
+        ArrayCache(self.settings.cache, cache_bytes).evict(self.root / "cache" / "data", self.root / "data")
         temporary = begin_entry(self.root, name)
-        self._coming[temporary.name] = _Coming(name, digest, temporary, now)
+        self._arrivals[temporary.name] = _Arrival(name, digest, temporary, now)
         return temporary.name
 
-    def take(self, place: str, name: str, offset: int, content: bytes) -> str:
+    def take(self, key: str, name: str, offset: int, content: bytes) -> str:
         """See :func:`take`."""
-        coming = self._coming[place]
-        coming.latest = time.monotonic()
+        arrival = self._arrivals[key]
+        arrival.latest = time.monotonic()
         try:
-            write_piece(coming.temporary, name, offset, content)
+            write_piece(arrival.temporary, name, offset, content)
         except OSError as error:
-            return f"cannot write to {coming.temporary}: {error.strerror or error}"
+            return f"cannot write to {arrival.temporary}: {error.strerror or error}"
         return ""
 
-    def finish(self, place: str) -> str:
+    def finish(self, key: str) -> str:
         """See :func:`finish`."""
-        coming = self._coming.pop(place)
+        arrival = self._arrivals.pop(key)
         try:
-            end_entry(self.root, coming.name, coming.temporary)
+            end_entry(self.root, arrival.name, arrival.temporary)
         except (OSError, ValueError, EOFError) as error:
-            return f"{coming.name} did not arrive as it was sent: {error}"
+            return f"{arrival.name} did not arrive as it was sent: {error}"
         return ""
 
     def drop(self, key: str) -> None:
@@ -234,9 +241,9 @@ class _Depot:
 
     @contextmanager
     def _worker(self, key: str) -> Iterator[Worker]:
-        """Give a worker that nobody else has meanwhile."""
+        """Provide a worker that no other thread uses meanwhile."""
         with self._lock:
-            worker = self._idle.pop()[1] if self._idle else Worker(self.place)
+            worker = self._idle.pop()[1] if self._idle else Worker(self.settings)
             self._busy[key] = worker
             ended = self._ended
         if ended:
@@ -245,14 +252,14 @@ class _Depot:
             yield worker
         finally:
             with self._lock:
-                # One that was stopped is found nowhere any more.
+                # A worker that was stopped is in neither list.
                 if self._busy.pop(key, None) is not None and not self._ended:
                     self._idle.append((time.monotonic(), worker))
 
     def _watch(self) -> None:
         while not self._ended:
             time.sleep(_WATCH_SECONDS)
-            if self.here.status.name in ("closing", "closed", "failed"):
+            if self.dask_worker.status.name in ("closing", "closed", "failed"):
                 self.end()
             unwanted, now = [], time.monotonic()
             with self._lock:
@@ -264,21 +271,21 @@ class _Depot:
                 worker.stop()
 
     def _is_wanted(self, key: str) -> bool:
-        """Tell whether the task of a job still is: nobody stops the thread of one that was given up."""
-        task = self.here.state.tasks.get(key)
+        """Tell whether the task of a job is still wanted; Dask does not stop the thread of a cancelled one."""
+        task = self.dask_worker.state.tasks.get(key)
         return task is not None and task.state != "cancelled"
 
     def _outbox(self, key: str) -> Path:
         return self.root / "made" / key
 
 
-_depots: dict[Path, _Depot] = {}
+_stores: dict[Path, _WorkerStore] = {}
 _opening = threading.Lock()
 
 
-def _depot(here: Any, store: str) -> _Depot:
-    root = Path(here.local_directory) / _FOLDER / store
+def _store_of(dask_worker: Any, store: str) -> _WorkerStore:
+    root = Path(dask_worker.local_directory) / _FOLDER / store
     with _opening:
-        if root not in _depots or _depots[root].here is not here:
-            _depots[root] = _Depot(here, root)
-        return _depots[root]
+        if root not in _stores or _stores[root].dask_worker is not dask_worker:
+            _stores[root] = _WorkerStore(dask_worker, root)
+        return _stores[root]

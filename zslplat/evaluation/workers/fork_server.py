@@ -20,7 +20,7 @@ from multiprocessing.context import set_spawning_popen
 from multiprocessing.process import BaseProcess, current_process
 from typing import Any
 
-from zslplat.evaluation.workers.processes import variables
+from zslplat.evaluation.workers.processes import environment_variables
 
 _util: Any = util
 _MOST_ADDRESS = 104  # bytes of a socket's address on macOS, 108 on Linux
@@ -49,26 +49,26 @@ class _Server(forkserver.ForkServer):
 _server = _Server()
 
 
-class _Started(popen_forkserver.Popen):
+class _ForkServerPopen(popen_forkserver.Popen):
     """How multiprocessing starts a process by its server, by ours; EOFError or OSError where that ends meanwhile."""
 
     def _launch(self, process_obj: Any) -> None:
         content = io.BytesIO()
         # The program's main module is not for it: a script would begin anew.
-        told_of = spawn.get_preparation_data(process_obj.name)
-        prepared = {key: value for key, value in told_of.items() if not key.startswith("init_main")}
+        preparation = spawn.get_preparation_data(process_obj.name)
+        prepared = {key: value for key, value in preparation.items() if not key.startswith("init_main")}
         set_spawning_popen(self)
         try:
             reduction.dump(prepared, content)
             reduction.dump(process_obj, content)
         finally:
             set_spawning_popen(None)
-        told: int
-        self.sentinel, told = _server.connect_to_new_process(self._fds)  # type: ignore[attr-defined]
+        write_end: int
+        self.sentinel, write_end = _server.connect_to_new_process(self._fds)  # type: ignore[attr-defined]
         # The process watches its parent by the end of this pipe.
-        watched = os.dup(told)
+        watched = os.dup(write_end)
         self.finalizer = util.Finalize(self, _util.close_fds, (watched, self.sentinel))
-        with open(told, "wb", closefd=True) as file:
+        with open(write_end, "wb", closefd=True) as file:
             file.write(content.getbuffer())
         self.pid = _server.launched(self.sentinel)
 
@@ -92,17 +92,17 @@ class ForkedProcess(BaseProcess):
 
     def start(self) -> None:
         """Have the fork server fork it. Not for several threads at once."""
-        own: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
-        daemon = own.pop("daemon", None)
+        config: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
+        daemon = config.pop("daemon", None)
         try:
             super().start()
         finally:
             if daemon is not None:
-                own["daemon"] = daemon
+                config["daemon"] = daemon
 
     @staticmethod
     def _Popen(process_obj: Any) -> Any:  # the name is multiprocessing's
-        return _Started(process_obj)
+        return _ForkServerPopen(process_obj)
 
 
 def begin(modules: Sequence[str]) -> None:
@@ -112,8 +112,8 @@ def begin(modules: Sequence[str]) -> None:
     try:
         # Its folder is no place to import from: what lies there may have the names of what is installed. Processes that
         # it forks get the search path and the environment of the program.
-        said = {"PYTHONSAFEPATH": "1", "ZSLPLAT_LEADER": str(os.getpid())}
-        with _short_address(), _plain_path(), variables(said):
+        settings = {"PYTHONSAFEPATH": "1", "ZSLPLAT_LEADER": str(os.getpid())}
+        with _short_address(), _plain_path(), environment_variables(settings):
             _server.ensure_running()
     except ChildProcessError:  # it has ended, and somebody else took note of that
         _server = _Server()
@@ -123,8 +123,8 @@ def begin(modules: Sequence[str]) -> None:
 @contextlib.contextmanager
 def _short_address() -> Iterator[None]:
     """Let the server's socket lie elsewhere where the folder of temporary files has too long a name for its address."""
-    own: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
-    usual = own.get("tempdir")
+    config: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
+    usual = config.get("tempdir")
     folder = usual or os.path.join(tempfile.gettempdir(), "pymp-12345678")
     short = None
     if len(os.fsencode(os.path.join(folder, "listener-12345678"))) >= _MOST_ADDRESS:
@@ -132,11 +132,11 @@ def _short_address() -> Iterator[None]:
     if short is None:
         yield
         return
-    own["tempdir"] = short
+    config["tempdir"] = short
     try:
         yield
     finally:
-        own["tempdir"] = usual
+        config["tempdir"] = usual
 
 
 @contextlib.contextmanager
@@ -155,9 +155,9 @@ def _short_folder(process: int) -> str | None:
     """Make a folder for this process with a short name, gone when it ends; None where none can be made."""
     for parent in ("/tmp", "/var/tmp", "/dev/shm"):
         with contextlib.suppress(OSError):
-            found = tempfile.mkdtemp(prefix="pymp-", dir=parent)
-            util.Finalize(None, shutil.rmtree, (found,), {"ignore_errors": True}, exitpriority=-100)
-            return found
+            folder = tempfile.mkdtemp(prefix="pymp-", dir=parent)
+            util.Finalize(None, shutil.rmtree, (folder,), {"ignore_errors": True}, exitpriority=-100)
+            return folder
     return None
 
 
@@ -166,7 +166,7 @@ def give_up() -> None:
     _server.give_up()
 
 
-def let_go() -> None:
+def release_server() -> None:
     """In a process of the fork server: let that end with the program that started it, and take this process with it.
 
     It lives as long as anybody holds a pipe that each of its processes is handed, and that is multiprocessing's own

@@ -33,23 +33,23 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from zslplat.evaluation.jobs import Place
-from zslplat.evaluation.workers.processes import adopt_orphans, ask_for_death_signal, end_like
+from zslplat.evaluation.jobs import WorkerSettings
+from zslplat.evaluation.workers.processes import adopt_orphans, ask_for_death_signal, exit_like
 
 # So long it tries to end what the kernel does not let go, or what belongs to another user.
 _SWEEP_SECONDS = 10.0
 _PAUSE_SECONDS = 0.002
 
-Scorer = Callable[[Connection, Place, Mapping[str, str]], None]
+Scorer = Callable[[Connection, WorkerSettings, Mapping[str, str]], None]
 
 
-def guard(connection: Connection, place: Place, environment: Mapping[str, str]) -> None:
+def guard(connection: Connection, settings: WorkerSettings, environment: Mapping[str, str]) -> None:
     """Fork the scorer, wait for its end, end all that is left of it, and end as it did."""
     from zslplat.evaluation.workers import fork_server
     from zslplat.evaluation.workers.scorer import score_jobs
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    fork_server.let_go()
+    fork_server.release_server()
     os.setsid()
     adopt_orphans()
     woken, wake = os.pipe()
@@ -62,7 +62,7 @@ def guard(connection: Connection, place: Place, environment: Mapping[str, str]) 
     os.environ.update(environment)
     leader = multiprocessing.parent_process()
     assert leader is not None
-    printed, output = os.pipe() if place.log else (None, None)
+    printed, output = os.pipe() if settings.log else (None, None)
     group = ControlGroup.made()
     scorer = os.fork()
     if scorer == 0:
@@ -74,13 +74,13 @@ def guard(connection: Connection, place: Place, environment: Mapping[str, str]) 
         for descriptor in (woken, wake, printed):
             if descriptor is not None:
                 os.close(descriptor)
-        _become(score_jobs, connection, place, environment, output)
+        _run_scorer(score_jobs, connection, settings, environment, output)
     connection.close()
     log = None
-    if output is not None and printed is not None and place.log is not None:
+    if output is not None and printed is not None and settings.log is not None:
         os.close(output)
         os.set_blocking(printed, False)
-        log = WorkerLog(place.log, printed)
+        log = WorkerLog(settings.log, printed)
     code = _watch(scorer, leader.sentinel, woken, log)
     if group is not None:
         group.end(_SWEEP_SECONDS)
@@ -88,10 +88,12 @@ def guard(connection: Connection, place: Place, environment: Mapping[str, str]) 
     if log is not None:
         log.copy()
     _clear_up_after(leader.pid)
-    end_like(code)
+    exit_like(code)
 
 
-def _become(scorer: Scorer, connection: Connection, place: Place, environment: Any, output: int | None) -> None:
+def _run_scorer(
+    scorer: Scorer, connection: Connection, settings: WorkerSettings, environment: Any, output: int | None
+) -> None:
     """Be the scorer, in a session of its own, until it ends."""
     code = 1
     try:
@@ -100,7 +102,7 @@ def _become(scorer: Scorer, connection: Connection, place: Place, environment: A
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.close(output)
-        scorer(connection, place, environment)
+        scorer(connection, settings, environment)
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 1
@@ -123,21 +125,21 @@ def _watch(scorer: int, leader: int, woken: int, log: WorkerLog | None) -> int:
         if leader in ready:
             return -signal.SIGTERM
         if woken in ready:
-            told = os.read(woken, 4096)
+            signals = os.read(woken, 4096)
             for pid, code in _reaped():
                 if pid == scorer:
                     return code
-            if signal.SIGTERM in told:
+            if signal.SIGTERM in signals:
                 return -signal.SIGTERM
 
 
 def _reaped() -> list[tuple[int, int]]:
     """Take note of children and orphans that have ended; return their numbers and exit codes."""
-    found = []
+    exits = []
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            found.append((ended[0], os.waitstatus_to_exitcode(ended[1])))
-    return found
+            exits.append((ended[0], os.waitstatus_to_exitcode(ended[1])))
+    return exits
 
 
 def end_descendants() -> None:
@@ -148,11 +150,11 @@ def end_descendants() -> None:
     """
     import psutil
 
-    own, end = psutil.Process(), time.monotonic() + _SWEEP_SECONDS
+    guardian, end = psutil.Process(), time.monotonic() + _SWEEP_SECONDS
     while time.monotonic() < end:
-        found = own.children(recursive=True)
+        descendants = guardian.children(recursive=True)
         for number in (signal.SIGSTOP, signal.SIGKILL):
-            for process in found:
+            for process in descendants:
                 with contextlib.suppress(psutil.Error, OSError):
                     process.send_signal(number)
         _reaped()
@@ -279,14 +281,14 @@ class WorkerLog:
             if self._file is None:
                 self._open()
             elif os.fstat(self._file).st_size >= MOST_BYTES:
-                self._begin_anew()
+                self._rotate()
             assert self._file is not None
             os.write(self._file, text)
 
     def _open(self) -> None:
         self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
-    def _begin_anew(self) -> None:
+    def _rotate(self) -> None:
         """Put the full log aside, unless another worker has done so already."""
         assert self._file is not None
         with contextlib.suppress(FileNotFoundError):

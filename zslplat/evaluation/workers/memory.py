@@ -60,7 +60,7 @@ class MemoryWatch:
         self._with_others = 0
         self._next = 0.0
 
-    def held(self) -> int:
+    def used_bytes(self) -> int:
         """Return the bytes; those that several processes share count once, those that have ended hold none."""
         import psutil
 
@@ -68,11 +68,11 @@ class MemoryWatch:
         if start >= self._next:
             self._with_others = self._look()
             self._next = time.monotonic() + _PAUSE_PER_LOOK * (time.monotonic() - start)
-        held = [0, 0]
+        sizes = [0, 0]
         for place, pid in enumerate((self._scorer, self.methods)):
             with contextlib.suppress(psutil.Error):
-                held[place] = own_bytes(psutil.Process(pid))
-        return max(held[0] + max(0, held[1] - self.shared), self._with_others)
+                sizes[place] = own_bytes(psutil.Process(pid))
+        return max(sizes[0] + max(0, sizes[1] - self.shared), self._with_others)
 
     def _look(self) -> int:
         """Return what all processes hold, where there are others; zero where there are none."""
@@ -92,16 +92,16 @@ def _share_of(process: Any) -> int:
     """Return what a process holds; of what it shares with others, as those do that it was forked off, its part."""
     import psutil
 
-    found = 0
+    size = 0
     try:
         for line in Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines():
             # Memory that several processes have mapped and no file on a disk holds is memory, too.
             if line.startswith(("Pss_Anon:", "Pss_Shmem:")):
-                found += int(line.split()[1]) * 1024
+                size += int(line.split()[1]) * 1024
     except (OSError, ValueError):
         with contextlib.suppress(psutil.Error):
-            found = own_bytes(process)
-    return found
+            size = own_bytes(process)
+    return size
 
 
 def machine_bytes() -> int:

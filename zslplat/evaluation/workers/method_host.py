@@ -25,8 +25,8 @@ from typing import Any
 
 from zslplat.evaluation.workers.memory import own_bytes
 from zslplat.evaluation.workers.method_process import serve
-from zslplat.evaluation.workers.processes import adopt_orphans, ask_for_death_signal, end_like, has_children
-from zslplat.evaluation.workers.proxies import Ended, Later, MethodClient
+from zslplat.evaluation.workers.processes import adopt_orphans, ask_for_death_signal, exit_like, has_children
+from zslplat.evaluation.workers.proxies import MethodClient, PendingAnswer, ProcessEnded
 from zslplat.registry import registry
 
 _ENDED = 64  # the exit code of a method process whose evaluation has ended
@@ -65,7 +65,7 @@ def host(connection: Connection, modules: Sequence[str]) -> None:
             continue
         code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
         if code != _ENDED:
-            end_like(code)
+            exit_like(code)
         left = has_children()
         report.read()
 
@@ -151,7 +151,7 @@ class MethodHost:
         try:
             left, number, shared = self._connection.recv()
         except (EOFError, OSError):
-            raise Ended.of(self.process) from None
+            raise ProcessEnded.of(self.process) from None
         self.method_process = number, shared
         self.methods = ReportingClient(self.process, self._connection, shared, self._report, self._facts)
         return bool(left)
@@ -180,18 +180,18 @@ class ReportingClient(MethodClient):
 
     def follow(self, folds: int) -> None:
         """Count from here: a job of so many folds begins."""
-        self._folds, self._begun, self._steps, self._most = max(1, folds), 0, 0, 0
+        self._folds, self._builds, self._steps, self._most = max(1, folds), 0, 0, 0
         self._told = time.monotonic()
 
     def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
         """Return the stand-in of a method, which begins a fold."""
         method = super().build(name, parameters, seed)
-        self._begun += 1
+        self._builds += 1
         self._most = self._most_steps(name, method, parameters)
         self._say()
         return method
 
-    def send(self, wish: str, *arguments: Any) -> Later:
+    def send(self, wish: str, *arguments: Any) -> PendingAnswer:
         """Send a request; a step of a training is counted."""
         if wish in _STEPS:
             self._steps += 1
@@ -202,8 +202,8 @@ class ReportingClient(MethodClient):
         """Return the number of steps that a training takes at most; 0 where it has none."""
         if name not in self._most_by_name:
             step = self.step_parameter(name)
-            known = parameters.get(step) if step else 0
-            self._most_by_name[name] = _count(getattr(method, step) if known is None else known)
+            value = parameters.get(step) if step else 0
+            self._most_by_name[name] = _count(getattr(method, step) if value is None else value)
         step = self._step_parameters[name]
         return _count(parameters.get(step, self._most_by_name[name])) if step else 0
 
@@ -212,7 +212,7 @@ class ReportingClient(MethodClient):
         if now - self._told < _SECONDS:
             return
         self._told = now
-        before = self._steps / self._most if self._most else self._begun - 1
+        before = self._steps / self._most if self._most else self._builds - 1
         self._tell(min(max(before, 0) / self._folds, 1.0))
 
 

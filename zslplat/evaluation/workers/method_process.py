@@ -79,11 +79,11 @@ def serve(connection: Connection) -> bool:
 
     The exception of a method is an answer, not an end.
     """
-    served = _Served()
+    served = _MethodServer()
     channel = Channel(connection)
     while True:
         try:
-            request = channel.receive(served.found, served.files)
+            request = channel.receive(served.find_class, served.files)
         except (EOFError, OSError):
             return False
         if request[2] == "end":
@@ -97,7 +97,7 @@ def serve(connection: Connection) -> bool:
         del packed
 
 
-class _Served:
+class _MethodServer:
     """The methods, encodings and trainings of this process by number, and what can be asked of them."""
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class _Served:
         # One file, one array, for as long as anything holds it: a method may recognise its training rows.
         self._arrays: WeakValueDictionary[tuple[int, int], np.ndarray] = WeakValueDictionary()
         self._rows: dict[tuple[int, int], int] = {}
-        self._cpu = 0.0
+        self._cpu_start = 0.0
         # What building a method gave as a message about it was read.
         self._failed: BaseException | None = None
         self._warned_early: list[str] = []
@@ -120,7 +120,7 @@ class _Served:
         if seed is not None:
             seed_generators(seed)
             reset_peak()
-            self._cpu = time.process_time()
+            self._cpu_start = time.process_time()
         early, self._warned_early = self._warned_early, []
         failed, self._failed = self._failed, None
         with collect_warnings() as warned:
@@ -131,8 +131,8 @@ class _Served:
                 return pack((True, getattr(self, wish)(*arguments), warned), self._reduced)
             except AttributeError as error:
                 # A task may ask for what only some methods offer.
-                told = {"reason": message_of(error)} if wish == "value" else failure(error)
-                return pack((False, {**told, "attribute": wish == "value"}, warned))
+                content = {"reason": message_of(error)} if wish == "value" else failure(error)
+                return pack((False, {**content, "attribute": wish == "value"}, warned))
             except BaseException as error:
                 return pack((False, failure(error), warned))
 
@@ -154,8 +154,8 @@ class _Served:
         setattr(target, name, value)
 
     def advance(self, training: Iterator[Any]) -> tuple[bool, Any]:
-        for found in training:
-            return True, found
+        for step in training:
+            return True, step
         return False, None
 
     def start(
@@ -189,11 +189,11 @@ class _Served:
             ) from error
 
     def usage(self) -> tuple[float, int]:
-        return time.process_time() - self._cpu, peak_bytes()
+        return time.process_time() - self._cpu_start, peak_bytes()
 
     # How things travel.
 
-    def found(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> Any:
         if (module, name) == (__name__, "numbered"):
             return self._objects.__getitem__
         if (module, name) == (__name__, "opened"):
@@ -232,10 +232,10 @@ class _Served:
 
     def _stored(self, number: int, dtype: str, shape: tuple[int, ...], offset: int) -> Stored:
         descriptor = self.files[number]
-        known = self._rows.setdefault(_file_key(descriptor), descriptor)
-        if known != descriptor:
+        shared = self._rows.setdefault(_file_key(descriptor), descriptor)
+        if shared != descriptor:
             os.close(descriptor)
-        return Stored(known, dtype, shape, offset)
+        return Stored(shared, dtype, shape, offset)
 
     def close(self) -> None:
         """Close the files of rows."""
@@ -254,7 +254,7 @@ class _Served:
         for plain in (dict, list, tuple):
             if isinstance(value, plain):
                 return plain, (plain(value),)
-        if any(value is known for known in _TRAVELS):
+        if any(value is allowed for allowed in _TRAVELS):
             return NotImplemented
         module = getattr(value if callable(value) else type(value), "__module__", "") or ""
         if module.partition(".")[0] == "numpy" or module in ANSWER_MODULES:
@@ -274,14 +274,19 @@ def _facts(method: Any) -> tuple[Any, ...]:
     """Return what a scorer knows of a method without asking: name, declarations, what can be called, what looked up."""
     method_class: Any = type(method)
     name, called, of_class = _class_facts(method_class)
-    told = (
+    declarations = (
         method.kind,
         tuple(method.tags),
         bool(method.transductive),
         str(method.step_parameter),
         bool(method.takes_blocks),
     )
-    return (name, *told, called, of_class and told == tuple(getattr(method_class, fact) for fact in DECLARATIONS))
+    return (
+        name,
+        *declarations,
+        called,
+        of_class and declarations == tuple(getattr(method_class, fact) for fact in DECLARATIONS),
+    )
 
 
 DECLARATIONS = ("kind", "tags", "transductive", "step_parameter", "takes_blocks")

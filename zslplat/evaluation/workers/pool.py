@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from zslplat.errors import StoreError, UsageError
-from zslplat.evaluation.jobs import Answer, Job, Limits, Place
+from zslplat.evaluation.jobs import Answer, Job, Limits, WorkerSettings
 from zslplat.evaluation.workers.processes import ctrl_c_blocked
 from zslplat.evaluation.workers.worker import Worker, warm_up
 
@@ -34,11 +34,15 @@ class Workers:
     """
 
     def __init__(
-        self, count: int, place: Place, cluster: str | None = None, say: Callable[[str], None] = lambda text: None
+        self,
+        count: int,
+        settings: WorkerSettings,
+        cluster: str | None = None,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
         if count < 1:
             raise UsageError(f"--workers {count}: at least one worker is needed")
-        self.count, self.place, self.cluster, self.say = count, place, cluster, say
+        self.count, self.settings, self.cluster, self.say = count, settings, cluster, say
         self._threads: ThreadPoolExecutor | None = None
         self._own = threading.local()
         self._workers: list[Worker] = []
@@ -122,7 +126,7 @@ class Workers:
 
             # A terminal sends Ctrl-C to all threads; those of the connection must not be the ones to see it.
             with ctrl_c_blocked():
-                self._cluster = Cluster(self.cluster, self.place, self.say)
+                self._cluster = Cluster(self.cluster, self.settings, self.say)
         else:
             from multiprocessing import resource_tracker
 
@@ -146,7 +150,7 @@ class Workers:
     def _begin_thread(self) -> None:
         # Ctrl-C is for the main thread, and for none of the processes that this thread starts.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        self._own.worker = Worker(self.place)
+        self._own.worker = Worker(self.settings)
         stopped = self._stopped
         self._workers.append(self._own.worker)
         if stopped.is_set():

@@ -73,7 +73,7 @@ def _c_library() -> Any:
     return ctypes.CDLL(None)
 
 
-def end_like(code: int) -> None:
+def exit_like(code: int) -> None:
     """End with the exit code, or by the signal, that another process ended with; never returns."""
     if code < 0:
         import resource
@@ -111,12 +111,12 @@ def ctrl_c_blocked() -> Iterator[None]:
 @contextlib.contextmanager
 def one_thread_variables() -> Iterator[None]:
     """Let processes that are started inside use one thread in BLAS, OpenMP and numba, and hash texts alike."""
-    with variables({**dict.fromkeys(THREAD_VARIABLES, "1"), **_HASHING}):
+    with environment_variables({**dict.fromkeys(THREAD_VARIABLES, "1"), **_HASHING}):
         yield
 
 
 @contextlib.contextmanager
-def variables(values: Mapping[str, str]) -> Iterator[None]:
+def environment_variables(values: Mapping[str, str]) -> Iterator[None]:
     """Let processes that are started inside have these variables of the environment."""
     saved = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
@@ -130,7 +130,7 @@ def variables(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-_leaving_out = threading.Lock()
+_main_lock = threading.Lock()
 
 
 @contextlib.contextmanager
@@ -139,7 +139,7 @@ def without_main_module() -> Iterator[None]:
 
     Nothing that they need is in it, and a script, or the cells of a notebook, would begin anew in each of them.
     """
-    with _leaving_out:
+    with _main_lock:
         main = sys.modules["__main__"]
         sys.modules["__main__"] = types.ModuleType("__main__")
         try:
@@ -148,7 +148,7 @@ def without_main_module() -> Iterator[None]:
             sys.modules["__main__"] = main
 
 
-def ending(code: int | None) -> tuple[str, bool]:
+def describe_exit(code: int | None) -> tuple[str, bool]:
     """Return how a process with this exit code ended, in words, and whether somebody else may have killed it."""
     if code is not None and code < 0:
         try:

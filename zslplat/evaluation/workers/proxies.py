@@ -20,13 +20,13 @@ from zslplat.data.store.row_sources import Stored
 from zslplat.errors import MethodError, OutcomeWarning, ZslplatError
 from zslplat.evaluation.workers import method_process as there
 from zslplat.evaluation.workers.channel import Channel, open_files, pack
-from zslplat.evaluation.workers.processes import ending
+from zslplat.evaluation.workers.processes import describe_exit
 from zslplat.registry import component
 
 _BUILT_IN = frozenset({"complex", "set", "frozenset", "bytearray", "range", "slice", "dict", "list", "tuple"})
 
 
-class Failed(ZslplatError):
+class MethodFailed(ZslplatError):
     """A method failed in its process; the text is the reason. ``fatal``: the platform failed and not the method."""
 
     def __init__(self, reason: str, *, fatal: bool = False) -> None:
@@ -34,7 +34,7 @@ class Failed(ZslplatError):
         self.fatal = fatal
 
 
-class Ended(Failed):
+class ProcessEnded(MethodFailed):
     """The method process has ended. ``killed``: somebody else may have ended it."""
 
     def __init__(self, reason: str, *, killed: bool) -> None:
@@ -42,10 +42,10 @@ class Ended(Failed):
         self.killed = killed
 
     @classmethod
-    def of(cls, process: Any) -> Ended:
+    def of(cls, process: Any) -> ProcessEnded:
         """Say how a process has ended."""
         process.join(5)
-        reason, killed = ending(process.exitcode)
+        reason, killed = describe_exit(process.exitcode)
         return cls(reason, killed=killed)
 
 
@@ -103,7 +103,7 @@ class MethodClient:
         self._step_parameters: dict[str, str] = {}
         self._facts = {} if facts is None else facts
         self._built = 0
-        self._later: Later | None = None
+        self._pending: PendingAnswer | None = None
 
     def step_parameter(self, name: str) -> str:
         """Return the parameter that bounds the steps of a method's training; empty where there is none."""
@@ -133,7 +133,7 @@ class MethodClient:
         self._seed = seed
 
     def end(self) -> None:
-        """End the evaluation there; nothing can be asked afterwards. Raises :class:`Ended` where it is gone."""
+        """End the evaluation there; nothing can be asked afterwards. Raises :class:`ProcessEnded` where it is gone."""
         self.send("end")
         self._channel.detach()
 
@@ -143,14 +143,15 @@ class MethodClient:
         return seconds, max(0, peak - self.shared_bytes)
 
     def ask(self, wish: str, *arguments: Any) -> Any:
-        """Send a request and return its answer; raises :class:`Failed`, or :class:`Ended` where the process is gone."""
+        """Send a request and return its answer; raises :class:`MethodFailed`, or :class:`ProcessEnded` where the
+        process is gone."""
         return self.send(wish, *arguments).get()
 
-    def send(self, wish: str, *arguments: Any) -> Later:
-        """Send a request, and let the process answer it meanwhile; raises :class:`Ended` where it is gone."""
-        if self._later is not None:
+    def send(self, wish: str, *arguments: Any) -> PendingAnswer:
+        """Send a request, and let the process answer it meanwhile; raises :class:`ProcessEnded` where it is gone."""
+        if self._pending is not None:
             # Both ends take turns.
-            self._later.wait()
+            self._pending.wait()
         released, self._released = self._released, []
         seed, self._seed = self._seed, None
         self._usage = None
@@ -160,24 +161,24 @@ class MethodClient:
         try:
             self._channel.send(packed, files)
         except (EOFError, OSError):
-            raise Ended.of(self.process) from None
-        self._later = Later(self)
-        return self._later
+            raise ProcessEnded.of(self.process) from None
+        self._pending = PendingAnswer(self)
+        return self._pending
 
     def receive(self) -> Any:
         """Return the answer to what was asked; raises what :meth:`ask` does."""
-        self._later = None
+        self._pending = None
         try:
-            done, content, warned = self._channel.receive(self._found)
+            done, content, warned = self._channel.receive(self._find_class)
         except (EOFError, OSError):
-            raise Ended.of(self.process) from None
+            raise ProcessEnded.of(self.process) from None
         for text in warned:
             warnings.warn(text, OutcomeWarning, stacklevel=5)
         if done:
             return content
         if content.get("attribute"):
             raise AttributeError(content["reason"])
-        raise Failed(content["reason"], fatal=content.get("fatal", False))
+        raise MethodFailed(content["reason"], fatal=content.get("fatal", False))
 
     def note_usage(self, usage: tuple[float, int]) -> None:
         """Keep what an answer says was used until then; the next request makes it old."""
@@ -187,9 +188,9 @@ class MethodClient:
         """Let an object go with the next request."""
         self._released.append(number)
 
-    def _found(self, module: str, name: str) -> Any:
+    def _find_class(self, module: str, name: str) -> Any:
         if (module, name) == (there.__name__, "registered"):
-            return self._stand_in
+            return self._proxy
         allowed = name in _BUILT_IN if module == "builtins" else module.partition(".")[0] == "numpy"
         if not allowed and module not in there.ANSWER_MODULES:
             raise MethodError(f"a method's process answered with {module}.{name}, which is no plain data")
@@ -198,16 +199,16 @@ class MethodClient:
             target = getattr(target, part)
         return target
 
-    def _stand_in(self, kind: str, number: int, facts: Any) -> Proxy:
-        known = self._known.get(number)
-        if known is None:
+    def _proxy(self, kind: str, number: int, facts: Any) -> Proxy:
+        proxy = self._known.get(number)
+        if proxy is None:
             kinds = {there.ENCODING: EncodingProxy, there.TRAINING: TrainingProxy}
-            known = (_method_class(facts) if kind == there.METHOD else kinds[kind])(self, number)
-            self._known[number] = known
-        return known
+            proxy = (_method_class(facts) if kind == there.METHOD else kinds[kind])(self, number)
+            self._known[number] = proxy
+        return proxy
 
 
-class Later:
+class PendingAnswer:
     """An answer that is on its way; nothing else can be asked of the process before it is there."""
 
     def __init__(self, process: MethodClient) -> None:
@@ -236,8 +237,8 @@ def _reduced(value: Any, paths: list[str]) -> Any:
     """Reduce what the method process has or may open; files are added to ``paths`` and named by their place there."""
     if isinstance(value, Proxy):
         if value._unbuilt:
-            told, value.__dict__["_unbuilt"] = value._unbuilt, None
-            return there.built, (value._number, *told)
+            arguments, value.__dict__["_unbuilt"] = value._unbuilt, None
+            return there.built, (value._number, *arguments)
         return there.numbered, (value._number,)
     if isinstance(value, np.memmap):
         file = file_of(value)
@@ -277,8 +278,8 @@ class TrainingProxy(Proxy):
 
     def __next__(self) -> Any:
         """Take the next step there."""
-        found, value = self._process.ask("advance", self)
-        if not found:
+        continues, value = self._process.ask("advance", self)
+        if not continues:
             raise StopIteration
         return value
 
@@ -298,9 +299,9 @@ class StartingTraining:
         """Take the next step there."""
         if self._asked is not None:
             # What was given is let go before the first step is scored.
-            (method, *given), self._asked = self._asked, None
-            found, value, self._training = method._process.ask("start", method, *given)
-            if not found:
+            (method, *arguments), self._asked = self._asked, None
+            continues, value, self._training = method._process.ask("start", method, *arguments)
+            if not continues:
                 raise StopIteration
             return value
         if self._training is None:
@@ -376,12 +377,12 @@ def state_within(method: Any, most: int) -> dict[str, Any]:
     """Return what a fitted method tells of itself for a model: :func:`zslplat.models.state.state_within`, there."""
     if isinstance(method, MethodProxy):
         try:
-            found: dict[str, Any] = method._process.ask("state_within", method, most)
-        except Ended:
+            state: dict[str, Any] = method._process.ask("state_within", method, most)
+        except ProcessEnded:
             raise
-        except Failed as error:  # it is no array, and no JSON
+        except MethodFailed as error:  # it is no array, and no JSON
             return {"left_out": f"what it learned cannot be kept: {error}"}
-        return found
+        return state
     from zslplat.models.state import state_within as here
 
     return here(method, most)
@@ -390,7 +391,7 @@ def state_within(method: Any, most: int) -> dict[str, Any]:
 @cache
 def _method_class(facts: tuple[Any, ...]) -> type[MethodProxy]:
     """Return a class with the name and the declarations of a method, so that messages and checks read the same."""
-    name, *told, called, of_class = facts
-    declared = dict(zip(there.DECLARATIONS, told, strict=True))
-    known = {"called": called, "registered_as": name, "facts": facts, "facts_of_class": of_class}
-    return type(name, (MethodProxy,), {**declared, **known})
+    name, *declarations, called, of_class = facts
+    declared = dict(zip(there.DECLARATIONS, declarations, strict=True))
+    attributes = {"called": called, "registered_as": name, "facts": facts, "facts_of_class": of_class}
+    return type(name, (MethodProxy,), {**declared, **attributes})

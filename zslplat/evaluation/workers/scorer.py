@@ -24,7 +24,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from zslplat.evaluation.jobs import Place, PrepareJob
+from zslplat.evaluation.jobs import PrepareJob, WorkerSettings
 from zslplat.evaluation.workers.processes import ask_for_death_signal, die_with_parent, has_children
 
 READY, PROGRESS = "ready", "progress"
@@ -45,7 +45,7 @@ NEEDED = (
 FORKED_WITH = (*NEEDED, "zslplat.pictures", "matplotlib.backends.backend_agg")
 
 
-def score_jobs(connection: Connection, place: Place, environment: Mapping[str, str]) -> None:
+def score_jobs(connection: Connection, settings: WorkerSettings, environment: Mapping[str, str]) -> None:
     """Score jobs from the connection until it closes; a job's exception is an answer, not an end.
 
     ``environment`` is the leader's as it is now; that of the fork server may be older.
@@ -59,7 +59,7 @@ def score_jobs(connection: Connection, place: Place, environment: Mapping[str, s
     os.environ.clear()
     os.environ.update(environment)
     if sys.platform != "linux":  # there its guardian writes the log
-        _write_to(place.log)
+        _write_to(settings.log)
     _show_last_words()
     from threadpoolctl import threadpool_limits
 
@@ -70,7 +70,7 @@ def score_jobs(connection: Connection, place: Place, environment: Mapping[str, s
         from zslplat.evaluation.scoring import evaluation
         from zslplat.evaluation.workers import proxies
 
-        host = _start_host(connection, place)
+        host = _start_host(connection, settings)
         die_with_parent()
         connection.send((READY, {"scorer": os.getpid(), "host": host.number}, host.method_process))
         while True:
@@ -78,14 +78,14 @@ def score_jobs(connection: Connection, place: Place, environment: Mapping[str, s
                 job = connection.recv()
             except (EOFError, OSError):
                 return
-            kind, content, over = _serve(evaluation, proxies, job, place, host.methods)
+            kind, content, over = _serve(evaluation, proxies, job, settings, host.methods)
             over = over or _left_behind(proxies, host)
             connection.send((kind, content, None if over else host.method_process))
             if over:
                 return
 
 
-def _start_host(connection: Connection, place: Place) -> Any:
+def _start_host(connection: Connection, settings: WorkerSettings) -> Any:
     import multiprocessing
 
     from zslplat.evaluation.workers.method_host import MethodHost
@@ -96,13 +96,13 @@ def _start_host(connection: Connection, place: Place) -> Any:
     ours, theirs = context.Pipe()
     closed = (ours, connection) if forked else ()
     # A daemon may start no process with multiprocessing; where there is a guardian, it does what that is for.
-    process = context.Process(target=_run_host, args=(theirs, place, closed), daemon=not forked)
+    process = context.Process(target=_run_host, args=(theirs, settings, closed), daemon=not forked)
     process.start()
     theirs.close()
     return MethodHost(process, ours, lambda done: connection.send((PROGRESS, done, None)))
 
 
-def _run_host(connection: Connection, place: Place, closed: tuple[Connection, ...]) -> None:
+def _run_host(connection: Connection, settings: WorkerSettings, closed: tuple[Connection, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for other in closed:
         other.close()
@@ -112,14 +112,14 @@ def _run_host(connection: Connection, place: Place, closed: tuple[Connection, ..
         os.setsid()
     else:
         die_with_parent()
-        _write_to(place.log)
+        _write_to(settings.log)
         _show_last_words()
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
         from zslplat.evaluation.workers.method_host import host
 
-        host(connection, place.modules)
+        host(connection, settings.modules)
 
 
 def _write_to(path: Path | None) -> None:
@@ -142,21 +142,25 @@ def _show_last_words() -> None:
         faulthandler.enable()
 
 
-def _serve(evaluation: Any, proxies: Any, job: Any, place: Place, methods: Any) -> tuple[str, dict[str, Any], bool]:
+def _serve(
+    evaluation: Any, proxies: Any, job: Any, settings: WorkerSettings, methods: Any
+) -> tuple[str, dict[str, Any], bool]:
     from zslplat.evaluation.code import require_unchanged
     from zslplat.evaluation.workers.method_process import failure
     from zslplat.evaluation.workers.processes import seed_generators
 
     try:
-        require_unchanged(job.sources, place.code, place.cluster_worker)
+        require_unchanged(job.sources, settings.code, settings.cluster_worker)
         # Tasks have no process of their own.
         seed_generators(getattr(job, "seed", 0))
         methods.follow(len(getattr(job, "problems", ())))
-        result = (evaluation.prepare if isinstance(job, PrepareJob) else evaluation.evaluate)(job, place.cache, methods)
+        result = (evaluation.prepare if isinstance(job, PrepareJob) else evaluation.evaluate)(
+            job, settings.cache, methods
+        )
         return "done", result, False
-    except proxies.Ended as error:
+    except proxies.ProcessEnded as error:
         return "failed", {"reason": str(error), "killed": error.killed}, True
-    except proxies.Failed as error:
+    except proxies.MethodFailed as error:
         return "failed", {"reason": str(error), "fatal": error.fatal}, False
     except BaseException as error:
         return "failed", failure(error), False
@@ -166,6 +170,6 @@ def _left_behind(proxies: Any, host: Any) -> bool:
     """Have the method process of the next job made; tell whether the last one left processes behind."""
     try:
         left = host.renew()
-    except proxies.Failed:
+    except proxies.MethodFailed:
         return True
     return left or (sys.platform == "linux" and has_children(os.getpgrp()))

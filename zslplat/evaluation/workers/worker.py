@@ -14,10 +14,15 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from zslplat.evaluation.jobs import Answer, Job, Limits, Place
+from zslplat.evaluation.jobs import Answer, Job, Limits, WorkerSettings
 from zslplat.evaluation.workers.guardian import guard
 from zslplat.evaluation.workers.memory import MemoryWatch
-from zslplat.evaluation.workers.processes import ctrl_c_blocked, ending, one_thread_variables, without_main_module
+from zslplat.evaluation.workers.processes import (
+    ctrl_c_blocked,
+    describe_exit,
+    one_thread_variables,
+    without_main_module,
+)
 from zslplat.evaluation.workers.scorer import FORKED_WITH, PROGRESS, READY, score_jobs
 
 # How often the memory of a job is looked at, where it is bounded.
@@ -54,17 +59,17 @@ class Child:
     ``process`` is the scorer itself, or its guardian where it has one (Linux), which ends as it does.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, settings: WorkerSettings) -> None:
         self.connection: Connection
         self.connection, theirs = multiprocessing.Pipe()
         self.ready = False
-        self.place = place
+        self.settings = settings
         self.memory: MemoryWatch | None = None
         guarded = sys.platform == "linux"
         with theirs, _starting, one_thread_variables(), ctrl_c_blocked():
             # No daemon: it starts processes itself. It is killed before the leader waits for it.
             target = guard if guarded else score_jobs
-            self.process = _process_class()(target=target, args=(theirs, place, dict(os.environ)))
+            self.process = _process_class()(target=target, args=(theirs, settings, dict(os.environ)))
             with contextlib.nullcontext() if guarded else without_main_module():
                 self.process.start()
 
@@ -86,7 +91,7 @@ class Child:
             return self._ended()
         if following is not None and self.memory is not None:
             self.memory.methods, self.memory.shared = following
-        if following is None or (limits.bytes is not None and self._held() > limits.bytes / 2):
+        if following is None or (limits.bytes is not None and self._used_bytes() > limits.bytes / 2):
             # Its host is gone, processes are left, or one job would be charged for what another left behind.
             self.kill()
         if kind == "done":
@@ -148,22 +153,22 @@ class Child:
             if deadline is not None and time.monotonic() >= deadline:
                 self.kill()
                 return Answer(None, f"stopped at its deadline of {limits.seconds:g} s")
-            if limits.bytes is not None and (held := self._held()) > limits.bytes:
+            if limits.bytes is not None and (size := self._used_bytes()) > limits.bytes:
                 self.kill()
-                text = f"stopped at {held / 2**30:.2f} GiB, above its {limits.bytes / 2**30:.2f} GiB"
+                text = f"stopped at {size / 2**30:.2f} GiB, above its {limits.bytes / 2**30:.2f} GiB"
                 return Answer(None, f"{text}; more --memory, or fewer --workers, leave it more")
 
-    def _held(self) -> int:
+    def _used_bytes(self) -> int:
         """Return the bytes that the processes hold for themselves."""
-        return self.memory.held() if self.memory is not None else 0
+        return self.memory.used_bytes() if self.memory is not None else 0
 
     def _ended(self) -> Answer:
         self.process.join(_END_SECONDS)
         code = self.process.exitcode
         self.kill()
-        reason, killed = ending(code)
+        reason, killed = describe_exit(code)
         if not self.ready and not killed and (code is None or code >= 0):
-            log = f"; its last words are in {self.place.log}" if self.place.log else ""
+            log = f"; its last words are in {self.settings.log}" if self.settings.log else ""
             return Answer(None, f"a worker's process ended with exit code {code} before its first job{log}", fatal=True)
         return Answer(None, reason, killed=killed)
 
@@ -171,8 +176,8 @@ class Child:
 class Worker:
     """Runs one job after another in its scorer, starting or replacing it where needed; belongs to one thread."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, settings: WorkerSettings) -> None:
+        self.settings = settings
         self._child: Child | None = None
         self._stopped = self._starting = False
 
@@ -189,8 +194,8 @@ class Worker:
         anybody's: the job runs again, with the same result, and fails when that happens three times.
         """
         answer = Answer(None, "stopped", killed=True)
-        if self.place.modules != job.modules:
-            self.place = replace(self.place, modules=job.modules)
+        if self.settings.modules != job.modules:
+            self.settings = replace(self.settings, modules=job.modules)
             if self._child is not None:
                 self._child.kill()
                 self._child = None
@@ -224,7 +229,7 @@ class Worker:
         self._starting = True
         try:
             if not self._stopped:
-                self._child = Child(self.place)
+                self._child = Child(self.settings)
         except (EOFError, ConnectionError):
             return False
         finally:
