@@ -157,7 +157,7 @@ def test_sound_hooks_and_imported_names_raise_no_complaint(entry_point):
     source = (
         "import zslplat\nfrom zslplat.api import hookimpl\n"
         "@hookimpl(specname='zslplat_kernels')\ndef kernels():\n    return {}\n"
-        "@hookimpl\ndef zslplat_run_finished(record):\n    pass\n"
+        "@hookimpl\ndef zslplat_listeners():\n    return {}\n"
     )
     assert build_registry([entry_point("a", source, raw=True)]).broken == []
 

@@ -12,6 +12,7 @@ from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, 
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure
 from zslplat.hookspecs import API_VERSION, hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialForm, RadialKernel, parse_kernel
+from zslplat.listeners import Listener
 from zslplat.methods.base import Diagnostics, Features, Method, State
 from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
@@ -65,6 +66,7 @@ __all__ = [
     "KeptForUse",
     "Kernel",
     "KernelMethod",
+    "Listener",
     "MatrixFigure",
     "Method",
     "MethodError",

@@ -225,3 +225,9 @@ def zslplat_suites() -> dict[str, Path]:
         name: _SUITES / f"{name}.toml"
         for name in ("mfmr", "quick", "zero-shot", "zero-shot-3h", "zero-shot-full", "zskl")
     }
+
+
+@hookimpl
+def zslplat_listeners() -> dict[str, str]:
+    """The built-in listener."""
+    return {"mlflow": "zslplat.tracking.listener:MLflowListener"}

@@ -77,11 +77,8 @@ def zslplat_checks() -> Mapping[str, Any]:  # type: ignore[empty-body]
 
 
 @hookspec
-def zslplat_run_finished(record: Mapping[str, Any]) -> None:
-    """Be told of a run that ended and is shown in MLflow.
+def zslplat_listeners() -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """Return {name: class or "module:Class"} of listeners (subclasses of :class:`zslplat.api.Listener`).
 
-    ``record``: kind (trial, final, study, run, analysis), owner (``study:NAME``, ...), key, status, parameters
-    (hyperparameters by their own names; method, dataset, task and seed), metrics (results, seconds, memory), run (the
-    identifier that ``zslplat rerun`` takes) and MLflow's run_id. Called in the leading process; an exception is
-    reported and stops nothing.
+    Every command that evaluates makes one of each, which is told of the studies and runs as they are recorded.
     """

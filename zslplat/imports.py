@@ -29,7 +29,6 @@ from zslplat.errors import PluginError
 IMPORT_SECONDS, EXIT_SECONDS, UNUSED_DAYS = 30.0, 5.0, 90
 # Verdicts of this command, for the processes that it starts: {module and file: harm, empty for none}.
 VARIABLE = "ZSLPLAT_IMPORTS"
-_HOOKS = "zslplat_"
 _CODE = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from zslplat.imports import _try; _try(*sys.argv[2:])"
 _trying = False
 _keeping = threading.RLock()  # the streams and variables are those of all threads
@@ -246,7 +245,7 @@ def _try(name: str, value: str, group: str, descriptor: str) -> None:
         plugin = point.load()
         for attribute in dir(plugin):
             hook: Any = getattr(plugin, attribute, None)
-            if hasattr(hook, "zslplat_impl") and attribute != f"{_HOOKS}run_finished":
+            if hasattr(hook, "zslplat_impl"):
                 with contextlib.suppress(Exception, SystemExit, GeneratorExit):
                     hook()
         reply: dict[str, Any] = {"files": _files(point.module)}

@@ -28,8 +28,8 @@ from zslplat.spec import Spec
 GROUP = "zslplat"
 COMMAND_GROUP = "zslplat.commands"
 KINDS = {"methods": "method", "kernels": "kernel", "datasets": "data set", "tasks": "task", "checks": "check"}
-# All that hooks register by name: components, and what is data.
-LISTED = {**KINDS, "suites": "suite", "tables": "published table"}
+# All that hooks register by name: components, what is data, and listeners, which no command names.
+LISTED = {**KINDS, "suites": "suite", "tables": "published table", "listeners": "listener"}
 # By name, as these classes stand above this file.
 BASES = {
     "methods": "zslplat.methods.base.Method",
@@ -37,6 +37,7 @@ BASES = {
     "datasets": "zslplat.data.source.DataSource",
     "tasks": "zslplat.tasks.base.Task",
     "checks": "zslplat.checks.base.Check",
+    "listeners": "zslplat.listeners.Listener",
 }
 # Codes of checks that begin so are zslplat's own.
 OWN_CODES, OWN = "ZSP", "zslplat"

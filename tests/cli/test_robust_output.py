@@ -15,7 +15,7 @@ import warnings
 
 print("importing chatty")
 import numpy as np
-from zslplat.api import RadialKernel, ZeroShotMethod, hookimpl
+from zslplat.api import Listener, RadialKernel, ZeroShotMethod, hookimpl
 
 
 class Chatty(ZeroShotMethod):
@@ -73,10 +73,15 @@ def zslplat_tasks():
     raise SystemExit(0)
 
 
+class Finished(Listener):
+    def on_run_complete(self, owner, evaluations, changed):
+        print("finished")
+        raise SystemExit(0)
+
+
 @hookimpl
-def zslplat_run_finished(record):
-    print("finished")
-    raise SystemExit(0)
+def zslplat_listeners():
+    return {"finished": Finished}
 '''
 
 

@@ -142,7 +142,7 @@ def test_the_address_is_printed_when_it_answers_and_no_process_is_left(
 
 
 def shown(settings, experiment, **view):
-    projection = Projection(settings, experiment, f"run:{experiment}", "store", pytest.fail, announced=False)
+    projection = Projection(settings, experiment, f"run:{experiment}", "store", pytest.fail)
     projection.show(RunView("repeat-0", "eszsl test .9", method="eszsl", **view), "run")
     projection.close()
     return projection.experiment_id

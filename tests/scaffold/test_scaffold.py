@@ -27,11 +27,11 @@ NAMES = {
     "task": "worst-class",
     "check": "fold-at-zero",
     "command": "count-plugins",
-    "hook": "run-log",
+    "listener": "run-log",
 }
 LONG = "a-name-of-several-words-that-makes-lines-long"
 INSIDE = ("alembic", "distributed", "matplotlib", "mlflow", "optuna", "sqlalchemy", "torch")
-COMPONENTS = [kind for kind in NAMES if kind not in ("check", "command", "hook")]
+COMPONENTS = [kind for kind in NAMES if kind not in ("check", "command", "listener")]
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +75,9 @@ def test_packages_are_listed_with_their_origin(packages, tmp_path):
 def test_command_of_a_package_runs_and_is_checked(packages, tmp_path):
     done = run(["zslplat", NAMES["command"]], packages[1], tmp_path)
     assert (done.returncode, "zslplat-foo: 1" in done.stdout.splitlines()) == (0, True), done.stderr
-    for kind in ("command", "hook"):
+    for kind, count in (("command", 1), ("listener", 2)):
         checked = run(["zslplat", "plugins", "check", f"zslplat-{NAMES[kind]}"], packages[1], tmp_path)
-        assert "1 checks, none failed" in checked.stdout, checked.stdout + checked.stderr
+        assert f"{count} checks, none failed" in checked.stdout, checked.stdout + checked.stderr
 
 
 @pytest.mark.long

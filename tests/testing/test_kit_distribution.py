@@ -12,7 +12,11 @@ from zslplat.registry import build_registry
 from zslplat.testing.distribution import subjects_of
 
 HEAD = "from zslplat.api import hookimpl\n"
-SOUND = HEAD + "@hookimpl\ndef zslplat_run_finished(record):\n    pass\n"
+LISTENER = (
+    "from zslplat.api import Listener\n"
+    "class Log(Listener):\n    def on_study_stop(self, study, *, failed):\n        pass\n"
+)
+SOUND = HEAD + LISTENER + "@hookimpl\ndef zslplat_listeners():\n    return {'log': Log}\n"
 
 
 @pytest.fixture
@@ -37,7 +41,7 @@ def failures(results):
 
 def test_a_plugin_of_one_hook_is_checked_and_sound(subjects):
     results = subjects(SOUND)
-    assert list(results) == [("plugin", "zslplat_made")]
+    assert list(results) == [("plugin", "zslplat_made"), ("listener", "log")]
     assert failures(results) == {}
 
 

@@ -13,13 +13,12 @@ import pytest
 from support import rows_of, runs_of
 
 from zslplat.errors import StoreError
+from zslplat.records.folders import owner_folder
 from zslplat.settings import resolve_settings
-from zslplat.tracking import absence
+from zslplat.tracking import absence, listener
 from zslplat.tracking import projection as projections
 from zslplat.tracking.projection import Projection, RunView
 from zslplat.tracking.shown import ShownStudy
-from zslplat.tracking.stores import UNSHOWN, mark_unshown
-from zslplat.tuning import single
 
 NUL = "nothing \x00, half a pair \ud800, ä"
 
@@ -27,7 +26,7 @@ NUL = "nothing \x00, half a pair \ud800, ä"
 def projection(folder, url, said, **more):
     settings = resolve_settings({"store": folder / "mlruns", "tracking_uri": url, **more})
     settings.make_store()
-    return Projection(settings, "zsl: toy", "study:x", "store", said.append, announced=False)
+    return Projection(settings, "zsl: toy", "study:x", "store", said.append)
 
 
 def view(key, status="FINISHED", **more):
@@ -153,11 +152,12 @@ def test_a_driver_that_is_not_installed_is_an_error_that_says_so(tmp_path, monke
 @pytest.mark.parametrize(("away", "left"), [(None, True), (True, True), (False, False)])
 def test_what_of_a_run_a_server_did_not_take_stays_marked_for_the_next_command(tmp_path, monkeypatch, away, left):
     shown = None if away is None else SimpleNamespace(away=away, close=lambda: None)
-    monkeypatch.setattr(single, "show_run", lambda *given, **more: shown)
-    monkeypatch.setattr(single, "catch_up", lambda *given: None)
-    mark_unshown(tmp_path, "run:a")
-    single.show_recorded(resolve_settings({"store": tmp_path}), None, "run:a", tmp_path, print)
-    assert (tmp_path / UNSHOWN).exists() == left
+    monkeypatch.setattr(listener, "show_run", lambda *given, **more: shown)
+    settings = resolve_settings({"store": tmp_path})
+    mlflow = listener.MLflowListener(settings, None, print)
+    mlflow.on_run_begin("run:a")
+    mlflow.on_run_complete("run:a", {}, ())
+    assert (owner_folder(settings, "run:a") / listener.UNSHOWN).exists() == left
 
 
 class Away:

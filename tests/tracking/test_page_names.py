@@ -12,7 +12,8 @@ from zslplat.registry import registry
 from zslplat.tracking.experiment_page import page_facts
 from zslplat.tracking.run_view import RunView, mlflow_name, parameter_name
 from zslplat.tracking.saved_views import TAG, merged, saved_views
-from zslplat.tracking.words import chosen, colour, result, table
+from zslplat.tracking.words import colour, result, table
+from zslplat.tuning.study_facts import chosen
 
 ABOUT = {
     "primary": {"name": "accuracy", "maximise": True},

@@ -50,7 +50,7 @@ def told(projection, run_id):
 
 
 def projected(settings, owner, *, whole):
-    projection = Projection(settings, "zsl: toy", owner, "store", pytest.fail, announced=False)
+    projection = Projection(settings, "zsl: toy", owner, "store", pytest.fail)
     assert projection.whole is not None
     if not whole:
         projection.whole = None
@@ -131,7 +131,7 @@ def test_tables_that_ask_for_more_are_left_to_the_client(settings, monkeypatch):
     from zslplat.tracking import whole_runs
 
     monkeypatch.setitem(whole_runs._WRITTEN, "SqlRun", {"run_uuid", "of another MLflow"})
-    projection = Projection(settings, "zsl: toy", "study:x", "store", pytest.fail, announced=False)
+    projection = Projection(settings, "zsl: toy", "study:x", "store", pytest.fail)
     assert projection.whole is None
     run_id = projection.show(view(), "run")
     assert projection.client.get_run(run_id).info.status == "FINISHED"

@@ -59,14 +59,14 @@ def _serve(settings: Settings, host: str, port: int | None, *, opened: bool) -> 
 
     from zslplat.cli.mlflow_server import Server, usable_port
     from zslplat.errors import StoreError, UsageError
+    from zslplat.listeners import catch_up
     from zslplat.tracking.links import local_start
-    from zslplat.tracking.stores import show_what_is_left
 
     if not (settings.store / "mlflow.db").exists():
         recorded = (settings.store / "optuna.db").exists()
         hint = "zslplat store rebuild makes them anew from the records" if recorded else "tune or run something first"
         raise StoreError(f"no runs in {settings.store} yet; {hint}, or give --store")
-    show_what_is_left(settings, o.say)
+    catch_up(settings, o.say)
     free = usable_port(host, port)
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.default_int_handler)

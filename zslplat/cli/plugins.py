@@ -22,7 +22,7 @@ def new(
         str,
         typer.Argument(
             help="kernel, method (zero-shot), coding, feature-selection, exemplar, dataset, task, check, command or "
-            "hook."
+            "listener."
         ),
     ],
     name: Annotated[str, typer.Argument(help="Name of the component: lower-case words joined by -.")],

@@ -49,12 +49,12 @@ def report(
     import shlex
 
     from zslplat.cli.reporting import place_options, print_json, stdout_console
+    from zslplat.listeners import catch_up
     from zslplat.reports.selection import Asked
     from zslplat.reports.writing import write_report
-    from zslplat.tracking.stores import show_what_is_left
 
     settings = o.settings_from(None, store, tracking_uri, storage_url, silence)
-    show_what_is_left(settings, o.say)
+    catch_up(settings, o.say)
     asked = Asked(tuple(names or ()), suite, dataset, task)
     words = ["zslplat", "report", *asked.names]
     words += ["--suite", suite] if suite else []

@@ -90,8 +90,8 @@ def rebuild(
     from zslplat.cli.reporting import print_json, reporting
     from zslplat.errors import UnknownNameError
     from zslplat.records.opening import existing_records
-    from zslplat.tuning.rebuild import ALL, FINAL, NONE
-    from zslplat.tuning.rebuild import rebuild as make_anew
+    from zslplat.tracking.rebuild import ALL, FINAL, NONE
+    from zslplat.tracking.rebuild import rebuild as make_anew
 
     if matrices not in (NONE, FINAL, ALL):
         raise UnknownNameError("value of --matrices", matrices, (NONE, FINAL, ALL))
@@ -153,13 +153,13 @@ def gc(
 ) -> None:
     """Remove what no record needs: outcomes of nothing, logs of what is over. Nothing that is recorded goes."""
     from zslplat.cli.reporting import print_json
+    from zslplat.listeners import catch_up
     from zslplat.records.maintenance import at_rest, removable, remove, size_of
     from zslplat.records.opening import existing_records
-    from zslplat.tracking.stores import catch_up
 
     settings = o.settings_from(store=store, storage_url=storage_url)
     records = existing_records(settings, o.say)
-    catch_up(settings, records, o.say)
+    catch_up(settings, o.say, records)
     with at_rest(settings):
         found = removable(settings, records)
         total = sum(size_of(path) for path in found)

@@ -44,12 +44,12 @@ def list_(
     from zslplat.cli.reporting import print_json
     from zslplat.errors import UnknownNameError
     from zslplat.evidence.matching import fits
+    from zslplat.listeners import catch_up
     from zslplat.records.opening import existing_records
     from zslplat.records.summaries import summaries
-    from zslplat.tracking.stores import show_what_is_left
 
     settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
-    show_what_is_left(settings, o.say)
+    catch_up(settings, o.say)
     records = existing_records(settings, o.say)
     found = summaries(records)
     records.close()
@@ -96,14 +96,14 @@ def show(
     """Show a study: what it asks, its trials, the best first, and the test evaluations of its winner."""
     from zslplat.cli.reporting import print_json
     from zslplat.errors import UnknownNameError
+    from zslplat.listeners import catch_up
     from zslplat.records.opening import existing_records
     from zslplat.records.overview import Overview
     from zslplat.records.studies import STUDY
     from zslplat.spec import format_value
-    from zslplat.tracking.stores import show_what_is_left
 
     settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
-    show_what_is_left(settings, o.say)
+    catch_up(settings, o.say)
     records = existing_records(settings, o.say)
     if study not in (names := records.study_names()):
         raise UnknownNameError("study", study, names)

@@ -23,11 +23,11 @@ from zslplat.evidence.matching import EVERYTHING, Filters, best_places_of, other
 from zslplat.evidence.results import Result
 from zslplat.evidence.scores import Scored, scores_of, with_outcomes
 from zslplat.evidence.table import BASELINE, ResultTable, newest_data, nothing_recorded
+from zslplat.listeners import run_of_alias
 from zslplat.records.opening import existing_records
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tasks.base import Metric, Task
-from zslplat.tracking.alias import run_of_alias
 
 Warn = Callable[[str], None]
 
@@ -165,7 +165,7 @@ def compare(
     results = _read_results(settings, datasets, task, table)
 
     def resolve(name: str) -> str:
-        return run_of_alias(settings, records.shown_as, name) or name
+        return run_of_alias(settings, records, name) or name
 
     filters = replace(filters, names=[resolve(name) for name in filters.names])
     request = _Request(table, task, component, metric, None if against is None else resolve(against), warn)

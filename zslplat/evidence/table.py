@@ -19,16 +19,14 @@ from zslplat.evidence.matching import best_places_of, places_of
 from zslplat.evidence.results import Evaluation, Record, Result, Sweep
 from zslplat.evidence.scores import Scored, scores_of, with_outcomes
 from zslplat.keys import run_identifier
+from zslplat.listeners import run_of_alias
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder
 from zslplat.records.opening import existing_records
 from zslplat.records.overview import Overview
-from zslplat.records.studies import STUDY
+from zslplat.records.studies import PARENT, STUDY, SUMMARY
 from zslplat.settings import Settings
 from zslplat.spec import Spec
-from zslplat.tracking.alias import run_of_alias
-from zslplat.tracking.shown import SUMMARY
-from zslplat.tracking.views import PARENT
 
 RUN, SWEEP = "run:", "sweep:"
 BASELINE = "method to compare with"  # what messages call the entry that differences are taken from
@@ -211,7 +209,7 @@ def read_test_scores(
     results = table.tested(dataset, task)
     if not results:
         raise nothing_recorded(settings, dataset, task, table)
-    names = [run_of_alias(settings, records.shown_as, name) or name for name in names]
+    names = [run_of_alias(settings, records, name) or name for name in names]
     data = newest_data(results)
     results = [result for result in results if result.data == data or is_named(result, names)]
     scores = scores_of(results)

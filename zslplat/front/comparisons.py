@@ -21,9 +21,9 @@ from zslplat.front.progress import QuietReporter
 from zslplat.front.requests import settings_of
 from zslplat.front.results import Result, Summary, warning_lines
 from zslplat.front.schema import complete_options, with_options
+from zslplat.listeners import catch_up
 from zslplat.settings import Settings
 from zslplat.spec import Spec
-from zslplat.tracking.stores import show_what_is_left
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +139,7 @@ def compare_recorded(options: CompareCommand, warn: Callable[[str], None]) -> Co
     filters = Filters(*chosen.values())
     datasets = [str(parse_dataset(text)) for text in dict.fromkeys(_texts(options, "dataset"))]
     tasks = [str(Spec.parse(text)) for text in dict.fromkeys(_texts(options, "task"))]
-    show_what_is_left(settings, warn)
+    catch_up(settings, warn)
 
     def compare_fitting(filters: Filters) -> list[Comparison]:
         return compare_each(

@@ -21,6 +21,11 @@ def study_folder(settings: Settings, study: str) -> Path:
     return settings.studies / folder_name(study)
 
 
+def owner_folder(settings: Settings, owner: str) -> Path:
+    """Return the folder of what is no study: of a single run or a sweep."""
+    return settings.studies / owner.replace(":", "-")
+
+
 def working_lock(settings: Settings) -> Path:
     """Return the lock that every command shares while it evaluates, and that cleaning up takes for itself."""
     return settings.studies / "working.lock"

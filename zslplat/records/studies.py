@@ -18,6 +18,8 @@ from zslplat.space import Space
 
 STUDY = "study:"
 RETRIED = "retried"
+# Keys of what has no key of a trial or a repeat: a study as a whole, and a sweep.
+PARENT, SUMMARY = "study", "sweep"
 _FINISHED = ("COMPLETE", "PRUNED", "FAIL")
 _DAMAGED = "cannot be read; restore the records from a copy of the store, or choose another --study"
 

@@ -12,10 +12,9 @@ from zslplat.evaluation.experiment import TEST
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder
 from zslplat.records.overview import Overview
-from zslplat.records.studies import STUDY
+from zslplat.records.studies import STUDY, SUMMARY
 from zslplat.reports.facts import Evaluation, Recorded, Sweep
 from zslplat.settings import Settings
-from zslplat.tracking.shown import SUMMARY
 
 RUN, SWEEP = "run:", "sweep:"
 Warn = Callable[[str], None]

@@ -15,6 +15,7 @@ from zslplat.evaluation.components import build_component
 from zslplat.evidence.labels import dataset_titles
 from zslplat.evidence.matching import EVERYTHING, Filters, fits, other_option
 from zslplat.evidence.table import ResultTable
+from zslplat.listeners import run_of_alias
 from zslplat.records.membership import parts_of, suites_of
 from zslplat.records.opening import existing_records
 from zslplat.reports.facts import Board, Facts, Recorded, Sweep
@@ -23,7 +24,6 @@ from zslplat.reports.suite_findings import suite_findings
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tasks.base import Metric
-from zslplat.tracking.alias import run_of_alias
 
 # A report of more studies and runs shows them side by side alone, and none by itself: ten thousand trials would fill
 # hundreds of megabytes, and take minutes to draw.
@@ -58,7 +58,7 @@ def gathered(settings: Settings, asked: Asked, command: str = "", options: str =
     records = existing_records(settings, notes.append)
     everything = [*recorded_studies(records, settings, notes.append), *recorded_runs(records)]
     sweeps = recorded_sweeps(records)
-    names = [run_of_alias(settings, records.shown_as, name) or name for name in asked.names]
+    names = [run_of_alias(settings, records, name) or name for name in asked.names]
     chosen = _named(names, everything)
     chosen = [found for found in _of_suite(asked.suite, chosen) if _fits(found.place, asked)]
     brief = len(chosen) > MOST_IN_DETAIL

@@ -42,7 +42,7 @@ KINDS = {
     "task": Kind("task", "tasks", "zslplat show $name"),
     "check": Kind("check", "checks", "zslplat explain $code", ()),
     "command": Kind("command", "", "zslplat $name", ("typer>=0.17,<1",), COMMAND_GROUP),
-    "hook": Kind("hook", "", "export $variable=runs.jsonl", ()),
+    "listener": Kind("listener", "listeners", "export $variable=runs.jsonl", ()),
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from zslplat import imports
 from zslplat.errors import PluginError, UnknownNameError
+from zslplat.listeners import Listener
 from zslplat.registry import COMMAND_GROUP, LISTED, Entry, Registry, normal_name
 from zslplat.testing.checks import pending_checks
 from zslplat.testing.running import FAILED, PASSED, CheckResult, Pending, one_line, pending_check
@@ -75,10 +76,8 @@ def _pending_of(registry: Registry, entry: Entry) -> list[Pending]:
     if len(claimed) > 1:
         owners = ", ".join(e.plugin.distribution for e in claimed)
         results.append(_known(CheckResult("name_is_unique", FAILED, f"claimed by {owners}; choose another name")))
-    if entry.kind == "suites":
-        return [*results, pending_check(suite_is_sound, entry)]
-    if entry.kind == "tables":
-        return [*results, pending_check(table_is_sound, entry)]
+    if entry.kind in _SOUND:
+        return [*results, pending_check(_SOUND[entry.kind], entry)]
     try:
         instance = entry.load()()
         return results + pending_checks(instance)
@@ -105,6 +104,18 @@ def table_is_sound(entry: Entry) -> None:
     from zslplat.suites.result_files import read_file
 
     assert read_file(Path(entry.target)), f"{entry.target} has no line"
+
+
+def listener_is_sound(entry: Entry) -> None:
+    """A listener loads, and has at least one of the methods that tell it of something."""
+    loaded = entry.load()
+    events = [name for name in vars(Listener) if name.startswith("on_")]
+    assert any(getattr(loaded, name) is not getattr(Listener, name) for name in events), (
+        f"{loaded.__name__} has none of {', '.join(events)}"
+    )
+
+
+_SOUND = {"suites": suite_is_sound, "tables": table_is_sound, "listeners": listener_is_sound}
 
 
 def command_loads(point: EntryPoint) -> None:
@@ -134,11 +145,9 @@ def _plugin(registry: Registry, name: str, distribution: str) -> list[Pending]:
 
 
 def _registers(registry: Registry, name: str, distribution: str) -> bool:
-    """Whether a plugin has a component, or a hook that is called when something happens."""
+    """Whether a plugin has a component."""
     for by_name in registry.entries.values():
         for entry in (entry for claims in by_name.values() for entry in claims):
             if entry.plugin.name == name and normal_name(entry.plugin.distribution) == distribution:
                 return True
-    finished = registry.manager.hook.zslplat_run_finished.get_hookimpls()
-    owners = (implementation.plugin_name.rpartition(":") for implementation in finished)
-    return any(plugin == name and normal_name(owner) == distribution for owner, _, plugin in owners)
+    return False

@@ -11,7 +11,8 @@ from typing import Any
 
 from zslplat.evaluation.experiment import TEST, VALIDATION
 from zslplat.spec import Spec
-from zslplat.tracking.words import chosen, commands, interval, result, shell_word, short, table
+from zslplat.tracking.words import commands, interval, result, shell_word, table
+from zslplat.tuning.study_facts import chosen, short
 
 Ends = tuple[float, float]
 _MOST_POINTS = 60  # of a sweep, in its table

@@ -24,7 +24,6 @@ from zslplat.records.opening import tables_of_file
 from zslplat.records.servers import alone_on_server
 from zslplat.settings import Settings
 from zslplat.tracking.absence import Absence
-from zslplat.tracking.announce import announce
 from zslplat.tracking.empty_database import make_database
 from zslplat.tracking.entities import (
     MOST_PARAM,
@@ -51,7 +50,7 @@ _PARENT = "mlflow.parentRunId"
 class Projection:
     """The runs of one owner (a study, a run, a sweep) of one store in one MLflow experiment.
 
-    ``store``: the identity of the store; ``announced``: whether plugins are told of runs that are finished.
+    ``store``: the identity of the store.
     """
 
     def __init__(
@@ -61,11 +60,9 @@ class Projection:
         owner: str,
         store: str,
         on_away: Callable[[str], None],
-        *,
-        announced: bool = True,
     ) -> None:
         self.settings, self.owner, self.store, self.on_away = settings, owner, store, on_away
-        self.mlflow_experiment, self.announced = mlflow_experiment, announced
+        self.mlflow_experiment = mlflow_experiment
         self.absence = Absence(settings)
         self.runs: dict[str, tuple[str, str]] = {}
         self._of_owners: dict[str, list[Any]] | None = None
@@ -253,20 +250,6 @@ class Projection:
             shown = self._show_whole(self.whole, view, {**own, **tags})
         run_id = shown or self._show_by_client(view, run_id, own, tags)
         self.runs[view.key] = (run_id, view.status)
-        if self.announced and view.status in _FINAL and "zslplat.kind" in view.tags:
-            announce(
-                {
-                    "kind": view.tags["zslplat.kind"],
-                    "owner": self.owner,
-                    "key": view.key,
-                    "status": view.status,
-                    "parameters": {**view.facts, **view.parameters},
-                    "metrics": {**view.metrics, **view.work},
-                    "run": run,
-                    "run_id": run_id,
-                },
-                self.on_away,
-            )
         return run_id
 
     def _show_whole(self, whole: WholeRuns, view: RunView, tags: Mapping[str, str]) -> str:

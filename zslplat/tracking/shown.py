@@ -12,7 +12,8 @@ from typing import Any
 from zslplat.checks.records import findings_of
 from zslplat.evaluation.experiment import TEST
 from zslplat.records.database import Records
-from zslplat.records.studies import OpenStudy
+from zslplat.records.folders import study_folder
+from zslplat.records.studies import PARENT, SUMMARY, OpenStudy
 from zslplat.settings import Settings
 from zslplat.tracking.experiment_page import arrange, page_facts
 from zslplat.tracking.history import write_history
@@ -21,7 +22,6 @@ from zslplat.tracking.projection import Projection
 from zslplat.tracking.run_view import FINAL_STAGE, STUDY_STAGE, SUPERSEDED_STAGE, SWEEP_STAGE, TRIAL_STAGE, work_name
 from zslplat.tracking.search_figures import write_search_figures
 from zslplat.tracking.views import (
-    PARENT,
     TRIAL_STATUS,
     finished_view,
     run_view,
@@ -32,7 +32,6 @@ from zslplat.tracking.views import (
 )
 
 Warn = Callable[[str], None]
-SUMMARY = "sweep"
 _LEARNED = "learned.json"
 _MOST_OUTAGES = 3  # that are waited for at the end of a study
 
@@ -40,8 +39,7 @@ _MOST_OUTAGES = 3  # that are waited for at the end of a study
 class ShownStudy:
     """One study in MLflow; every call may be repeated without effect on what is shown already.
 
-    ``folder``: where the study's workers leave what its trials learned, until it is shown. ``announced``: whether
-    plugins are told of runs that are finished.
+    ``folder``: where the study's workers leave what its trials learned, until it is shown.
     """
 
     def __init__(
@@ -51,16 +49,12 @@ class ShownStudy:
         study: OpenStudy,
         folder: Path,
         warn: Warn,
-        *,
-        announced: bool = True,
     ) -> None:
         self.records, self.study, self.folder, self.warn = records, study, folder, warn
         self.values = study.values()
         self.origin = self.values["origin"]
         mlflow_experiment = self.values["about"]["mlflow_experiment"]
-        self.projection = Projection(
-            settings, mlflow_experiment, study.owner, records.shown_as, warn, announced=announced
-        )
+        self.projection = Projection(settings, mlflow_experiment, study.owner, records.shown_as, warn)
         self.began = float(self.values.get("began", 0.0))
         self._shown: dict[int, str] = {}
 
@@ -170,12 +164,10 @@ class ShownStudy:
         return study_view(self.values, self.study.name, self.began)
 
 
-def show_study(settings: Settings, records: Records, name: str, warn: Warn, *, announced: bool) -> ShownStudy:
+def show_study(settings: Settings, records: Records, name: str, warn: Warn) -> ShownStudy:
     """Show all that is recorded of a study; what is shown already is left as it is."""
-    from zslplat.records.folders import study_folder
-
     study = records.study(name)
-    shown = ShownStudy(settings, records, study, study_folder(settings, name), warn, announced=announced)
+    shown = ShownStudy(settings, records, study, study_folder(settings, name), warn)
     trials = [record for _, record in study.finished()]
     known = records.evaluations(study.owner)
     finished = shown.values.get("finished")
@@ -198,7 +190,6 @@ def show_run(
     owner: str,
     warn: Warn,
     *,
-    announced: bool,
     changed: Container[str] = (),
     opened: dict[str, Projection] | None = None,
 ) -> Projection | None:
@@ -213,7 +204,7 @@ def show_run(
     mlflow_experiment = next(iter(found.values()))["about"]["mlflow_experiment"]
     projection = opened.get(mlflow_experiment) if opened is not None else None
     if projection is None:
-        projection = Projection(settings, mlflow_experiment, owner, records.shown_as, warn, announced=announced)
+        projection = Projection(settings, mlflow_experiment, owner, records.shown_as, warn)
     else:
         projection.turn_to(owner)
     if opened is not None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from zslplat.checks.records import findings_of, findings_tags, warning_lines, warnings_tag
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
+from zslplat.records.studies import PARENT
 from zslplat.records.took import costs
 from zslplat.tracking.descriptions import (
     Ends,
@@ -26,9 +27,9 @@ from zslplat.tracking.descriptions import (
     trial_note,
 )
 from zslplat.tracking.run_view import FINAL_STAGE, STUDY_STAGE, SWEEP_STAGE, TRIAL_STAGE, RunView
-from zslplat.tracking.words import chosen, result
+from zslplat.tracking.words import result
+from zslplat.tuning.study_facts import chosen
 
-PARENT = "study"
 ANALYSIS = "analysis"
 # How MLflow says that a trial ended.
 TRIAL_STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED"}

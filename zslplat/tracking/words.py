@@ -6,14 +6,11 @@ import colorsys
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-from zslplat.spec import format_value
 
 _SALT = "zslplat:216"  # with which the built-in methods' colours are told apart best
 _LEAST_CONTRAST = 3.0  # with white, as WCAG asks of graphics
-_MOST_CHOSEN = 250
 
 
 def result(value: float | None) -> str:
@@ -30,17 +27,6 @@ def result(value: float | None) -> str:
 def interval(ends: tuple[float, float] | None) -> str:
     """Return an interval in brackets with a blank before it, an empty text for none."""
     return f" [{result(ends[0])}, {result(ends[1])}]" if ends is not None else ""
-
-
-def short(value: Any) -> str:
-    """Return a hyperparameter's value, a number with three digits."""
-    return f"{value:.3g}" if isinstance(value, float) else format_value(value)
-
-
-def chosen(parameters: Mapping[str, Any]) -> str:
-    """Return hyperparameters in one line, in the order of their names."""
-    text = ", ".join(f"{name}={short(value)}" for name, value in sorted(parameters.items()))
-    return text if len(text) <= _MOST_CHOSEN else text[: _MOST_CHOSEN - 4] + " ..."
 
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -32,6 +31,7 @@ from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.evaluation.scoring.evaluation import evaluate_scores
 from zslplat.evaluation.scoring.messages import collect_warnings, warning_entries
 from zslplat.keys import key_of, run_identifier
+from zslplat.listeners import Listeners
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import working_lock
@@ -39,10 +39,9 @@ from zslplat.records.locks import file_lock
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tasks.base import Task
-from zslplat.tracking.stores import mark_unshown
 from zslplat.tuning.outside_later import named, told_later
 from zslplat.tuning.outside_scores import Given, OutsideScores, declared, test_given, told_apart, validation_given
-from zslplat.tuning.single import RunResult, show_recorded
+from zslplat.tuning.single import RunResult
 from zslplat.tuning.verdicts import evaluation_findings
 
 PREFIX = "outside:"
@@ -134,6 +133,7 @@ class _Entry:
     started: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
+        self.listeners = Listeners(self.settings, self.records, self.reporter.warn)
         self.result = OutsideResult(TEST, [], [], self.task.primary.name, 0.0, [], 0, knows=self.knows)
 
     def evaluate(self, validation: Given | None, test: Given | None) -> OutsideResult:
@@ -184,7 +184,8 @@ class _Entry:
             result.notes.append("these scores are recorded already; they were not evaluated again")
         changed = self._tell_later()
         if changed or new:
-            show_recorded(self.settings, self.records, self.owner, self.folder, self.reporter.warn, changed)
+            self.listeners.on_run_complete(self.owner, self.records.evaluations(self.owner), changed)
+            self.listeners.close()
         result.test_evaluations = self.records.test_evaluations(self.experiment.data)
         return result
 
@@ -195,7 +196,7 @@ class _Entry:
             found, words = told_later(key, record, self.asked, self.settings.tags)
             if found != record:
                 self.records.replace_evaluation(self.owner, key, found)
-                mark_unshown(self.folder, self.owner)
+                self.listeners.on_run_begin(self.owner)
                 changed.append(key)
             for text in words:
                 told.setdefault(text, []).append(named(key))
@@ -217,10 +218,6 @@ class _Entry:
                     f"{test.files[place].where}: its scores are those of repeat {seen[digest]}, to the last digit, and "
                     f"were given as those of another seed, repeat {repeat}; give the scores of each seed once"
                 )
-
-    @property
-    def folder(self) -> Path:
-        return self.settings.studies / self.owner.replace(":", "-")
 
     def _find(self, validation: Given | None, test: Given | None) -> None:
         """Find out which entry is meant: its owner, its experiment, and what its validation chose."""
@@ -323,7 +320,7 @@ class _Entry:
             **({"validation": self.result.validation} if split == TEST else {}),
             **({"seconds": asked.seconds} if asked.seconds is not None and split == TEST else {}),
         }
-        mark_unshown(self.folder, self.owner)
+        self.listeners.on_run_begin(self.owner)
         self.records.add_evaluation(self.owner, key, split, self.experiment.data, content)
 
     def _warned(self, content: Mapping[str, Any], split: str, scores: Sequence[np.ndarray]) -> list[RecordedWarning]:

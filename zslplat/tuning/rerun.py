@@ -10,9 +10,9 @@ from zslplat.errors import StoreError
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.reporter import Reporter
+from zslplat.listeners import run_of_alias
 from zslplat.records.database import SEALED, Found, Records
 from zslplat.settings import Settings
-from zslplat.tracking.alias import run_of_alias
 from zslplat.tuning.single import run_experiment
 
 _SAME = 1e-12
@@ -31,7 +31,7 @@ def find_record(settings: Settings, records: Records, run: str) -> Found:
     """Return a record by the run's identifier, or by the id that MLflow gave it; raises :class:`StoreError`."""
     found = records.find(run)
     if found is None:
-        alias = run_of_alias(settings, records.shown_as, run)
+        alias = run_of_alias(settings, records, run)
         found = records.find(alias) if alias else None
     if found is None:
         raise StoreError(

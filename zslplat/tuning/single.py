@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
@@ -20,13 +20,12 @@ from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import Request, Session
 from zslplat.keys import key_of, run_identifier
+from zslplat.listeners import Listeners
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
-from zslplat.records.locks import file_lock
+from zslplat.records.folders import owner_folder
 from zslplat.records.opening import reach_database
 from zslplat.settings import Settings
-from zslplat.tracking.shown import show_run
-from zslplat.tracking.stores import LOCK, catch_up, mark_shown, mark_unshown
 from zslplat.tuning.exporting import check_export, export, names_artifact
 from zslplat.tuning.verdicts import evaluation_findings, said_findings
 
@@ -100,29 +99,7 @@ def run_experiment(
         single.keep_model = keep_model and kind == "run"
         seed = experiment.seed if method_seed is None else method_seed
         single.evaluate(seed, repeats, validation_choices or {}, limits or Limits())
-        return single.show()
-
-
-def show_recorded(
-    settings: Settings,
-    records: Records,
-    owner: str,
-    folder: Path,
-    warn: Callable[[str], None],
-    changed: Collection[str] = (),
-) -> None:
-    """Show in MLflow what was just recorded of an owner with this folder, and what earlier commands could not.
-
-    ``changed``: keys of earlier records of the owner of which something else is recorded now.
-    """
-    with file_lock(folder / LOCK):
-        shown = show_run(settings, records, owner, warn, announced=True, changed=changed)
-        if shown is not None and not shown.away:
-            mark_shown(folder)
-    if shown is not None and not shown.away:
-        catch_up(settings, records, warn)
-    if shown is not None:
-        shown.close()
+        return single.finish()
 
 
 class _Single:
@@ -134,7 +111,8 @@ class _Single:
         self.session, self.split, self.target, self.part_of = session, split, target, part_of
         self.started = time.time()
         self.owner = f"{kind}:{key_of(session.experiment.to_json(), split, self.started)}"
-        self.folder = session.settings.studies / self.owner.replace(":", "-")
+        self.folder = owner_folder(session.settings, self.owner)
+        self.listeners = Listeners(session.settings, session.records, session.reporter.warn)
         self.problems = session.context.problems(split)
         if target is not None and names_artifact(target) and len(self.problems) > 1:
             raise UsageError(
@@ -202,11 +180,12 @@ class _Single:
                 had |= set(record.get("about", {}).get("tags", {}).items())
         return not set(tags.items()) <= had
 
-    def show(self) -> RunResult:
-        """Show the run in MLflow, and return what it gave; raises what went wrong when copying artifacts."""
+    def finish(self) -> RunResult:
+        """Tell the listeners, and return what the run gave; raises what went wrong when copying artifacts."""
         session = self.session
         if self.recorded:
-            show_recorded(session.settings, session.records, self.owner, self.folder, session.reporter.warn)
+            self.listeners.on_run_complete(self.owner, session.records.evaluations(self.owner))
+            self.listeners.close()
         else:
             session.stop_workers()
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -248,7 +227,7 @@ class _Single:
         session.adopt(content)
         folder = session.records.evaluation_folder(request.run) / "artifacts"
         write_config(folder / "run.toml", request.experiment.to_json())
-        mark_unshown(self.folder, self.owner)
+        self.listeners.on_run_begin(self.owner)
         session.records.add_evaluation(self.owner, f"repeat-{r}", self.split, session.experiment.data, content)
         self.recorded = True
         if self.target is not None:

@@ -17,14 +17,13 @@ from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
 from zslplat.evaluation.session import Problems, Request, Session
 from zslplat.evaluation.workers.pool import Deadline, DeadlineReached
+from zslplat.listeners import Listeners
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import study_folder
 from zslplat.records.opening import reach_database
 from zslplat.records.took import took_together
 from zslplat.settings import Settings
-from zslplat.tracking.shown import ShownStudy
-from zslplat.tracking.stores import catch_up, mark_shown, mark_unshown
 from zslplat.tuning.code_changes import check_code, code_mark
 from zslplat.tuning.identity import number_of_trials, searching, study_name, unsearched
 from zslplat.tuning.options import StudyOptions
@@ -88,7 +87,7 @@ class Study:
         self.name = study_name(self.experiment, options)
         self.folder = study_folder(session.settings, self.name)
         self.limits = Limits(options.trial_timeout, options.memory_bytes)
-        self.shown: ShownStudy | None = None
+        self.listeners = Listeners(session.settings, session.records, self.reporter.warn)
         self.out_of_patience = False
 
     def _searching(self, given: Experiment) -> Experiment:
@@ -110,7 +109,6 @@ class Study:
             problems = None if self.name in records.study_names() else self._prepared_anew()
             self.study = records.open_study(self.name, self.experiment.to_json(), self.maximise)
             self._describe()
-            mark_unshown(self.folder, self.study.owner)
             self.log = TrialLog(self.study, self.experiment, self.maximise, self.reporter, self.wanted, self.folder)
             check_code(
                 session.context,
@@ -120,10 +118,11 @@ class Study:
                 accept=options.accept_changed_code,
                 remedy=options.remedy_for_changed_code,
             )
+            self.listeners.on_study_begin(self.name, self.log.records)
             with self._stoppable():
                 complete = self._search(problems)
                 self.known_trials = session.known
-                self._open_view()
+                self._tell_of_trials()
                 if not complete:
                     self.reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
                 test = evaluate_winner(
@@ -137,12 +136,8 @@ class Study:
                 )
                 session.stop_workers()
                 finished = self._finished(test, complete=complete)
-                assert self.shown is not None
-                if self.shown.complete(self.log.records, test, finished["winner"]):
-                    mark_shown(self.folder)
-        if not self.shown.projection.away:
-            catch_up(session.settings, records, self.reporter.warn)
-        self.shown.projection.close()
+                self.listeners.on_study_end(self.name, self.log.records, test)
+        self.listeners.close()
         return self._result(finished, test)
 
     def _describe(self) -> None:
@@ -238,33 +233,34 @@ class Study:
                 )
             )
         ordered = self.log.in_order(numbers, proposals, self.limits)
-        self.session.evaluate(requests, problems, self.limits, ordered.put, while_waiting=self._open_view)
+        self.session.evaluate(requests, problems, self.limits, ordered.put, while_waiting=self._begin_batch)
 
-    def _open_view(self) -> None:
-        if self.shown is None:
-            session = self.session
-            self.shown = ShownStudy(session.settings, session.records, self.study, self.folder, self.reporter.warn)
-            self.shown.begin()
-        self.shown.go_on(self.log.records)
+    def _begin_batch(self) -> None:
+        self._tell_of_trials()
+        self.listeners.on_batch_begin(self.name)
+
+    def _tell_of_trials(self) -> None:
+        """Tell the listeners of the trials that were recorded since they were told last."""
+        while self.log.untold:
+            self.listeners.on_trial_complete(self.name, self.log.untold.pop(0))
 
     @contextmanager
     def _stoppable(self) -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt:
-            self._show_stopped("KILLED")
+            self._stopped(failed=False)
             raise Interrupted(
                 f"stopped; {len(self.log.records)} of {self.wanted} trials of {self.name!r} are recorded; "
                 "give the same command again to continue"
             ) from None
         except ZslplatError:
-            self._show_stopped("FAILED")
+            self._stopped(failed=True)
             raise
 
-    def _show_stopped(self, status: str) -> None:
-        if self.shown is not None:
-            with suppress(ZslplatError):
-                self.shown.stopped(time.time(), status)
+    def _stopped(self, *, failed: bool) -> None:
+        with suppress(ZslplatError):
+            self.listeners.on_study_stop(self.name, failed=failed)
 
     def _finished(self, test: Sequence[Mapping[str, Any]], *, complete: bool) -> dict[str, Any]:
         """Note how the study ended, from which it can be shown again."""

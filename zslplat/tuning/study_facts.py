@@ -17,11 +17,11 @@ from zslplat.evaluation.scoring.outcomes import read_outcomes
 from zslplat.records.database import Records
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Scaled, Space
 from zslplat.spec import Spec, format_value
-from zslplat.tracking.words import chosen
 
 # The method that serves as control for each kind of task.
 CONTROLS = {"zero-shot": "ridge-prototypes", "exemplar": "cosine"}
 # Metrics whose standard error over the rows is that of a mean over classes, or close to it.
+_MOST_CHOSEN = 250
 ACCURACIES = ("per_class_accuracy", "per_sample_accuracy", "accuracy")
 
 
@@ -164,3 +164,14 @@ def _in_short(method: Any) -> str:
 
 def _bare(method: Any) -> str:
     return str(method).partition("(")[0]
+
+
+def short(value: Any) -> str:
+    """Return a hyperparameter's value, a number with three digits."""
+    return f"{value:.3g}" if isinstance(value, float) else format_value(value)
+
+
+def chosen(parameters: Mapping[str, Any]) -> str:
+    """Return hyperparameters in one line, in the order of their names."""
+    text = ", ".join(f"{name}={short(value)}" for name, value in sorted(parameters.items()))
+    return text if len(text) <= _MOST_CHOSEN else text[: _MOST_CHOSEN - 4] + " ..."

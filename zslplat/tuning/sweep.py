@@ -29,15 +29,16 @@ from zslplat.evaluation.scoring.messages import warning_entries
 from zslplat.evaluation.session import Problems, Request, Session
 from zslplat.figures import Curve
 from zslplat.keys import key_of, run_identifier
+from zslplat.listeners import Listeners
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
+from zslplat.records.folders import owner_folder
 from zslplat.records.opening import reach_database
+from zslplat.records.studies import SUMMARY
 from zslplat.settings import Settings
 from zslplat.space import Choice, Range
 from zslplat.spec import format_value
 from zslplat.tables import Table, write_table
-from zslplat.tracking.shown import SUMMARY, show_run
-from zslplat.tracking.stores import mark_shown, mark_unshown
 from zslplat.tuning.proposals import grid_values
 from zslplat.tuning.study_facts import searched_facts
 
@@ -136,7 +137,7 @@ class _Sweep:
             "code": [_own_code(context.code({parameter: value})) for value in self.values],
         }
         self.owner = f"sweep:{key_of(identity)}"
-        self.folder = session.settings.studies / self.owner.replace(":", "-")
+        self.folder = owner_folder(session.settings, self.owner)
         self.space = {parameter: replace(dimension, when={})}
         self.problems = {split: context.problems(split) for split in splits}
         self.known: dict[str, dict[str, Any]] = {}
@@ -263,7 +264,7 @@ class _Sweep:
     def _record(
         self, curves: Mapping[str, Sequence[float | None]], findings: Sequence[Finding], files: list[Path]
     ) -> str:
-        """Record the sweep as a whole, and show it."""
+        """Record the sweep as a whole."""
         session, records = self.session, self.session.records
         content = {
             "experiment": session.experiment.to_json(),
@@ -280,13 +281,11 @@ class _Sweep:
         artifacts.mkdir(parents=True, exist_ok=True)
         for path in filter(Path.exists, files):
             shutil.copy(path, artifacts / path.name)
-        mark_unshown(self.folder, self.owner)
+        listeners = Listeners(session.settings, records, session.reporter.warn)
+        listeners.on_run_begin(self.owner)
         records.add_evaluation(self.owner, SUMMARY, "analysis", session.experiment.data, content)
-        shown = show_run(session.settings, records, self.owner, session.reporter.warn, announced=True)
-        if shown is not None:
-            shown.close()
-            if not shown.away:
-                mark_shown(self.folder)
+        listeners.on_run_complete(self.owner, records.evaluations(self.owner))
+        listeners.close()
         return run
 
     def _write(self, curves: Mapping[str, Sequence[float | None]], primary: str) -> tuple[Path, Path]:

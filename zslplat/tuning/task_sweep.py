@@ -25,13 +25,14 @@ from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.figures import Curve
 from zslplat.keys import key_of, run_identifier
+from zslplat.listeners import Listeners
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
+from zslplat.records.folders import owner_folder
+from zslplat.records.studies import SUMMARY
 from zslplat.settings import Settings
 from zslplat.spec import format_value
 from zslplat.tables import Table, write_table
-from zslplat.tracking.shown import SUMMARY, show_run
-from zslplat.tracking.stores import mark_shown, mark_unshown
 from zslplat.tuning.single import RunResult, run_experiment
 from zslplat.tuning.verdicts import said_findings
 
@@ -183,7 +184,7 @@ def _finish(
     settings: Settings,
     reporter: Reporter,
 ) -> None:
-    """Draw the curves, record the sweep as a whole, and show it."""
+    """Draw the curves, and record the sweep as a whole."""
     curves = {f"{label} {split}": c for split, of in _sides(result).items() for label, c in of.items()}
     identity = {
         "settings": [experiment.to_json() for experiment in chosen],
@@ -192,7 +193,7 @@ def _finish(
         "curves": curves,
     }
     owner = f"sweep:{key_of(identity)}"
-    folder = settings.studies / owner.replace(":", "-")
+    folder = owner_folder(settings, owner)
     folder.mkdir(parents=True, exist_ok=True)
     result.table, result.figure = folder / "sweep.csv", folder / "sweep.png"
     write_table(Table({result.parameter: result.values, "chance": result.chance, **curves}), result.table)
@@ -204,8 +205,9 @@ def _finish(
     artifacts.mkdir(parents=True, exist_ok=True)
     for path in filter(Path.exists, (result.figure, result.table)):
         shutil.copy(path, artifacts / path.name)
+    listeners = Listeners(settings, records, reporter.warn)
     if SUMMARY not in records.evaluations(owner):
-        mark_unshown(folder, owner)
+        listeners.on_run_begin(owner)
         content = {
             "experiment": chosen[0].to_json(),
             "about": dict(about),
@@ -217,11 +219,8 @@ def _finish(
             "started": started,
         }
         records.add_evaluation(owner, SUMMARY, "analysis", str(about["data"]["fingerprint"]), content)
-    shown = show_run(settings, records, owner, reporter.warn, announced=True)
-    if shown is not None:
-        shown.close()
-        if not shown.away:
-            mark_shown(folder)
+    listeners.on_run_complete(owner, records.evaluations(owner))
+    listeners.close()
     records.close()
 
 

@@ -17,13 +17,13 @@ from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.session import Request, Session
 from zslplat.records.database import Records
-from zslplat.records.folders import study_folder
+from zslplat.records.folders import owner_folder, study_folder
 from zslplat.records.locks import file_lock
-from zslplat.records.studies import STUDY
+from zslplat.records.studies import STUDY, SUMMARY
 from zslplat.settings import Settings
+from zslplat.tracking.listener import LOCK, mark_shown, mark_unshown
 from zslplat.tracking.projection import Projection
-from zslplat.tracking.shown import SUMMARY, left_matrices, show_run, show_study
-from zslplat.tracking.stores import LOCK, mark_shown, mark_unshown
+from zslplat.tracking.shown import left_matrices, show_run, show_study
 from zslplat.tuning.rerun import differences
 
 NONE, FINAL, ALL = "none", "final", "all"
@@ -73,7 +73,7 @@ def rebuild(
                 continue
             reporter.stage(f"study {name}")
             mark_unshown(folder, STUDY + name)
-            shown = show_study(settings, records, name, reporter.warn, announced=False)
+            shown = show_study(settings, records, name, reporter.warn)
             done.studies += not shown.projection.away
             _mark(shown.projection, folder)
             for key, record in records.evaluations(STUDY + name).items():
@@ -86,9 +86,9 @@ def rebuild(
     for owner in records.owners():
         if owner.startswith(STUDY):
             continue
-        folder = settings.studies / owner.replace(":", "-")
+        folder = owner_folder(settings, owner)
         mark_unshown(folder, owner)
-        projection = show_run(settings, records, owner, reporter.warn, announced=False, opened=opened)
+        projection = show_run(settings, records, owner, reporter.warn, opened=opened)
         if projection is None:
             mark_shown(folder)
             continue
