@@ -1,8 +1,12 @@
-"""How Sphinx builds the site: python -m zslplat.documentation, or sphinx-build -W docs docs/_build/html."""
+"""How Sphinx builds the site: python docs/build.py, or sphinx-build -W docs docs/_build/html."""
 
 import os
+import sys
 import warnings
 from importlib.metadata import version as version_of
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "zslplat"
 author = "The zslplat developers"
@@ -10,7 +14,7 @@ copyright = author
 version = release = version_of("zslplat")
 language = "en"
 
-extensions = ["myst_parser", "sphinx_gallery.gen_gallery", "zslplat.documentation.extension"]
+extensions = ["myst_parser", "sphinx_gallery.gen_gallery", "zslplat_site.extension"]
 exclude_patterns = ["_build", "results/**", "tutorials/*.ipynb", "tutorials/**/README.md", "sg_execution_times.rst"]
 # Everything is read offline: formulas are MathML, fonts and scripts lie beside the pages.
 html_math_renderer = "mathml"
@@ -59,7 +63,7 @@ sphinx_gallery_conf = {
     # Most of a tutorial's time is its commands' start.
     "parallel": 2,
     "write_computation_times": False,
-    "reset_modules": ("matplotlib", "zslplat.documentation.gallery.with_a_store_of_its_own"),
+    "reset_modules": ("matplotlib", "zslplat_site.gallery.with_a_store_of_its_own"),
 }
 # Tutorials run as a reader would run them, with no one to watch progress bars.
 os.environ.setdefault("TERM", "dumb")

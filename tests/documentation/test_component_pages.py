@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from zslplat.documentation import components
-from zslplat.documentation.components import KINDS, OPTIONAL, SECTIONS, ComponentFacts
-from zslplat.documentation.extension import links
 from zslplat.registry import registry
+from zslplat_site import components
+from zslplat_site.components import KINDS, OPTIONAL, SECTIONS, ComponentFacts
+from zslplat_site.extension import links
 
 OWN = [
     (kind, name)

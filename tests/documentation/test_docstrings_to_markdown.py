@@ -2,7 +2,7 @@
 
 import pytest
 
-from zslplat.documentation.docstrings import read_docstring, tables_of, to_markdown, without_tables
+from zslplat_site.docstrings import read_docstring, tables_of, to_markdown, without_tables
 
 TABLE = """\
 | paper      | here | meaning              |

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from zslplat.documentation import gallery
+from zslplat_site import gallery
 
 
 def test_each_tutorial_has_an_empty_store_and_the_last_one_is_gone(monkeypatch):

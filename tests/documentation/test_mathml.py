@@ -8,7 +8,7 @@ pytest.importorskip("sphinx")
 
 from sphinx.errors import ExtensionError
 
-from zslplat.documentation.mathml import _mathml
+from zslplat_site.mathml import _mathml
 
 
 def test_bars_of_a_norm_do_not_grow():

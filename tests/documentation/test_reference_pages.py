@@ -11,9 +11,9 @@ import typer
 import zslplat
 from zslplat import api, hookspecs
 from zslplat.cli.app import app
-from zslplat.documentation import commands, interface
 from zslplat.listeners import Listener
 from zslplat.registry import LISTED, build_registry
+from zslplat_site import commands, interface
 
 DOCS = Path(__file__).parents[2] / "docs"
 HOOKS = [name for name, value in vars(hookspecs).items() if name.startswith("zslplat_") and inspect.isfunction(value)]

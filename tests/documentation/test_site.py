@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from zslplat.documentation import site
+import build
+from zslplat import documentation_site as site
 from zslplat.errors import StoreError, UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +29,7 @@ def brought(tmp_path, monkeypatch):
     (pages / "index.html").write_text("first page")
     (pages / "inner" / "page.html").write_text("another")
     file = tmp_path / site.PACKED
-    site.pack(pages, file)
+    build.pack(pages, file)
     monkeypatch.setattr(site, "packed", lambda: file)
     return file
 
@@ -65,18 +66,18 @@ def test_another_state_has_a_copy_of_its_own_and_one_that_nobody_uses_goes(cache
 
 
 def test_a_site_that_is_not_there_is_built_and_said_to_be(cache, monkeypatch):
-    def build(target, *, strict):
-        target.mkdir(parents=True)
-        (target / "index.html").write_text(f"built, strict: {strict}")
+    def built(folder):
+        (folder / "html").mkdir(parents=True)
+        (folder / "html" / "index.html").write_text("built")
 
     said = []
     monkeypatch.setattr(site, "packed", lambda: None)
     monkeypatch.setattr(site, "require_builder", lambda: None)
-    monkeypatch.setattr(site, "build", build)
-    page = site.start_page(told=said.append)
-    assert page.read_text() == "built, strict: False"
+    monkeypatch.setattr(site, "build", built)
+    page = site.start_page(report=said.append)
+    assert page.read_text() == "built"
     assert len(said) == 1
-    site.start_page(told=said.append)
+    site.start_page(report=said.append)
     assert len(said) == 1
 
 
@@ -87,7 +88,7 @@ def test_missing_packages_are_named_with_what_to_do(monkeypatch):
 
 
 def test_an_installation_without_sources_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr(site, "__file__", str(tmp_path / "lib" / "zslplat" / "documentation" / "site.py"))
+    monkeypatch.setattr(site, "__file__", str(tmp_path / "lib" / "zslplat" / "documentation_site.py"))
     monkeypatch.setattr(site, "_distributed", lambda name: [])
     with pytest.raises(StoreError, match="from a clone"):
         site.sources()
@@ -135,11 +136,11 @@ def test_copy_of_the_sources_follows_them(tmp_path):
         (root / name).mkdir(parents=True)
         (root / name / "kept.txt").write_text(name)
     (root / "docs" / "old.md").write_text("old")
-    site._copy(root, work)
+    build.copy_sources(root, work)
     (work / "docs" / "generated").mkdir()
     (work / "docs" / "generated" / "made.md").write_text("made")
     (root / "docs" / "old.md").unlink()
-    site._copy(root, work)
+    build.copy_sources(root, work)
     found = sorted(str(path.relative_to(work)) for path in work.rglob("*") if path.is_file())
     assert found == ["docs/generated/made.md", "docs/kept.txt", "examples/kept.txt"]
 

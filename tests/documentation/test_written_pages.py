@@ -8,9 +8,9 @@ import pytest
 import typer
 
 from zslplat.cli.app import app
-from zslplat.documentation import commands, interface
-from zslplat.documentation.components import KINDS
 from zslplat.registry import registry
+from zslplat_site import commands, interface
+from zslplat_site.components import KINDS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -82,9 +82,9 @@ def test_commands_are_shown():
 def test_shown_command_exists_with_its_options(page, line):
     # Pages show what may be left out in brackets, and alternatives.
     words = shlex.split(re.sub(r"[\[\]]|\.\.\.", "", line), comments=True)[1:]
-    command, at = ROOT_COMMAND, 0
-    while hasattr(command, "commands") and at < len(words) and words[at] in command.commands:
-        command, at = command.commands[words[at]], at + 1
+    command, at, context = ROOT_COMMAND, 0, typer.Context(ROOT_COMMAND)
+    while hasattr(command, "commands") and at < len(words) and (below := command.get_command(context, words[at])):
+        command, at = below, at + 1
     if at == 0:
         # Commands of plugins, which a page tells how to write.
         assert words[0] in ("count-plugins", "NAME", "COMMAND"), line

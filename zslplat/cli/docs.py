@@ -25,9 +25,9 @@ def docs(
     """
     import webbrowser
 
-    from zslplat.documentation.site import start_page
+    from zslplat.documentation_site import start_page
 
-    page = start_page(rebuild=rebuild, told=lambda line: echo(line, err=True))
+    page = start_page(rebuild=rebuild, report=lambda line: echo(line, err=True))
     # First the address: a machine without a browser has nothing to open it with.
     echo(str(page))
     if not path and not webbrowser.open(page.as_uri()):

@@ -11,7 +11,9 @@ from types import ModuleType
 from typing import Any
 
 from zslplat.cli.catalogue import described
-from zslplat.documentation.docstrings import (
+from zslplat.registry import Entry
+from zslplat.spec import Spec
+from zslplat_site.docstrings import (
     Docstring,
     Linked,
     read_docstring,
@@ -19,8 +21,6 @@ from zslplat.documentation.docstrings import (
     to_markdown,
     without_tables,
 )
-from zslplat.registry import Entry
-from zslplat.spec import Spec
 
 # The folder of the pages of each kind, and the titles of their index pages.
 KINDS = {"methods": "Methods", "kernels": "Kernels", "tasks": "Tasks", "datasets": "Data sets"}

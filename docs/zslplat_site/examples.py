@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.cli.app import run_app
-from zslplat.documentation.components import ComponentFacts
-from zslplat.documentation.docstrings import to_markdown
 from zslplat.errors import UsageError, ZslplatError
+from zslplat_site.components import ComponentFacts
+from zslplat_site.docstrings import to_markdown
 
 _ZERO_SHOT = """\
 import numpy as np

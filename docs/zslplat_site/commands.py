@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from zslplat.documentation.docstrings import to_markdown
+from zslplat_site.docstrings import to_markdown
 
 
 def commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

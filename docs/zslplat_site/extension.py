@@ -1,7 +1,7 @@
 """The Sphinx extension: before a build it writes the pages of components, commands and names into the sources.
 
 They go to the folder ``generated`` beside the written pages, and are written only where they changed, so that a second
-build reads what is new alone. :data:`zslplat.documentation.mathml.RENDERER` shows formulas.
+build reads what is new alone. :data:`zslplat_site.mathml.RENDERER` shows formulas.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from zslplat.documentation import commands, components, examples, interface
-from zslplat.documentation.components import KINDS, ComponentFacts
-from zslplat.documentation.docstrings import Linked
 from zslplat.registry import registry
+from zslplat_site import commands, components, examples, interface
+from zslplat_site.components import KINDS, ComponentFacts
+from zslplat_site.docstrings import Linked
 
 FOLDER = "generated"
 
 
 def setup(app: Any) -> dict[str, Any]:
     """Register with Sphinx."""
-    from zslplat.documentation import mathml
+    from zslplat_site import mathml
 
     mathml.register(app)
     app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir) / FOLDER))

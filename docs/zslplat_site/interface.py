@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from zslplat.documentation.docstrings import Linked, read_docstring, to_markdown
+from zslplat_site.docstrings import Linked, read_docstring, to_markdown
 
 GROUPS = {
     "Hooks and versions": ("API_VERSION", "hookimpl"),

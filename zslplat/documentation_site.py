@@ -1,0 +1,146 @@
+"""The documentation site of an installation: unpacked, or built from its sources.
+
+A distribution brings the sources (``docs`` and ``examples``, under ``share/zslplat``), and the built site as one file
+where it was packed before. Without that file the site is built once by ``docs/build.py``, which needs the packages of
+``zslplat[docs]``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+
+from zslplat.data.store.atomic_files import draft, folder_lock, mark_used, remove_unused
+from zslplat.errors import StoreError, UsageError
+
+NEEDED = ("sphinx", "myst_parser", "sphinx_gallery", "pydata_sphinx_theme")
+PACKED = "site.zip"
+_READ = (".py", ".md", ".txt", ".css", ".svg", ".png", ".toml")
+_IGNORED = ("_build", "generated", "tutorials", "__pycache__", ".ipynb_checkpoints")
+
+
+def sources() -> Path:
+    """Return the folder that holds ``docs`` and ``examples``; raises :class:`StoreError` where there is none."""
+    checkout = Path(__file__).parents[1]
+    if (checkout / "docs" / "conf.py").is_file():
+        return checkout
+    for path in _distributed("docs/conf.py"):
+        return path.parents[1]
+    raise StoreError(
+        "the sources of the documentation are not beside this installation of zslplat; install it again from a clone "
+        "of the repository: pip install '.[docs]'"
+    )
+
+
+def packed() -> Path | None:
+    """Return the file with the built site that the distribution brings, None where it brings none."""
+    return next(iter(_distributed(PACKED)), None)
+
+
+def _distributed(name: str) -> list[Path]:
+    """Return the files of the installed distribution under ``share/zslplat`` that have this name.
+
+    They lie where its record says; where the installer's record is of another place (``pip install --target``), beside
+    the package.
+    """
+    inside = f"share/zslplat/{name}"
+    with suppress(PackageNotFoundError):
+        files = distribution("zslplat").files or []
+        paths = [Path(str(file.locate())).resolve() for file in files if str(file).endswith(inside)]
+        if paths := [path for path in paths if path.is_file()]:
+            return paths
+    return [path for path in (Path(__file__).parents[1] / inside,) if path.is_file()]
+
+
+def fingerprint(root: Path) -> str:
+    """Return what tells one state of sources, program and installed components from another: 16 hex digits."""
+    from zslplat.registry import registry
+
+    digest = hashlib.sha256()
+    for folder in (root / "docs", root / "examples", Path(__file__).parent):
+        for path in _files(folder):
+            digest.update(f"{path.relative_to(folder)}\0".encode())
+            digest.update(path.read_bytes())
+    for plugin in registry().plugins:
+        digest.update(f"{plugin.distribution} {plugin.version}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files that pages are made of; a folder that is a link is walked, too: the pages of checks are one."""
+    files = []
+    for place, folders, names in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in folders if name not in _IGNORED]
+        files += [Path(place) / name for name in names if Path(name).suffix in _READ]
+    return sorted(files)
+
+
+def cached() -> Path:
+    """Return the folder for the built copy of this user."""
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("zslplat")) / "docs"
+
+
+def start_page(*, rebuild: bool = False, report: Callable[[str], None] = print) -> Path:
+    """Return the first page of a built copy that fits this installation, made now where there is none.
+
+    What the distribution brings is unpacked; else, or with ``rebuild``, the site is built, which needs the packages of
+    ``zslplat[docs]``. ``report`` is called with a line before what takes long. Raises :class:`UsageError` where these
+    packages are missing.
+    """
+    archive = None if rebuild else packed()
+    state = hashlib.sha256(archive.read_bytes()).hexdigest()[:16] if archive else fingerprint(sources())
+    folder = cached() / state
+    page = folder / "html" / "index.html"
+    if page.is_file() and not rebuild:
+        mark_used(folder)
+        return page
+    if archive:
+        _unpack(archive, folder / "html")
+    else:
+        require_builder()
+        report("building the documentation of this version once, tutorials included; this takes about two minutes")
+        build(folder)
+    remove_unused(old for old in cached().iterdir() if not old.name.startswith("."))
+    return page
+
+
+def require_builder() -> None:
+    """Raise :class:`UsageError` where a package that builds the site is missing."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"building the documentation needs {', '.join(missing)}; pip install 'zslplat[docs]', or read the pages as "
+            f"they are written, in {sources() / 'docs'}"
+        )
+
+
+def build(folder: Path) -> None:
+    """Build the site into ``folder``; a tutorial that fails here is shown as failed.
+
+    Raises :class:`StoreError` where the build fails.
+    """
+    command = [sys.executable, str(sources() / "docs" / "build.py"), str(folder), "--lenient"]
+    code = subprocess.run(command, stdout=2, check=False).returncode
+    if code:
+        raise StoreError(f"the documentation could not be built: Sphinx ended with exit code {code}; see above")
+
+
+def _unpack(file: Path, folder: Path) -> None:
+    cached().mkdir(parents=True, exist_ok=True)
+    with folder_lock(cached()), draft(cached()) as beside, zipfile.ZipFile(file) as archive:
+        if (folder / "index.html").is_file():
+            return  # another command was faster
+        archive.extractall(beside / folder.name)
+        shutil.rmtree(folder.parent, ignore_errors=True)
+        beside.rename(folder.parent)
