@@ -208,11 +208,11 @@ class Kernel(Parameterised, ABC):
         A single kernel takes ``sigma`` and ``gaussian.sigma`` alike.
         """
         paths = self._paths()
-        known = [path for path, _, _ in paths]
+        accepted = [path for path, _, _ in paths]
         named = {self._own_path(path): value for path, value in values.items()}
         for path in named:
-            if path not in known:
-                raise UnknownNameError(f"parameter of kernel {self}", path, known)
+            if path not in accepted:
+                raise UnknownNameError(f"parameter of kernel {self}", path, accepted)
         return self._filled(iter([named.get(path, value) for path, _, value in paths]))
 
     # A single kernel is a leaf of the tree of an expression; composites override what follows.
@@ -255,9 +255,9 @@ class Kernel(Parameterised, ABC):
     def _checked(self, X: np.ndarray, *, resolving: bool = False) -> np.ndarray:
         if not resolving:
             self.require_resolved()
-        wanted = 2 if self.input == "vectors" else 3
-        if X.ndim != wanted or (wanted == 3 and X.shape[1] != X.shape[2]):
-            shape = "(n, d)" if wanted == 2 else "(n, p, p)"
+        dimensions = 2 if self.input == "vectors" else 3
+        if X.ndim != dimensions or (dimensions == 3 and X.shape[1] != X.shape[2]):
+            shape = "(n, d)" if dimensions == 2 else "(n, p, p)"
             raise DataError(f"kernel {self} takes inputs {shape}, got {X.shape}; choose another kernel or reshape")
         if self.non_negative and any(float(block.min()) < 0 for _, block in blocks_of(X) if block.size):
             raise DataError(f"kernel {self} needs non-negative inputs; preprocess with shift, unit or split")

@@ -238,12 +238,12 @@ class GramNormalised(GramComposite, Normalised):
 
     def combine_grams(self, grams: Sequence[np.ndarray], diagonals: Diagonals) -> np.ndarray:
         """Return K divided by the roots of both diagonals."""
-        own, others = diagonals()
-        left = _inverse_root(own)
+        left_diagonal, others = diagonals()
+        left = _inverse_root(left_diagonal)
         right = left if others is None else _inverse_root(others)
         K: np.ndarray = grams[0] * (left[:, None] * right[None, :])
         if others is None:
-            np.fill_diagonal(K, self.combine([own]))
+            np.fill_diagonal(K, self.combine([left_diagonal]))
         return K
 
 
@@ -276,8 +276,8 @@ class InnerProductSum(InnerProductComposite, Sum):
         self, t: np.ndarray, u: np.ndarray, v: np.ndarray
     ) -> tuple[np.ndarray, Partial, Partial, Partial]:
         """Return the weighted sums of values and of derivatives."""
-        found = [part.f_and_partials(t, u, v) for part in self.parts]
-        totals = [sum(w * one[i] for w, one in zip(self.numbers, found, strict=True)) for i in range(4)]
+        values = [part.f_and_partials(t, u, v) for part in self.parts]
+        totals = [sum(w * one[i] for w, one in zip(self.numbers, values, strict=True)) for i in range(4)]
         return np.asarray(totals[0]), totals[1], totals[2], totals[3]
 
 

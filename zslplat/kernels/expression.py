@@ -59,8 +59,8 @@ def kernel_from_spec(spec: Spec) -> Kernel:
         unknown = sorted(set(spec.parameters) - set(cls.parameters))
         if not unknown:
             raise
-        known = ", ".join(cls.parameters) or "none"
-        raise UsageError(f"kernel {spec.name} has no parameter {unknown[0]!r}; parameters: {known}") from None
+        names = ", ".join(cls.parameters) or "none"
+        raise UsageError(f"kernel {spec.name} has no parameter {unknown[0]!r}; parameters: {names}") from None
     kernel.label = spec.name
     return kernel
 

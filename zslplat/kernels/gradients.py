@@ -57,16 +57,16 @@ def parameter_gradient(
     """
     A = np.asarray(X, dtype=np.float64)
     B = A if Y is None else np.asarray(Y, dtype=np.float64)
-    known: dict[str, np.ndarray] = {}
+    partials: dict[str, np.ndarray] = {}
     if isinstance(kernel, InnerProductKernel):
-        known = kernel.parameter_partials(A @ B.T, squared_norms(A)[:, None], squared_norms(B)[None, :])
+        partials = kernel.parameter_partials(A @ B.T, squared_norms(A)[:, None], squared_norms(B)[None, :])
     gradients: dict[str, np.ndarray] = {}
     for path, parameter in kernel.domains.items():
         value = kernel.values[path]
         if isinstance(parameter.legal, Integer) or isinstance(value, str | bool) or value is None:
             continue
-        if path in known:
-            gradients[path] = known[path]
+        if path in partials:
+            gradients[path] = partials[path]
             continue
         h = step * max(abs(value), 1e-3)
         # One-sided where the lower point leaves the legal values (a bias of 0, say).

@@ -155,11 +155,11 @@ def declared_form(kernel: Kernel) -> RadialForm | None:
     form = kernel.form if isinstance(kernel, RadialKernel) else None
     if isinstance(kernel, RadialKernel) and form is not None:
         d = np.array([0.0, 0.25, 1.0, 4.0]) / form.rate
-        expected, found = form(d), kernel.g(d)
-        if not np.allclose(found, expected, rtol=1e-6, atol=0):
+        expected, actual = form(d), kernel.g(d)
+        if not np.allclose(actual, expected, rtol=1e-6, atol=0):
             raise PluginError(
                 f"kernel {kernel} declares the form {form.name} with rate {form.rate:g}, which is "
-                f"{expected[2]:.6g} at distance^2 {d[2]:.6g}, but its g is {found[2]:.6g} there; "
+                f"{expected[2]:.6g} at distance^2 {d[2]:.6g}, but its g is {actual[2]:.6g} there; "
                 "mend its property form, or let it return None"
             )
     return form

@@ -120,10 +120,10 @@ def incomplete_cholesky(
             pivots.append(pivot)
             residual[pivots] = 0.0
             waiting[best] = False
-    found = np.array(pivots, dtype=np.int64)
-    features = np.ascontiguousarray(B[:, : len(found)])
+    landmarks = np.array(pivots, dtype=np.int64)
+    features = np.ascontiguousarray(B[:, : len(landmarks)])
     share = float(residual.sum()) / total if total > 0 else 0.0
-    return LowRank(kernel, _some(X, found), features[found], found, features, share)
+    return LowRank(kernel, _some(X, landmarks), features[landmarks], landmarks, features, share)
 
 
 def nystrom(kernel: Kernel, X: np.ndarray | Rows, *, rank: int, seed: int = 0) -> LowRank:

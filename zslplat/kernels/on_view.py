@@ -38,11 +38,11 @@ class Columns:
         """Read ``0:64``, ``0:64,80:90`` or ``64:689,25x25``; None for anything else."""
         *parts, last = text.replace(" ", "").split(",")
         shape = _SHAPE.fullmatch(last)
-        found = [_RANGE.fullmatch(part) for part in (parts if shape else [*parts, last])]
-        ranges = tuple((int(one[1]), int(one[2])) for one in found if one)
+        matches = [_RANGE.fullmatch(part) for part in (parts if shape else [*parts, last])]
+        ranges = tuple((int(one[1]), int(one[2])) for one in matches if one)
         ends = [end for one in ranges for end in one]
         width = sum(stop - start for start, stop in ranges)
-        if not ranges or len(ranges) < len(found) or sorted(set(ends)) != ends:
+        if not ranges or len(ranges) < len(matches) or sorted(set(ends)) != ends:
             return None
         if shape is None:
             return cls(ranges, (width,))
@@ -61,11 +61,11 @@ class Columns:
             if view is not None and view.shape[1:] == self.shape:
                 return view
         if self.ranges == ((0, X.shape[1]),):
-            found = np.asarray(X)
+            columns = np.asarray(X)
         else:
             # A copy, so that sums run as they do over rows that hold nothing else.
-            found = np.concatenate([X[:, start:stop] for start, stop in self.ranges], axis=1)
-        return found if len(self.shape) == 1 else found.reshape(len(X), *self.shape)
+            columns = np.concatenate([X[:, start:stop] for start, stop in self.ranges], axis=1)
+        return columns if len(self.shape) == 1 else columns.reshape(len(X), *self.shape)
 
     def __str__(self) -> str:
         ranges = [f"{start}:{stop}" for start, stop in self.ranges]
@@ -91,19 +91,19 @@ class OnView(Kernel):
         """Return another kernel on the same columns."""
         return OnView(part, self.view, self.columns)
 
-    def own(self, X: np.ndarray) -> np.ndarray:
-        """Return the columns of the view (n, d) or (n, p, p); raises :class:`UsageError` where nobody said which."""
+    def columns_of(self, X: np.ndarray) -> np.ndarray:
+        """Return the columns of the view (n, d) or (n, p, p); raises :class:`UsageError` where it is unbound."""
         if self.columns is None:
             raise UsageError(_unbound(self))
         return self.columns.of(X)
 
     def __call__(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m) of the view."""
-        return self.part(self.own(X), None if Y is None else self.own(Y))
+        return self.part(self.columns_of(X), None if Y is None else self.columns_of(Y))
 
     def blocks(self, X: np.ndarray, Y: np.ndarray, *, rows: int = 0) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield the Gram matrix of the view by blocks of rows."""
-        return self.part.blocks(self.own(X), self.own(Y), rows=rows)
+        return self.part.blocks(self.columns_of(X), self.columns_of(Y), rows=rows)
 
     def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return the kernel between rows A and B."""
@@ -111,15 +111,15 @@ class OnView(Kernel):
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         """Return k(x, x) (n,) of the view."""
-        return self.part.diag(self.own(X))
+        return self.part.diag(self.columns_of(X))
 
     def data_scale(self, name: str, X: np.ndarray) -> float:
         """Return a scale of the view."""
-        return self.part.data_scale(name, self.own(X))
+        return self.part.data_scale(name, self.columns_of(X))
 
     def resolved(self, X: np.ndarray) -> Kernel:
         """Return this kernel with numbers measured on the columns of the view."""
-        return self if self.part.is_resolved else self.over(self.part.resolved(self.own(X)))
+        return self if self.part.is_resolved else self.over(self.part.resolved(self.columns_of(X)))
 
     def _groups(self) -> list[ParameterGroup]:
         return [(self.label, self._paths())]

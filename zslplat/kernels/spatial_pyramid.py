@@ -88,8 +88,8 @@ class SpatialPyramid(Kernel):
         K: np.ndarray = np.zeros((len(A), len(B)), dtype=A.dtype)
         width = A.shape[1] // self.width_multiple
         for cell, weight in enumerate(self.weights().tolist()):
-            own = slice(cell * width, (cell + 1) * width)
-            left, right = (self._base.embed(np.ascontiguousarray(X[:, own])) for X in (A, B))
+            columns = slice(cell * width, (cell + 1) * width)
+            left, right = (self._base.embed(np.ascontiguousarray(X[:, columns])) for X in (A, B))
             K += weight * self._base.evaluate(left, right)
         return K
 

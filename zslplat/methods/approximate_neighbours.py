@@ -61,20 +61,20 @@ class RowIndex:
         it as few from :data:`ASKING` on, each time half as many again, up to :data:`MOST_ASKING`, as find
         :data:`WANTED` of the neighbours of a drawn sample of rows.
         """
-        own = X is None
-        asked = self.rows if X is None else X
+        among_themselves = X is None
+        queries = self.rows if X is None else X
 
         def found_of(rows: np.ndarray, asking: int) -> Lists:
-            self._index.hnsw.efSearch = max(asking, 2 * (k + own))
-            values, found = self._index.search(_units(asked[rows]), k + own)
-            return _in_order(found, values, rows, k, own)
+            self._index.hnsw.efSearch = max(asking, 2 * (k + among_themselves))
+            values, index = self._index.search(_units(queries[rows]), k + among_themselves)
+            return _in_order(index, values, rows, k, among_themselves)
 
-        near = np.empty((len(asked), k), dtype=np.int32)
-        cosine = np.empty((len(asked), k), dtype=np.float32)
+        near = np.empty((len(queries), k), dtype=np.int32)
+        cosine = np.empty((len(queries), k), dtype=np.float32)
         with _one_thread(_faiss(*self.rows.shape)):
             asking = _enough(self.rows, X, k, found_of) if asking is None else asking
-            for start in range(0, len(asked), BLOCK):
-                rows = np.arange(start, min(start + BLOCK, len(asked)))
+            for start in range(0, len(queries), BLOCK):
+                rows = np.arange(start, min(start + BLOCK, len(queries)))
                 near[rows], cosine[rows] = found_of(rows, asking)
         return near, cosine
 
@@ -101,41 +101,41 @@ def _drawn(rows: int, seed: list[int]) -> np.ndarray:
     return np.sort(np.random.default_rng(seed).permutation(rows)[:SAMPLE])
 
 
-def _share(true: np.ndarray, found: np.ndarray) -> float:
+def _share(true: np.ndarray, near: np.ndarray) -> float:
     if not true.size:
         return 1.0  # of none, none was missed
-    return float(sum(len(np.intersect1d(one, other)) for one, other in zip(true, found, strict=True)) / true.size)
+    return float(sum(len(np.intersect1d(one, other)) for one, other in zip(true, near, strict=True)) / true.size)
 
 
 def _nearest_of(Y: np.ndarray, X: np.ndarray | None, drawn: np.ndarray, k: int) -> np.ndarray:
     """Return the k true nearest rows (r, k) of Y for the drawn rows (r,) of X; without X of Y, others than itself."""
     if not k:
         return np.empty((len(drawn), 0), dtype=np.int64)
-    asked = _units((Y if X is None else X)[drawn])
+    queries = _units((Y if X is None else X)[drawn])
     best = np.full((len(drawn), k), -np.inf, dtype=np.float32)
     which = np.full((len(drawn), k), -1, dtype=np.int64)
     for start in range(0, len(Y), BLOCK):
-        cosines = asked @ _units(Y[start : start + BLOCK]).T
+        cosines = queries @ _units(Y[start : start + BLOCK]).T
         places = np.arange(start, start + cosines.shape[1])
         if X is None:
             cosines[drawn[:, None] == places] = -np.inf
         values = np.hstack([best, cosines])
         names = np.hstack([which, np.broadcast_to(places, cosines.shape)])
-        kept = np.argpartition(-values, k - 1, axis=1)[:, :k]
-        best, which = np.take_along_axis(values, kept, axis=1), np.take_along_axis(names, kept, axis=1)
+        largest = np.argpartition(-values, k - 1, axis=1)[:, :k]
+        best, which = np.take_along_axis(values, largest, axis=1), np.take_along_axis(names, largest, axis=1)
     return which
 
 
-def _in_order(found: np.ndarray, values: np.ndarray, rows: np.ndarray, k: int, own: bool) -> Lists:
+def _in_order(index: np.ndarray, values: np.ndarray, rows: np.ndarray, k: int, among_themselves: bool) -> Lists:
     """Return the k best of each row, itself left out, ordered by cosine and then by index."""
-    missing = found < 0
-    if own:
-        missing |= found == rows[:, None]
+    missing = index < 0
+    if among_themselves:
+        missing |= index == rows[:, None]
     values = np.where(missing, -np.inf, values)
-    order = np.lexsort((found, -values), axis=1)[:, :k]
-    found, values = np.take_along_axis(found, order, axis=1), np.take_along_axis(values, order, axis=1)
+    order = np.lexsort((index, -values), axis=1)[:, :k]
+    index, values = np.take_along_axis(index, order, axis=1), np.take_along_axis(values, order, axis=1)
     empty = np.isneginf(values)
-    return np.where(empty, rows[:, None], found).astype(np.int32), np.where(empty, 0, values)
+    return np.where(empty, rows[:, None], index).astype(np.int32), np.where(empty, 0, values)
 
 
 def _units(rows: np.ndarray) -> np.ndarray:

@@ -91,9 +91,9 @@ class Method(Parameterised, BaseEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        found = getattr(cls, "prepare_score", None)
-        if inspect.isfunction(found) and not _takes(found, "statistics"):
-            cls.prepare_score = _without_statistics(found)  # type: ignore[attr-defined]
+        preparation = getattr(cls, "prepare_score", None)
+        if inspect.isfunction(preparation) and not _takes(preparation, "statistics"):
+            cls.prepare_score = _without_statistics(preparation)  # type: ignore[attr-defined]
 
     @property
     def space(self) -> Space:
@@ -116,10 +116,10 @@ class Method(Parameterised, BaseEstimator):
 
         Methods whose parameters are components themselves (a kernel, say) override this to accept nested names.
         """
-        known = cls._get_param_names()
+        accepted = cls._get_param_names()
         for name in parameters:
-            if name not in known:
-                raise UnknownNameError(f"parameter of {known_as(cls)}", name, known)
+            if name not in accepted:
+                raise UnknownNameError(f"parameter of {known_as(cls)}", name, accepted)
         instance = cls(**parameters)
         instance.check_parameters()
         return instance
@@ -131,8 +131,8 @@ class Method(Parameterised, BaseEstimator):
         ``space``: all that is searched. Trials that agree in the former share what is prepared.
         """
         costly = [name for name in cls.costly if name in space]
-        told = {name: values[name] for name in costly if name in values}
-        return told, {name: dimension for name, dimension in space.items() if name not in costly}
+        fixed = {name: values[name] for name in costly if name in values}
+        return fixed, {name: dimension for name, dimension in space.items() if name not in costly}
 
     def check_parameters(self) -> None:
         """Raise :class:`UsageError` for a parameter outside its legal domain."""
@@ -213,15 +213,15 @@ class Method(Parameterised, BaseEstimator):
         :meth:`restored_parts`). Arrays are copies: what becomes of the method, or of rows that it keeps, does not
         change them. Raises :class:`MethodError` for what is neither an array nor JSON: override then.
         """
-        found: State = {}
+        learned: State = {}
         for name, value in vars(self).items():
             if not name.endswith("_") or name.startswith("_") or name == "diagnostics_":
                 continue
             if hasattr(value, "state"):
-                found |= {f"{name}.{part}": self.storable(f"{name}.{part}", v) for part, v in value.state().items()}
+                learned |= {f"{name}.{part}": self.storable(f"{name}.{part}", v) for part, v in value.state().items()}
             else:
-                found[name] = self.storable(name, value)
-        return found
+                learned[name] = self.storable(name, value)
+        return learned
 
     def storable(self, name: str, value: Any) -> Any:
         """Return a value that was learned as an array or as JSON holds it; raises :class:`MethodError` for others."""
@@ -257,8 +257,8 @@ class Method(Parameterised, BaseEstimator):
                 raise MethodError(f"{known_as(type(self))} learns nothing that is called {name!r}")
             setattr(self, name, _plain(value))
         for name, restored in parts.items():
-            own = {n.partition(".")[2]: _plain(v) for n, v in state.items() if n.partition(".")[0] == name}
-            setattr(self, name, restored(own))
+            part_state = {n.partition(".")[2]: _plain(v) for n, v in state.items() if n.partition(".")[0] == name}
+            setattr(self, name, restored(part_state))
         self.diagnostics_ = Diagnostics()
         return self
 

@@ -50,13 +50,13 @@ class KernelMethod(Method):
         Raises UnknownNameError for names that neither method nor kernel has, UsageError for illegal values and for
         kernels without the shape that the method needs.
         """
-        own = {name: value for name, value in parameters.items() if not name.startswith(PREFIX)}
+        flat = {name: value for name, value in parameters.items() if not name.startswith(PREFIX)}
         nested = {name.removeprefix(PREFIX): v for name, v in parameters.items() if name.startswith(PREFIX)}
-        if "kernel" in own and not isinstance(own["kernel"], Kernel):
-            own["kernel"] = str(own["kernel"])
-        instance = super().build(own)
+        if "kernel" in flat and not isinstance(flat["kernel"], Kernel):
+            flat["kernel"] = str(flat["kernel"])
+        instance = super().build(flat)
         # What the text of a kernel says is not searched; a method's own default kernel is only where the search begins.
-        instance._kernel_given = "kernel" in own
+        instance._kernel_given = "kernel" in flat
         if nested:
             if str(instance.kernel) == ANY:
                 raise UsageError(f"kernel=any leaves the kernel open; choose one to set {PREFIX}{min(nested)}")
@@ -66,13 +66,13 @@ class KernelMethod(Method):
 
     def check_parameters(self) -> None:
         """Raise :class:`UsageError` for a parameter outside its legal domain, or a kernel that does not fit."""
-        given = self.kernel
-        self.kernel = str(given)
+        kernel = self.kernel
+        self.kernel = str(kernel)
         try:
             super().check_parameters()
         finally:
-            self.kernel = given
-        if str(given) != ANY:
+            self.kernel = kernel
+        if str(kernel) != ANY:
             self.parsed_kernel()
 
     def take_views(self, views: Sequence[View]) -> None:
@@ -152,11 +152,11 @@ class KernelMethod(Method):
 
     def resolved_numbers(self, kernel: Kernel) -> dict[str, float]:
         """Return what multiples of a scale among this method's kernel parameters became in the fitted ``kernel``."""
-        given, domains, found = self.parsed_kernel().values, kernel.domains, kernel.values
+        initial, domains, fitted = self.parsed_kernel().values, kernel.domains, kernel.values
         return {
-            f"{PREFIX}{path} resolved": float(found[path])
-            for path, value in given.items()
-            if path in found and isinstance(domains[path].legal, Scaled) and read_multiple(value)
+            f"{PREFIX}{path} resolved": float(fitted[path])
+            for path, value in initial.items()
+            if path in fitted and isinstance(domains[path].legal, Scaled) and read_multiple(value)
         }
 
     @classmethod
@@ -165,7 +165,7 @@ class KernelMethod(Method):
 
         Kernels whose rows have a layout fit only data that have it, and are asked for by name.
         """
-        found: dict[str, Kernel] = {}
+        fitting: dict[str, Kernel] = {}
         for name in names("kernels"):
             try:
                 kernel = parse_kernel(name)
@@ -175,8 +175,8 @@ class KernelMethod(Method):
             except BaseException:
                 continue  # a broken plugin, or a kernel without defaults, is no candidate and hides no other
             if not misfit and kernel.width_multiple == 1:
-                found[name] = kernel
-        return found
+                fitting[name] = kernel
+        return fitting
 
     def _bound(self, kernel: Kernel) -> Kernel:
         return kernel.bound(self.views) if self.views and self.kernel_on == "features" else kernel

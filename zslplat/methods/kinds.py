@@ -24,9 +24,9 @@ def require_kind(method: type[Method], kind: str, task: str) -> None:
 
 def _tasks_for(kind: str) -> list[str]:
     """Return the names of the registered tasks that take methods of a kind; those that do not load take none."""
-    found = []
+    matches = []
     for name in registry().names("tasks"):
         with suppress(PluginError):
             if registry().component("tasks", name).kind == kind:
-                found.append(name)
-    return found
+                matches.append(name)
+    return matches

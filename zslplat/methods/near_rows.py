@@ -50,10 +50,10 @@ def near_rows(X: np.ndarray, k: int | None, how: str, *, index: RowIndex | None 
     return {"row_neighbours": near, "row_cosines": cosine, "row_recall": np.array(recall_of(near, X))}
 
 
-def note_recall(diagnostics: Diagnostics, given: Mapping[str, np.ndarray]) -> None:
+def note_recall(diagnostics: Diagnostics, statistics: Mapping[str, np.ndarray]) -> None:
     """Report the recall of the neighbours where an index found them, and warn where it missed many."""
-    if "row_recall" in given:
-        say_recall(diagnostics, RECALL, float(given["row_recall"]))
+    if "row_recall" in statistics:
+        say_recall(diagnostics, RECALL, float(statistics["row_recall"]))
 
 
 def say_recall(diagnostics: Diagnostics, name: str, recall: float) -> None:

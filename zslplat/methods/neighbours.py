@@ -39,9 +39,9 @@ def nearest(X: np.ndarray, k: int | None, *, block: int = BLOCK) -> tuple[np.nda
     scale = _inverse(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))).astype(X.dtype)
 
     def product(i: slice, j: slice) -> np.ndarray:
-        found: np.ndarray = (X[i] * scale[i, None]) @ X[j].T
-        found *= scale[j]
-        return found
+        products: np.ndarray = (X[i] * scale[i, None]) @ X[j].T
+        products *= scale[j]
+        return products
 
     return _nearest(len(X), k, X.dtype, product, block)
 
@@ -75,8 +75,8 @@ def _nearest(
         starts = range(0, m, block)
         for i in starts:
             for j in starts[i // block :]:
-                found = product(slice(i, i + block), slice(j, j + block))
-                _offer(found, i, j, index, similarity)
+                products = product(slice(i, i + block), slice(j, j + block))
+                _offer(products, i, j, index, similarity)
     return index, similarity
 
 
@@ -99,10 +99,10 @@ def degrees(W: sparse.csr_array) -> np.ndarray:
     return np.asarray(W.sum(axis=1)).ravel()
 
 
-def largest_k(space: Space, name: str, own: int | None) -> int | None:
+def largest_k(space: Space, name: str, fixed: int | None) -> int | None:
     """Return the largest number of neighbours that trials can ask of a graph, or the method's own where k is fixed."""
     if name not in space:
-        return own
+        return fixed
     dimension = space[name]
     if isinstance(dimension, Choice):
         return max((int(value) for value in dimension.values if value is not None), default=None)

@@ -62,14 +62,14 @@ class ZeroShotProtocol(Protocol):
     def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
         """Return the statistics of the training rows."""
         X, y, S, described = _training(method, inputs)
-        found: Arrays = method.prepare_fit(X, y, S, space=space, **described)
-        return found
+        arrays: Arrays = method.prepare_fit(X, y, S, space=space, **described)
+        return arrays
 
     def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
         """Return the statistics of the pool."""
         X, S, described = _pool(method, inputs)
-        found: Arrays = method.prepare_score(X, S, space=space, statistics=fitted, **described)
-        return found
+        arrays: Arrays = method.prepare_score(X, S, space=space, statistics=fitted, **described)
+        return arrays
 
     def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
         """Fit at once."""
@@ -93,14 +93,14 @@ class CodingProtocol(Protocol):
 
     def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
         """Return the statistics of the training rows."""
-        found: Arrays = method.prepare_fit(features(method, inputs["X"]), inputs["y"], space=space)
-        return found
+        arrays: Arrays = method.prepare_fit(features(method, inputs["X"]), inputs["y"], space=space)
+        return arrays
 
     def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
         """Return the statistics of the pool beside the training rows."""
         X, train = features(method, inputs["X_pool"]), features(method, inputs["X"])
-        found: Arrays = method.prepare_score(X, train, space=space, statistics=fitted)
-        return found
+        arrays: Arrays = method.prepare_score(X, train, space=space, statistics=fitted)
+        return arrays
 
     def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
         """Fit on X and y."""
@@ -118,8 +118,8 @@ class SelectionProtocol(Protocol):
         """Return the sufficient statistics."""
         y, S, rows = (inputs.get(name) for name in ("y", "S", "row_signatures"))
         X = features(method, inputs["X"])
-        found: Arrays = method.prepare_fit(X, y, S, row_signatures=rows, space=space)
-        return found
+        arrays: Arrays = method.prepare_fit(X, y, S, row_signatures=rows, space=space)
+        return arrays
 
     def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
         """Score the features."""
@@ -139,15 +139,15 @@ class ExemplarProtocol(Protocol):
 
     def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
         """Return the statistics of the negatives."""
-        found: Arrays = method.prepare_fit(features(method, inputs["X"]), space=space)
-        return found
+        arrays: Arrays = method.prepare_fit(features(method, inputs["X"]), space=space)
+        return arrays
 
     def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
         """Return the statistics of the gallery; none of one that is too large to be encoded at once."""
         if is_large_gallery(inputs["gallery"], method):
             return {}
-        found: Arrays = method.prepare_score(features(method, inputs["gallery"]), space=space, statistics=fitted)
-        return found
+        arrays: Arrays = method.prepare_score(features(method, inputs["gallery"]), space=space, statistics=fitted)
+        return arrays
 
     def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
         """Fit on the negatives."""
@@ -160,10 +160,10 @@ class ExemplarProtocol(Protocol):
             encoded = method.encode(features(method, gallery), statistics=statistics)
             return {"similarity": method.similarity(encoded.take(queries), encoded)}
         asking = method.encode(np.asarray(gallery.take(queries)))
-        found = np.empty((len(queries), len(gallery)))
+        similarities = np.empty((len(queries), len(gallery)))
         for where, block in gallery.blocks():
-            found[:, where] = method.similarity(asking, method.encode(block))
-        return {"similarity": found}
+            similarities[:, where] = method.similarity(asking, method.encode(block))
+        return {"similarity": similarities}
 
 
 # By the kind of the methods.

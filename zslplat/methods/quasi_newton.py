@@ -40,25 +40,25 @@ def minimise(function: Function, start: np.ndarray, *, tolerance: float, memory:
     Ends where the gradient is shorter than ``tolerance`` times that of the start, or where no step lowers the value,
     not even along the gradient: rounding hides what is left to gain.
     """
-    known = _Remembered(function)
-    value, gradient = known.at(start)
-    wanted = tolerance * float(np.linalg.norm(gradient))
-    here = Iterate(start, value, gradient, float(np.linalg.norm(gradient)) <= wanted)
+    evaluations = _Remembered(function)
+    value, gradient = evaluations.at(start)
+    small_enough = tolerance * float(np.linalg.norm(gradient))
+    here = Iterate(start, value, gradient, float(np.linalg.norm(gradient)) <= small_enough)
     yield here
     pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=memory)
     while not here.converged:
-        found = _searched(known, here, _direction(here.gradient, pairs))
-        if found is None and pairs:
+        point = _searched(evaluations, here, _direction(here.gradient, pairs))
+        if point is None and pairs:
             pairs.clear()
-            found = _searched(known, here, _direction(here.gradient, pairs))
-        if found is None:
+            point = _searched(evaluations, here, _direction(here.gradient, pairs))
+        if point is None:
             return
-        value, gradient = known.at(found)
-        s, change = found - here.point, gradient - here.gradient
+        value, gradient = evaluations.at(point)
+        s, change = point - here.point, gradient - here.gradient
         product = float(s @ change)
         if product > 1e-10 * float(change @ change):
             pairs.append((s, change, 1 / product))
-        here = Iterate(found, value, gradient, float(np.linalg.norm(gradient)) <= wanted)
+        here = Iterate(point, value, gradient, float(np.linalg.norm(gradient)) <= small_enough)
         yield here
 
 
@@ -78,15 +78,15 @@ def _direction(gradient: np.ndarray, pairs: deque[tuple[np.ndarray, np.ndarray, 
     return -q
 
 
-def _searched(known: _Remembered, here: Iterate, direction: np.ndarray) -> np.ndarray | None:
+def _searched(evaluations: _Remembered, here: Iterate, direction: np.ndarray) -> np.ndarray | None:
     """Return the point of a step along the direction that fulfils the strong Wolfe conditions, None without one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a search without success is told by its result
-        step = line_search(known.value, known.gradient, here.point, direction, here.gradient, here.value)[0]
+        step = line_search(evaluations.value, evaluations.gradient, here.point, direction, here.gradient, here.value)[0]
     if step is None:
         return None
     point = np.asarray(here.point + step * direction)
-    return point if known.value(point) < here.value else None
+    return point if evaluations.value(point) < here.value else None
 
 
 class _Remembered:

@@ -40,9 +40,9 @@ def true_ranks(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     Among equal scores the lower class index comes first, as in ``argmax``; so place 0 is exactly a right prediction.
     """
-    own = np.take_along_axis(scores, y[:, None], axis=1)
+    right = np.take_along_axis(scores, y[:, None], axis=1)
     earlier = np.arange(scores.shape[1])[None, :] < y[:, None]
-    return np.asarray(((scores > own) | ((scores == own) & earlier)).sum(axis=1))
+    return np.asarray(((scores > right) | ((scores == right) & earlier)).sum(axis=1))
 
 
 def per_class_top_k(scores: np.ndarray, y: np.ndarray, k: int) -> float:

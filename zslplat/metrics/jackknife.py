@@ -76,8 +76,8 @@ def mean_pseudo_values(values: np.ndarray) -> np.ndarray:
     whole = np.mean(sums[lines] / counts[lines]) if lines.any() else np.nan
     others = counts[:, None] - has
     without = np.where(others > 0, (sums[:, None] - total) / np.maximum(others, 1), np.nan)
-    known = np.isfinite(without)
-    left_out = np.where(known, without, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    finite = np.isfinite(without)
+    left_out = np.where(finite, without, 0.0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
     present = has.any(axis=0)
     size = int(present.sum())
     return np.where(present & (size > 1), whole + (size - 1) * (whole - left_out), np.nan)

@@ -48,8 +48,8 @@ class OwnClass(Judgements):
     def of(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return all rows but the query, and which are of its class."""
         query = self.queries[number]
-        kept = np.delete(np.arange(len(self.y)), query)
-        return kept, self.y[kept] == self.y[query]
+        others = np.delete(np.arange(len(self.y)), query)
+        return others, self.y[others] == self.y[query]
 
 
 class Designated(Judgements):
@@ -72,8 +72,8 @@ class Designated(Judgements):
         counts[self._junk[number]] = False
         right = np.zeros(len(counts), dtype=bool)
         right[self._positive[number]] = True
-        kept = np.flatnonzero(counts)
-        return kept, right[kept]
+        counted = np.flatnonzero(counts)
+        return counted, right[counted]
 
 
 def _by_query(pairs: np.ndarray, count: int) -> list[np.ndarray]:

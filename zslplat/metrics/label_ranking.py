@@ -26,12 +26,12 @@ _RANDOM_RANKINGS = 200
 
 def average_precisions(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the average precision (c,) of every label; NaN for one that no counted row has."""
-    return np.array([Ranking.of(*_own(scores, labels, j)).average_precision() for j in range(labels.shape[1])])
+    return np.array([Ranking.of(*_counted(scores, labels, j)).average_precision() for j in range(labels.shape[1])])
 
 
 def eleven_point_precisions(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the 11-point interpolated average precision (c,) of every label; NaN for one that no counted row has."""
-    return np.array([_eleven_points(*_own(scores, labels, j)) for j in range(labels.shape[1])])
+    return np.array([_eleven_points(*_counted(scores, labels, j)) for j in range(labels.shape[1])])
 
 
 def chance_precisions(labels: np.ndarray, *, eleven_point: bool = False) -> np.ndarray:
@@ -39,18 +39,18 @@ def chance_precisions(labels: np.ndarray, *, eleven_point: bool = False) -> np.n
 
     Exact for the average precision; for the 11-point form the mean of 200 random rankings, always the same.
     """
-    found = []
+    precisions = []
     for j in range(labels.shape[1]):
-        _, relevant = _own(np.zeros(labels.shape), labels, j)
+        _, relevant = _counted(np.zeros(labels.shape), labels, j)
         if not relevant.any():
-            found.append(np.nan)
+            precisions.append(np.nan)
         elif eleven_point:
             rng = np.random.default_rng([29, len(relevant), int(relevant.sum())])
             drawn = (rng.random(len(relevant)) for _ in range(_RANDOM_RANKINGS))
-            found.append(float(np.mean([_eleven_points(scores, relevant) for scores in drawn])))
+            precisions.append(float(np.mean([_eleven_points(scores, relevant) for scores in drawn])))
         else:
-            found.append(Ranking.of(np.zeros(len(relevant)), relevant).average_precision())
-    return np.array(found)
+            precisions.append(Ranking.of(np.zeros(len(relevant)), relevant).average_precision())
+    return np.array(precisions)
 
 
 def mean_of_labels(values: np.ndarray) -> np.ndarray:
@@ -62,10 +62,10 @@ def mean_of_labels(values: np.ndarray) -> np.ndarray:
 
 def places(scores: np.ndarray) -> np.ndarray:
     """Return the place (m, c) of every row in the ranking of every label, from 0 on; equal scores share a place."""
-    found = np.empty(scores.shape, dtype=np.int32)
+    ranks = np.empty(scores.shape, dtype=np.int32)
     for j in range(scores.shape[1]):
-        found[:, j] = np.unique(-scores[:, j], return_inverse=True)[1].reshape(-1)
-    return found
+        ranks[:, j] = np.unique(-scores[:, j], return_inverse=True)[1].reshape(-1)
+    return ranks
 
 
 def resampled_precisions(counts: np.ndarray, ranked: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -81,7 +81,7 @@ def resampled_precisions(counts: np.ndarray, ranked: np.ndarray, labels: np.ndar
     return area, eleven
 
 
-def _own(scores: np.ndarray, labels: np.ndarray, j: int) -> tuple[np.ndarray, np.ndarray]:
+def _counted(scores: np.ndarray, labels: np.ndarray, j: int) -> tuple[np.ndarray, np.ndarray]:
     counted = labels[:, j] >= 0
     return scores[counted, j], labels[counted, j] == 1
 

@@ -138,8 +138,8 @@ def rank_judged(scores: np.ndarray, judgements: Judgements, k: int) -> Answers:
     recall_by_rank = np.zeros(len(ranks))
     ties = 0
     for i in range(q):
-        kept, relevant = judgements.of(i)
-        values = scores[i][kept]
+        judged, relevant = judgements.of(i)
+        values = scores[i][judged]
         ranking = Ranking.of(values, relevant)
         by_rank = ranking.precision_by_rank()
         precision[i] = average_precision(ranking)
@@ -148,7 +148,7 @@ def rank_judged(scores: np.ndarray, judgements: Judgements, k: int) -> Answers:
         recall_by_rank += by_rank[ranks - 1] * ranks / relevant.sum()
         place = int(np.argmax(values))
         ties += bool(values.max() == values.min())
-        best[i], nearest[i], right[i] = values[place], kept[place], relevant[place]
+        best[i], nearest[i], right[i] = values[place], judged[place], relevant[place]
     return Answers(precision, recall_at_k, precision_at_k, nearest, best, right, ranks, recall_by_rank / q, ties)
 
 
@@ -157,8 +157,8 @@ def random_precision(judgements: Judgements) -> float:
     expected: dict[tuple[int, int], float] = {}
     values = []
     for number in range(len(judgements)):
-        kept, relevant = judgements.of(number)
-        size = len(kept), int(relevant.sum())
+        judged, relevant = judgements.of(number)
+        size = len(judged), int(relevant.sum())
         if size not in expected:
             expected[size] = _measure(judgements)(Ranking.of(np.zeros(size[0]), np.arange(size[0]) < size[1]))
         values.append(expected[size])

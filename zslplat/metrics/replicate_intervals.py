@@ -42,8 +42,8 @@ def centred_ends(estimate: float, replicates: np.ndarray) -> tuple[float, float]
     that the metric can be computed from; where most have none, the ends are NaN. Replicates that are all the same but
     for rounding have the estimate for both ends.
     """
-    known = replicates[np.isfinite(replicates)]
-    if len(known) <= len(replicates) / 2:
+    finite = replicates[np.isfinite(replicates)]
+    if len(finite) <= len(replicates) / 2:
         return np.nan, np.nan
-    low, high = np.quantile(but_rounding(known - known.mean(), known), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(but_rounding(finite - finite.mean(), finite), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return estimate + float(low), estimate + float(high)

@@ -107,8 +107,8 @@ def _parts(number: np.ndarray, strata: np.ndarray, things: int) -> np.ndarray:
     rows = np.repeat(strata + things, number.shape[1])
     size = things + int(strata.max()) + 1
     graph = coo_array((np.ones(number.size, dtype=np.int8), (number.ravel(), rows)), shape=(size, size))
-    found: np.ndarray = connected_components(graph, directed=False)[1]
-    return np.unique(found[:things], return_inverse=True)[1]
+    parts: np.ndarray = connected_components(graph, directed=False)[1]
+    return np.unique(parts[:things], return_inverse=True)[1]
 
 
 def rows_digest(arrays: Mapping[str, np.ndarray]) -> str:
@@ -166,13 +166,13 @@ def resampled_average_precision(counts: np.ndarray, scores: np.ndarray, relevant
     order = shuffled[np.argsort(-scores[shuffled], kind="stable")]
     hits = np.flatnonzero(relevant[order])
     drawn = counts[:, order]
-    own = drawn[:, hits].astype(np.float64)
-    before = np.cumsum(drawn, axis=1)[:, hits] - own
-    hits_before = np.cumsum(own, axis=1) - own
+    times = drawn[:, hits].astype(np.float64)
+    before = np.cumsum(drawn, axis=1)[:, hits] - times
+    hits_before = np.cumsum(times, axis=1) - times
     total = np.zeros(len(counts))
-    for time in range(1, int(own.max(initial=0)) + 1):
-        total += np.sum(np.where(own >= time, (hits_before + time) / (before + time), 0.0), axis=1)
-    drawn_hits = own.sum(axis=1)
+    for time in range(1, int(times.max(initial=0)) + 1):
+        total += np.sum(np.where(times >= time, (hits_before + time) / (before + time), 0.0), axis=1)
+    drawn_hits = times.sum(axis=1)
     return np.asarray(np.where(drawn_hits > 0, total / np.maximum(drawn_hits, 1), np.nan))
 
 
@@ -207,9 +207,9 @@ def _weights(counts: np.ndarray, y: np.ndarray, seen: np.ndarray) -> np.ndarray:
     if np.array_equal(drawn, np.broadcast_to(sizes, drawn.shape)):
         kinds = np.where(seen, np.count_nonzero(seen[present]), np.count_nonzero(~seen[present]))
         return np.asarray(1.0 / (sizes[number] * kinds[y]))
-    own = seen[present]
-    of_kind = [np.count_nonzero(drawn[:, kind] > 0, axis=1)[:, None] for kind in (own, ~own)]
+    in_seen = seen[present]
+    of_kind = [np.count_nonzero(drawn[:, kind] > 0, axis=1)[:, None] for kind in (in_seen, ~in_seen)]
     with np.errstate(divide="ignore", invalid="ignore"):
-        weight = 1.0 / (drawn * np.where(own, of_kind[0], of_kind[1]))[:, number]
+        weight = 1.0 / (drawn * np.where(in_seen, of_kind[0], of_kind[1]))[:, number]
     weight[(of_kind[0] == 0).ravel() | (of_kind[1] == 0).ravel()] = np.nan
     return np.where(np.isinf(weight), 0.0, weight)

@@ -307,12 +307,12 @@ def test_codes_with_a_quadratic_for_each_query_are_those_of_the_whole_problem(da
     own[rows] = np.arange(20)
     C = fit_bilinear(K, Y, L, 0.5, 1e-3)
     K_D, k = K[np.ix_(rows, rows)], K[:, rows]
-    found = scheme.encode_each(K_D, k, np.ones(80), BilinearTerm(K, L, Y, C, 0.5), start=Y, own=own)
+    found = scheme.encode_each(K_D, k, np.ones(80), BilinearTerm(K, L, Y, C, 0.5), start=Y, excluded=own)
     for i in range(80):
         Q = (C * K[i][:, None]).T @ Y
         extra = 0.5 * Q.T @ Q, 0.5 * (L[i] @ Q)[None, :]
         one = slice(i, i + 1)
-        whole = scheme.encode(K_D, k[one], np.ones(1), own=own[one], extra=extra)
+        whole = scheme.encode(K_D, k[one], np.ones(1), excluded=own[one], extra=extra)
         np.testing.assert_allclose(found[one], whole, atol=1e-7)
 
 

@@ -22,8 +22,8 @@ from zslplat.methods.coding.local_codes import (
 from zslplat.methods.coding.schemes import LocalScheme
 
 
-def local_codes(K, k, kappa, neighbours, *, own=None, epsilon=EPSILON):
-    return LocalScheme(neighbours, epsilon).encode(K, k, kappa, own=own)
+def local_codes(K, k, kappa, neighbours, *, excluded=None, epsilon=EPSILON):
+    return LocalScheme(neighbours, epsilon).encode(K, k, kappa, excluded=excluded)
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +139,8 @@ def test_far_atoms_cost_more(problem):
 
 
 @pytest.mark.parametrize("code", [
-    lambda K, own: local_codes(K, K, np.ones(len(K)), 5, own=own),
-    lambda K, own: full_codes(K, K, np.ones(len(K)), 0.01, 1.0, own=own),
+    lambda K, own: local_codes(K, K, np.ones(len(K)), 5, excluded=own),
+    lambda K, own: full_codes(K, K, np.ones(len(K)), 0.01, 1.0, excluded=own),
 ])  # fmt: skip
 def test_an_atom_that_is_left_out_has_no_part(problem, code):
     K = problem[0][:30, :30]

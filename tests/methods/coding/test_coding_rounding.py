@@ -83,7 +83,7 @@ def test_a_query_that_does_without_an_atom_is_optimal_on_the_others():
     own = np.arange(30)
     for seed in range(10):
         K, _ = grams("gaussian", rows(seed))
-        codes = sparse_codes(K, K, 1e-4, own=own)
+        codes = sparse_codes(K, K, 1e-4, excluded=own)
         assert not np.diagonal(codes).any()
         assert (optimality_gap(K, K, codes, 1e-4, own) <= 1e-10).all()
 

@@ -153,7 +153,7 @@ def test_bad_input_is_named(rows):
 def test_an_atom_that_is_left_out_might_as_well_not_exist(rows):
     D = rows[0][:40]
     K = gaussian(D, D, 1.0)
-    codes = sparse_codes(K, K, 0.01, own=np.arange(40), start=np.eye(40))
+    codes = sparse_codes(K, K, 0.01, excluded=np.arange(40), start=np.eye(40))
     assert not np.diagonal(codes).any()
     for i in (0, 7, 39):
         rest = np.delete(np.arange(40), i)

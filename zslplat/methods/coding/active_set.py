@@ -87,9 +87,9 @@ def _largest(q: np.ndarray, tops: np.ndarray) -> float:
 
 @solver_loop
 def _candidates(
-    q: np.ndarray, tops: np.ndarray, bound: float, limit: int, found: np.ndarray, active: np.ndarray
+    q: np.ndarray, tops: np.ndarray, bound: float, limit: int, places: np.ndarray, active: np.ndarray
 ) -> int:
-    """Put the inactive atoms of largest |q| >= bound into ``found``, largest first, at most ``limit``."""
+    """Put the inactive atoms of largest |q| >= bound into ``places``, largest first, at most ``limit``."""
     count = 0
     for b in range(len(tops)):
         if tops[b] < bound:
@@ -98,13 +98,13 @@ def _candidates(
             size = abs(q[j])
             if size < bound or active[j]:
                 continue
-            if count == limit and size <= abs(q[found[count - 1]]):
+            if count == limit and size <= abs(q[places[count - 1]]):
                 continue
             place = count if count < limit else limit - 1
-            while place > 0 and abs(q[found[place - 1]]) < size:
-                found[place] = found[place - 1]
+            while place > 0 and abs(q[places[place - 1]]) < size:
+                places[place] = places[place - 1]
                 place -= 1
-            found[place] = j
+            places[place] = j
             if count < limit:
                 count += 1
     return count
@@ -218,7 +218,7 @@ def solve_one(
     """
     n = len(k)
     a = 0
-    order, found, active = integers[0], integers[1], integers[2]
+    order, candidates, active = integers[0], integers[1], integers[2]
     signs, y, z, column, target, q = floats[0], floats[1], floats[2], floats[3], floats[4], floats[5]
     active[:] = 0
     scale = lam
@@ -260,13 +260,13 @@ def solve_one(
             status = SOLVED
             break
         room = min(max(additions, a // 4), n - a)
-        count = _candidates(q, tops, lam + max(0.5 * excess, tolerance), room, found, active)
+        count = _candidates(q, tops, lam + max(0.5 * excess, tolerance), room, candidates, active)
         if count == 0:
             status = SOLVED
             break
         first_new = a
         for c in range(count):
-            j = found[c]
+            j = candidates[c]
             sign = 1.0 if q[j] > 0.0 else -1.0
             pivot = new_column(K, j, a, R, order, column)
             if pivot < -NEGATIVE * K[j, j]:

@@ -102,7 +102,7 @@ class Learned:
         self.codes = np.zeros(A.shape)
         self.classifier: np.ndarray | None = None
         self.fitted: np.ndarray | None = None
-        self.known: np.ndarray | None = None
+        self.counted: np.ndarray | None = None
         self.history: list[tuple[str, float]] = []
         self.rounds: list[float] = []
         self.numbers: dict[str, float] = {}
@@ -137,13 +137,13 @@ class Learned:
         K_D = k[self.rows] if self.rows is not None else self.A.T @ k
         return k, (K_D + K_D.T) / 2
 
-    def own_atoms(self) -> np.ndarray | None:
+    def atoms_of_rows(self) -> np.ndarray | None:
         """Return the atom (M,) that each training sample is itself, -1 for none; None for a learned dictionary."""
         if self.rows is None:
             return None
-        own = np.full(len(self.K_X), -1, dtype=np.int64)
-        own[self.rows] = np.arange(len(self.rows))
-        return own
+        atoms = np.full(len(self.K_X), -1, dtype=np.int64)
+        atoms[self.rows] = np.arange(len(self.rows))
+        return atoms
 
     def rescale(self, norms: np.ndarray) -> None:
         """Divide the atoms by ``norms`` (N,); codes and classifier change so that reconstruction and scores stay."""
@@ -173,7 +173,7 @@ def alternate(
     """
     learned = plan.learning != "fixed"
     state = Learned(kernel, values.gram(kernel), atoms.selection(rows, len(y)), None if learned else rows)
-    L, state.known = indicators(y, c), counted(y)
+    L, state.counted = indicators(y, c), counted(y)
     learns = learned or plan.kernel_learning != "fixed" or plan.supervision != "none"
     if not learns and not needs_codes:
         return state
@@ -208,15 +208,15 @@ def objective(plan: Plan, state: Learned, L: np.ndarray) -> float:
     if state.classifier is None:
         return value
     if state.fitted is None:
-        return value + linear_loss(state.classifier, state.codes, L, plan.eta, plan.rho, state.known)
+        return value + linear_loss(state.classifier, state.codes, L, plan.eta, plan.rho, state.counted)
     return value + bilinear_loss(
-        state.K_X, state.codes, state.fitted, state.classifier, L, plan.eta, plan.rho, state.known
+        state.K_X, state.codes, state.fitted, state.classifier, L, plan.eta, plan.rho, state.counted
     )
 
 
 def plain_codes(plan: Plan, state: Learned) -> np.ndarray:
     """Return the training codes (M, N) without any label term, as new samples get them."""
-    return plan.scheme.encode(state.K_D, state.k, state.kappa, start=state.codes, own=state.own_atoms())
+    return plan.scheme.encode(state.K_D, state.k, state.kappa, start=state.codes, excluded=state.atoms_of_rows())
 
 
 def _note(plan: Plan, state: Learned, L: np.ndarray, step: str) -> None:
@@ -224,26 +224,30 @@ def _note(plan: Plan, state: Learned, L: np.ndarray, step: str) -> None:
 
 
 def _code(plan: Plan, state: Learned, L: np.ndarray) -> None:
-    own, encode = state.own_atoms(), plan.scheme.encode
+    skipped, encode = state.atoms_of_rows(), plan.scheme.encode
     if state.classifier is None or not state.classifier.any():
-        state.codes = encode(state.K_D, state.k, state.kappa, start=state.codes, own=own)
-    elif state.fitted is None and state.known is not None:
-        each = LinearTerm(state.classifier, L, state.known, plan.eta)
-        state.codes = plan.scheme.encode_each(state.K_D, state.k, state.kappa, each, start=state.codes, own=own)
+        state.codes = encode(state.K_D, state.k, state.kappa, start=state.codes, excluded=skipped)
+    elif state.fitted is None and state.counted is not None:
+        each = LinearTerm(state.classifier, L, state.counted, plan.eta)
+        state.codes = plan.scheme.encode_each(
+            state.K_D, state.k, state.kappa, each, start=state.codes, excluded=skipped
+        )
     elif state.fitted is None:
         extra = linear_extra(state.classifier, L, plan.eta)
-        state.codes = encode(state.K_D, state.k, state.kappa, start=state.codes, own=own, extra=extra)
+        state.codes = encode(state.K_D, state.k, state.kappa, start=state.codes, excluded=skipped, extra=extra)
     else:
-        term = BilinearTerm(state.K_X, L, state.fitted, state.classifier, plan.eta, state.known)
-        state.codes = plan.scheme.encode_each(state.K_D, state.k, state.kappa, term, start=state.codes, own=own)
+        term = BilinearTerm(state.K_X, L, state.fitted, state.classifier, plan.eta, state.counted)
+        state.codes = plan.scheme.encode_each(
+            state.K_D, state.k, state.kappa, term, start=state.codes, excluded=skipped
+        )
     _note(plan, state, L, "codes")
 
 
 def _classify(plan: Plan, state: Learned, L: np.ndarray) -> None:
     if plan.supervision == "linear":
-        state.classifier = fit_linear(state.codes, L, plan.eta, plan.rho, state.known)
+        state.classifier = fit_linear(state.codes, L, plan.eta, plan.rho, state.counted)
     else:
-        state.classifier = fit_bilinear(state.K_X, state.codes, L, plan.eta, plan.rho, state.known)
+        state.classifier = fit_bilinear(state.K_X, state.codes, L, plan.eta, plan.rho, state.counted)
         state.fitted = state.codes
     _note(plan, state, L, "classifier")
 
@@ -311,23 +315,23 @@ def _update_bandwidth(plan: Plan, state: Learned, values: PairValues) -> None:
     scheme = plan.scheme
     if isinstance(scheme, BagScheme) and scheme.sigma is not None:
         sigma = scheme.sigma
-        found = learn_bandwidth(beta, unit, lambda b: soft_ratio_and_slope(b, family, state.projected, sigma, C))
+        optimum = learn_bandwidth(beta, unit, lambda b: soft_ratio_and_slope(b, family, state.projected, sigma, C))
     else:
         B = loss_weights(state.A, state.codes)
         prior = 0.0
         if plan.include_prior:
             prior = float(scheme.prior(state.K_D, state.k, state.kappa, state.codes).mean())
         box = NARROW if scheme.affine else WIDE
-        found = learn_bandwidth(beta, unit, lambda b: ratio_and_slope(b, family, B, C, prior), box=box)
+        optimum = learn_bandwidth(beta, unit, lambda b: ratio_and_slope(b, family, B, C, prior), box=box)
     if isinstance(on_rows, Polynomial):
-        state.kernel = with_bias(state.kernel, 1 / found.beta)
+        state.kernel = with_bias(state.kernel, 1 / optimum.beta)
         values.take_unit_of(state.kernel)
     else:
-        state.kernel = with_bandwidth(state.kernel, float(np.sqrt(0.5 / found.beta)))
+        state.kernel = with_bandwidth(state.kernel, float(np.sqrt(0.5 / optimum.beta)))
     state.numbers |= {
-        "bandwidth beta": found.beta,
-        "bandwidth criterion": found.criterion,
-        "bandwidth clamped": float(found.clamped),
+        "bandwidth beta": optimum.beta,
+        "bandwidth criterion": optimum.criterion,
+        "bandwidth clamped": float(optimum.clamped),
     }
 
 

@@ -32,11 +32,11 @@ from zslplat.methods.coding.schemes import Extra
 DENSE = 0.1
 
 
-def fit_linear(Y: np.ndarray, L: np.ndarray, eta: float, rho: float, known: np.ndarray | None = None) -> np.ndarray:
+def fit_linear(Y: np.ndarray, L: np.ndarray, eta: float, rho: float, counted: np.ndarray | None = None) -> np.ndarray:
     """Return W = eta L'Y (eta Y'Y + M rho I)^-1 (c, N), the minimum of (23) over W."""
-    if known is not None:
+    if counted is not None:
         W = np.empty((L.shape[1], Y.shape[1]))
-        for rows, labels in alike(known):
+        for rows, labels in alike(counted):
             W[labels] = fit_linear(Y[rows], L[np.ix_(rows, labels)], eta, rho * len(Y) / len(rows))
         return W
     G = eta * (Y.T @ Y)
@@ -50,27 +50,27 @@ def linear_extra(W: np.ndarray, L: np.ndarray, eta: float) -> Extra:
 
 
 def linear_loss(
-    W: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: float, known: np.ndarray | None = None
+    W: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: float, counted: np.ndarray | None = None
 ) -> float:
     """Return eta / M sum_i |l_i - W y_i|^2 + rho |W|_F^2, the second and third term of (23)."""
-    error = _counted(L - Y @ W.T, known)
+    error = _counted(L - Y @ W.T, counted)
     return float(eta / len(Y) * (error**2).sum() + rho * (W**2).sum())
 
 
 class LinearTerm:
     """eta |l_i - W y|^2 over the labels that count for sample i, for every training sample by itself."""
 
-    def __init__(self, W: np.ndarray, L: np.ndarray, known: np.ndarray, eta: float) -> None:
-        self.W, self.L, self.known, self.eta = W, L, known, eta
+    def __init__(self, W: np.ndarray, L: np.ndarray, counted: np.ndarray, eta: float) -> None:
+        self.W, self.L, self.counted, self.eta = W, L, counted, eta
 
     def block(self, i: int, atoms: np.ndarray) -> Extra:
         """Return the quadratic on some atoms B (N_B,) as (T, t): eta W_B'W_B (N_B, N_B) and eta W_B'l_i (N_B,)."""
-        W_B = self.W[np.ix_(self.known[i], atoms)]
-        return self.eta * (W_B.T @ W_B), self.eta * (self.L[i, self.known[i]] @ W_B)
+        W_B = self.W[np.ix_(self.counted[i], atoms)]
+        return self.eta * (W_B.T @ W_B), self.eta * (self.L[i, self.counted[i]] @ W_B)
 
     def slope(self, i: int, y: np.ndarray) -> np.ndarray:
         """Return eta W'(l_i - W y) (N,), minus half the gradient at code y (N,)."""
-        return np.asarray(self.eta * (((self.L[i] - self.W @ y) * self.known[i]) @ self.W))
+        return np.asarray(self.eta * (((self.L[i] - self.W @ y) * self.counted[i]) @ self.W))
 
 
 def code_products(codes: np.ndarray, Y: np.ndarray) -> np.ndarray:
@@ -81,15 +81,15 @@ def code_products(codes: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def fit_bilinear(
-    K_X: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: float, known: np.ndarray | None = None
+    K_X: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: float, counted: np.ndarray | None = None
 ) -> np.ndarray:
     """Return C (M, c): (K_X o YY' + M rho / (eta c) I) C = L, the minimum of (24) over the A_j."""
     G = K_X * code_products(Y, Y)
     G[np.diag_indices_from(G)] += len(Y) * rho / (eta * L.shape[1])
-    if known is None:
+    if counted is None:
         return ridge_solution(G, L, "bilinear classifier")
     C = np.zeros(L.shape)
-    for rows, labels in alike(known):
+    for rows, labels in alike(counted):
         C[np.ix_(rows, labels)] = ridge_solution(G[np.ix_(rows, rows)], L[np.ix_(rows, labels)], "bilinear classifier")
     return C
 
@@ -112,15 +112,15 @@ class BilinearTerm:
         Y: np.ndarray,
         C: np.ndarray,
         eta: float,
-        known: np.ndarray | None = None,
+        counted: np.ndarray | None = None,
     ) -> None:
-        self.K_X, self.L, self.C, self.eta, self.known = K_X, L, C, eta, known
+        self.K_X, self.L, self.C, self.eta, self.counted = K_X, L, C, eta, counted
         self.Y = csc_array(Y)
 
     def block(self, i: int, atoms: np.ndarray) -> Extra:
         """Return the quadratic on some atoms B (N_B,) as (T, t): eta Q_B'Q_B (N_B, N_B) and eta Q_B'l_i (N_B,)."""
         Q_B = _counted(
-            self.Y[:, atoms].T @ (self.C * self.K_X[i][:, None]), None if self.known is None else self.known[i]
+            self.Y[:, atoms].T @ (self.C * self.K_X[i][:, None]), None if self.counted is None else self.counted[i]
         )
         return self.eta * (Q_B @ Q_B.T), self.eta * (Q_B @ self.L[i])
 
@@ -130,7 +130,7 @@ class BilinearTerm:
         return np.asarray(self.eta * (self.Y.T @ (self.K_X[i] * (self.C @ error))))
 
     def _counted(self, i: int, values: np.ndarray) -> np.ndarray:
-        return values if self.known is None else _counted(values, self.known[i])
+        return values if self.counted is None else _counted(values, self.counted[i])
 
 
 def bilinear_loss(
@@ -141,18 +141,18 @@ def bilinear_loss(
     L: np.ndarray,
     eta: float,
     rho: float,
-    known: np.ndarray | None = None,
+    counted: np.ndarray | None = None,
 ) -> float:
     """Return eta / M sum_ij ([l_i]_j - l_j(x_i))^2 + rho / c sum_j |W_j|_F^2, the second and third term of (24).
 
     ``codes`` (M, N) are those that are classified, ``Y`` (M, N) those that the classifier was fitted with.
     """
     scores = bilinear_scores(K_X, codes, Y, C)
-    error = _counted(L - scores, known)
+    error = _counted(L - scores, counted)
     norm = np.einsum("ij,ij->", C, scores if codes is Y else bilinear_scores(K_X, Y, Y, C))
     return float(eta / len(Y) * (error**2).sum() + rho / L.shape[1] * norm)
 
 
-def _counted(values: np.ndarray, known: np.ndarray | None) -> np.ndarray:
+def _counted(values: np.ndarray, counted: np.ndarray | None) -> np.ndarray:
     """Return the values with 0 where they do not count."""
-    return values if known is None else np.where(known, values, 0.0)
+    return values if counted is None else np.where(counted, values, 0.0)

@@ -213,15 +213,15 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
 
     def matrices(self) -> Arrays:
         """Return the dictionary (``atom_rows`` or ``weights``), the training codes and the classifier."""
-        found: Arrays = {}
+        arrays: Arrays = {}
         for name, array in (("weights", self.atoms_.A), ("atom_rows", self.atoms_.rows)):
             if array is not None:
-                found[name] = array
+                arrays[name] = array
         if self.codes_ is not None:
-            found["codes"] = self.codes_
+            arrays["codes"] = self.codes_
         if self.classifier_ is not None:
-            found["classifier"] = self.classifier_
-        return found
+            arrays["classifier"] = self.classifier_
+        return arrays
 
     @classmethod
     def fitting_kernels(cls) -> dict[str, Kernel]:
@@ -269,11 +269,11 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
             self.classifier_ = state.classifier
             return
         self.codes_ = self._scaled(state.codes if self.supervision == "none" else plain_codes(plan, state))
-        L, known = indicators(self.y_, self.n_classes_), counted(self.y_)
+        L, counts = indicators(self.y_, self.n_classes_), counted(self.y_)
         if self.rule_ == "linear":
-            self.classifier_ = fit_linear(self.codes_, L, plan.eta, plan.rho, known)
+            self.classifier_ = fit_linear(self.codes_, L, plan.eta, plan.rho, counts)
         elif self.rule_ == "bilinear":
-            self.classifier_ = fit_bilinear(state.K_X, self.codes_, L, plan.eta, plan.rho, known)
+            self.classifier_ = fit_bilinear(state.K_X, self.codes_, L, plan.eta, plan.rho, counts)
 
     def _scaled(self, codes: np.ndarray) -> np.ndarray:
         if self.code_scaling == "raw":
@@ -303,13 +303,13 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
         searched = bool(nested) or self.learn_kernel != "fixed"
         if "learn_kernel" in space:
             searched = True
-        given = parse_kernel("linear") if str(self.kernel) == ANY else self.parsed_kernel()
-        if has_views(given):
-            paths = set(given.values) if "kernel" in space else {name.removeprefix(PREFIX) for name in nested}
-            return prepare_term_values(given, X, train, paths)
-        rows = equivalent_rows(given, X)
-        train_rows = None if train is None else equivalent_rows(given, train)
-        return prepare_values(equivalent_kernel(given), rows, train_rows, searched=searched)
+        prepared_kernel = parse_kernel("linear") if str(self.kernel) == ANY else self.parsed_kernel()
+        if has_views(prepared_kernel):
+            paths = set(prepared_kernel.values) if "kernel" in space else {name.removeprefix(PREFIX) for name in nested}
+            return prepare_term_values(prepared_kernel, X, train, paths)
+        rows = equivalent_rows(prepared_kernel, X)
+        train_rows = None if train is None else equivalent_rows(prepared_kernel, train)
+        return prepare_values(equivalent_kernel(prepared_kernel), rows, train_rows, searched=searched)
 
 
 class _TrainingValues(PairValues):

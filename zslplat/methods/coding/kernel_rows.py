@@ -64,10 +64,10 @@ def with_bandwidth(kernel: Kernel, sigma: float) -> Kernel:
         return gaussian
     if kernel.part.embedded() is None:
         return kernel.over(gaussian)
-    found = kernel.part.replaced({"sigma": sigma}) if "sigma" in kernel.part.values else kernel.part
-    if str(equivalent_kernel(found)) != str(gaussian):
+    part = kernel.part.replaced({"sigma": sigma}) if "sigma" in kernel.part.values else kernel.part
+    if str(equivalent_kernel(part)) != str(gaussian):
         raise UsageError(f"learn_kernel=bandwidth cannot set the bandwidth of {kernel}; take log-euclidean")
-    return kernel.over(found)
+    return kernel.over(part)
 
 
 def with_bias(kernel: Kernel, c: float) -> Kernel:
@@ -104,20 +104,20 @@ def prepare_term_values(kernel: Kernel, X: np.ndarray, train: np.ndarray | None,
     """
     X = np.asarray(X, dtype=np.float64)
     train = None if train is None else np.asarray(train, dtype=np.float64)
-    found: Arrays = {}
+    prepared: Arrays = {}
     if train is None:
         for leaf in kernel.leaves():
             part, rows = _on_rows(leaf), _rows_of(leaf, X)
-            found |= {_scale(leaf, scale): np.array(part.measured(scale, rows)) for scale in part.scales_needed}
+            prepared |= {_scale(leaf, scale): np.array(part.measured(scale, rows)) for scale in part.scales_needed}
     for term, paths in _terms(kernel, iter(kernel.values)):
         if not _has_parts(term):
             if not set(searched).isdisjoint(paths):
                 continue
             term = term.resolved(X if train is None else train)
-        if not any(name.startswith(f"{_source(term)}/") for name in found):
-            kept = _values_of_term(term, X, train).kept()
-            found |= {f"{_source(term)}/{name}": array for name, array in kept.items()}
-    return found
+        if not any(name.startswith(f"{_source(term)}/") for name in prepared):
+            values = _values_of_term(term, X, train).arrays()
+            prepared |= {f"{_source(term)}/{name}": array for name, array in values.items()}
+    return prepared
 
 
 def _terms(kernel: Kernel, paths: Iterator[str]) -> Iterator[tuple[Kernel, list[str]]]:
@@ -138,7 +138,7 @@ def _on_rows(term: Kernel) -> Kernel:
 
 def _rows_of(term: Kernel, X: np.ndarray) -> np.ndarray:
     """Return the rows of its view."""
-    return term.own(X) if isinstance(term, OnView) else X
+    return term.columns_of(X) if isinstance(term, OnView) else X
 
 
 def _place(term: Kernel) -> str:
@@ -188,7 +188,7 @@ class PairValues:
         if self.relative:
             self.unit = mean_diagonal(self._diagonal(kernel))
 
-    def kept(self) -> Arrays:
+    def arrays(self) -> Arrays:
         """Return what the values of the given kernel follow from, as a term of an expression over views."""
         train_rows = None if self.train is None else self.train_rows
         kernel = equivalent_kernel(self.given)
@@ -233,14 +233,14 @@ class PairValues:
         """Return |x - x_i|^2 (n, M) between the equivalent rows, those of its view for a kernel on one."""
         if self._views:
             return self._term(kernel).distances(_on_rows(kernel))
-        found = self._found(Gaussian(sigma=1.0))
-        return squared_distances(found["inner"], found["left"][:, None], found["right"][None, :])
+        values = self._values_for(Gaussian(sigma=1.0))
+        return squared_distances(values["inner"], values["left"][:, None], values["right"][None, :])
 
     def inner_products(self, kernel: Kernel) -> np.ndarray:
         """Return <x, x_i> (n, M) between the equivalent rows, those of its view for a kernel on one."""
         if self._views:
             return self._term(kernel).inner_products(_on_rows(kernel))
-        return np.asarray(self._found(kernel)["inner"])
+        return np.asarray(self._values_for(kernel)["inner"])
 
     def _gram(self, kernel: Kernel) -> np.ndarray:
         if self._views:
@@ -248,13 +248,15 @@ class PairValues:
                 return self._term(kernel)._gram(rows_kernel(kernel))
             first = kernel.parts[0]
             return kernel.combine_grams([self._gram(part) for part in kernel.parts], lambda: self._diagonals(first))
-        found = self._found(kernel)
-        if "inner" in found and isinstance(kernel, InnerProductKernel):
-            return np.array(kernel.f(found["inner"], found["left"][:, None], found["right"][None, :]), dtype=np.float64)
-        if "distances" in found and isinstance(kernel, ExponentialKernel):
-            return kernel.of_distances(np.asarray(found["distances"]))
-        if "gram" in found:
-            return np.array(found["gram"])
+        values = self._values_for(kernel)
+        if "inner" in values and isinstance(kernel, InnerProductKernel):
+            return np.array(
+                kernel.f(values["inner"], values["left"][:, None], values["right"][None, :]), dtype=np.float64
+            )
+        if "distances" in values and isinstance(kernel, ExponentialKernel):
+            return kernel.of_distances(np.asarray(values["distances"]))
+        if "gram" in values:
+            return np.array(values["gram"])
         return np.array(kernel(self.rows, None if self.train is None else self.train_rows), dtype=np.float64)
 
     def _diagonal(self, kernel: Kernel) -> np.ndarray:
@@ -262,12 +264,12 @@ class PairValues:
             if isinstance(kernel, GramComposite):
                 return kernel.combine([self._diagonal(part) for part in kernel.parts])
             return self._term(kernel)._diagonal(rows_kernel(kernel))
-        found = self._found(kernel)
-        if "inner" in found and isinstance(kernel, InnerProductKernel):
-            u = np.asarray(found["left"])
+        values = self._values_for(kernel)
+        if "inner" in values and isinstance(kernel, InnerProductKernel):
+            u = np.asarray(values["left"])
             return np.broadcast_to(np.asarray(kernel.f(u, u, u), dtype=np.float64), u.shape).copy()
-        if "diagonal" in found:
-            return np.array(found["diagonal"])
+        if "diagonal" in values:
+            return np.array(values["diagonal"])
         return np.asarray(kernel.diag(self.rows), dtype=np.float64)
 
     def _diagonals(self, kernel: Kernel) -> tuple[np.ndarray, np.ndarray | None]:
@@ -281,9 +283,9 @@ class PairValues:
         name = _source(kernel)
         if name not in self._of_terms:
             prefix = f"{name}/"
-            kept = {n.removeprefix(prefix): a for n, a in self.statistics.items() if n.startswith(prefix)}
-            values = _values_of_term(kernel, self.X, self.train, kept)
-            values.statistics = kept or values.kept()
+            prepared = {n.removeprefix(prefix): a for n, a in self.statistics.items() if n.startswith(prefix)}
+            values = _values_of_term(kernel, self.X, self.train, prepared)
+            values.statistics = prepared or values.arrays()
             self._of_terms[name] = values
         return self._of_terms[name]
 
@@ -293,14 +295,14 @@ class PairValues:
             return leaf
         scales = {}
         for scale in part.scales_needed:
-            known = self.statistics.get(_scale(leaf, scale))
-            if known is None:
-                known = np.array(part.measured(scale, np.asarray(_rows_of(leaf, self.X), dtype=np.float64)))
-            scales[scale] = float(known)
+            measured = self.statistics.get(_scale(leaf, scale))
+            if measured is None:
+                measured = np.array(part.measured(scale, np.asarray(_rows_of(leaf, self.X), dtype=np.float64)))
+            scales[scale] = float(measured)
         part = part.in_units(scales)
         return leaf.over(part) if isinstance(leaf, OnView) else part
 
-    def _found(self, kernel: Kernel) -> Mapping[str, np.ndarray]:
+    def _values_for(self, kernel: Kernel) -> Mapping[str, np.ndarray]:
         if not self.statistics and isinstance(kernel, InnerProductKernel):
             other = None if self.train is None else self.train_rows
             self.statistics = prepare_values(kernel, self.rows, other, searched=True)

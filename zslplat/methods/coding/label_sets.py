@@ -43,8 +43,8 @@ def strata(y: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(has.any(axis=1), sizes.argmin(axis=1), y.shape[1]))
 
 
-def alike(known: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def alike(counted: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield (rows, labels) such that these rows are those that count for each of these labels; every label once."""
-    patterns, number = np.unique(known, axis=1, return_inverse=True)
+    patterns, number = np.unique(counted, axis=1, return_inverse=True)
     for j in range(patterns.shape[1]):
         yield np.flatnonzero(patterns[:, j]), np.flatnonzero(number.reshape(-1) == j)

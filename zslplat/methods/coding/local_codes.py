@@ -69,15 +69,15 @@ def nearest_atoms(distances: np.ndarray, count: int) -> np.ndarray:
 
 
 def neighbourhoods(
-    K: np.ndarray, k: np.ndarray, kappa: np.ndarray, neighbours: int, own: np.ndarray | None = None
+    K: np.ndarray, k: np.ndarray, kappa: np.ndarray, neighbours: int, excluded: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the nearest atoms of each query (n, N_B), all there are where ``neighbours`` is larger."""
     if neighbours < 1:
         raise UsageError(f"locality-constrained coding: neighbours={neighbours} is out of range; expected >= 1")
     distances = squared_distances(K, k, kappa)
     available = len(K)
-    if own is not None and (own >= 0).any():
-        distances[own >= 0, own[own >= 0]] = np.inf
+    if excluded is not None and (excluded >= 0).any():
+        distances[excluded >= 0, excluded[excluded >= 0]] = np.inf
         available -= 1
     return nearest_atoms(distances, max(1, min(neighbours, available)))
 
@@ -196,12 +196,12 @@ def full_codes(
     gamma: float,
     sigma: float,
     *,
-    own: np.ndarray | None = None,
+    excluded: np.ndarray | None = None,
     epsilon: float = 1e-6,
 ) -> np.ndarray:
     """Return the codes (n, N) on all atoms with the price gamma |E y|^2, (9), in float64; N^3 / 3 per query.
 
-    ``own`` (n,): an atom that each query must do without, -1 for none.
+    ``excluded`` (n,): an atom that each query must do without, -1 for none.
 
     y = M^-1 k + tau M^-1 1 with M = K + gamma E^2 and tau = (1 - 1'M^-1 k) / (1'M^-1 1).
     """
@@ -212,9 +212,9 @@ def full_codes(
     distances = np.sqrt(squared_distances(K, k, kappa))
     # exp(600) is far beyond what any kernel value can balance, and short of overflow.
     weights = np.exp(2 * np.minimum(sigma * distances, 300.0))
-    if own is not None:
-        held = np.flatnonzero(own >= 0)
-        weights[held, own[held]] = np.exp(600.0)
+    if excluded is not None:
+        rows = np.flatnonzero(excluded >= 0)
+        weights[rows, excluded[rows]] = np.exp(600.0)
     codes = np.empty(k.shape)
     ridge = epsilon * float(np.diagonal(K).mean())
     ones = np.ones(len(K))

@@ -55,7 +55,7 @@ class Queries:
     k: np.ndarray
     kappa: np.ndarray
     start: np.ndarray | None
-    own: np.ndarray | None
+    excluded: np.ndarray | None
     extra: Extra | None
 
     def joined(self) -> tuple[np.ndarray, np.ndarray]:
@@ -76,16 +76,16 @@ class Scheme(ABC):
         kappa: np.ndarray,
         *,
         start: np.ndarray | None = None,
-        own: np.ndarray | None = None,
+        excluded: np.ndarray | None = None,
         extra: Extra | None = None,
     ) -> np.ndarray:
         """Return codes (n, N) in float64.
 
-        ``start``: earlier codes that may shorten the way; ``own`` (n,): an atom that each query must do without, -1
-        for none (a training sample that is an atom would code itself). Raises :class:`UsageError` for an extra
+        ``start``: earlier codes that may shorten the way; ``excluded`` (n,): an atom that each query must do without,
+        -1 for none (a training sample that is an atom would code itself). Raises :class:`UsageError` for an extra
         quadratic where the scheme has no use for one.
         """
-        return self._codes(Queries(K, k, kappa, start, own, extra))
+        return self._codes(Queries(K, k, kappa, start, excluded, extra))
 
     def encode_each(
         self,
@@ -95,7 +95,7 @@ class Scheme(ABC):
         term: OwnTerm,
         *,
         start: np.ndarray,
-        own: np.ndarray | None = None,
+        excluded: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the codes (n, N) where every query has an extra quadratic of its own; otherwise as :meth:`encode`."""
         raise UsageError("supervised coding works with sparse and approximate local codes only")
@@ -122,7 +122,7 @@ class SparseScheme(Scheme):
 
     def _codes(self, q: Queries) -> np.ndarray:
         K, k = q.joined()
-        return sparse_codes(K, k, self.gamma, start=q.start, own=q.own, threads=self.threads)
+        return sparse_codes(K, k, self.gamma, start=q.start, excluded=q.excluded, threads=self.threads)
 
     def encode_each(
         self,
@@ -132,12 +132,12 @@ class SparseScheme(Scheme):
         term: OwnTerm,
         *,
         start: np.ndarray,
-        own: np.ndarray | None = None,
+        excluded: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the exact codes, each solved on a set of atoms that grows by those that violate optimality."""
         codes = np.zeros(k.shape)
         for i in range(len(k)):
-            skip = -1 if own is None else int(own[i])
+            skip = -1 if excluded is None else int(excluded[i])
             codes[i] = self._growing(K, k[i], term, i, start[i], skip)
         return codes
 
@@ -186,7 +186,7 @@ class LocalScheme(Scheme):
     epsilon: float = EPSILON
 
     def _codes(self, q: Queries) -> np.ndarray:
-        nearest = neighbourhoods(q.K, q.k, q.kappa, self.neighbours, q.own)
+        nearest = neighbourhoods(q.K, q.k, q.kappa, self.neighbours, q.excluded)
         return codes_on(*q.joined(), nearest, local_ridges(q.K, q.k, q.kappa, nearest, self.epsilon))
 
     def encode_each(
@@ -197,10 +197,10 @@ class LocalScheme(Scheme):
         term: OwnTerm,
         *,
         start: np.ndarray,
-        own: np.ndarray | None = None,
+        excluded: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the codes on the nearest atoms by the plain kernel, each query with its own quadratic on them."""
-        nearest = neighbourhoods(K, k, kappa, self.neighbours, own)
+        nearest = neighbourhoods(K, k, kappa, self.neighbours, excluded)
         ridges = local_ridges(K, k, kappa, nearest, self.epsilon)
         everything = np.arange(nearest.shape[1])[None, :]
         codes = np.zeros(k.shape)
@@ -221,7 +221,7 @@ class FullLocalScheme(Scheme):
     def _codes(self, q: Queries) -> np.ndarray:
         if q.extra is not None:
             raise UsageError("supervised coding works with the approximate form of kllc; set variant=approximate")
-        return full_codes(q.K, q.k, q.kappa, self.gamma, self.sigma, own=q.own)
+        return full_codes(q.K, q.k, q.kappa, self.gamma, self.sigma, excluded=q.excluded)
 
     def prior(self, K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return gamma |E y|^2."""
@@ -240,6 +240,6 @@ class BagScheme(Scheme):
         if q.extra is not None:
             raise UsageError("kbow has no supervised form; use l-sksc, l-skllc, bi-sksc or bi-skllc")
         distances = squared_distances(q.K, q.k, q.kappa)
-        if q.own is not None:
-            distances[q.own >= 0, q.own[q.own >= 0]] = np.inf
+        if q.excluded is not None:
+            distances[q.excluded >= 0, q.excluded[q.excluded >= 0]] = np.inf
         return hard_codes(distances) if self.sigma is None else soft_codes(distances, self.sigma)

@@ -38,13 +38,13 @@ def sparse_codes(
     gamma: float,
     *,
     start: np.ndarray | None = None,
-    own: np.ndarray | None = None,
+    excluded: np.ndarray | None = None,
     threads: int = 1,
 ) -> np.ndarray:
     """Return the codes (n, N) in float64, exact: see :func:`optimality_gap`.
 
     ``K`` (N, N) symmetric positive semi-definite, also singular; ``k`` (n, N); ``gamma`` > 0; ``start`` (n, N)
-    earlier codes to start from (their non-zeros; the result is the same where the minimum is unique); ``own`` (n,)
+    earlier codes to start from (their non-zeros; the result is the same where the minimum is unique); ``excluded`` (n,)
     an atom that each query must do without, -1 for none. ``threads`` share out the queries; each query is solved by
     itself, so the result does not depend on their number.
 
@@ -60,7 +60,7 @@ def sparse_codes(
         raise DataError(f"sparse coding: start has shape {codes.shape}, expected {k.shape}")
     statuses = np.zeros(len(k), dtype=np.int64)
     passes = np.zeros(len(k), dtype=np.int64)
-    skips = np.full(len(k), -1, dtype=np.int64) if own is None else np.require(own, np.int64, ["C", "W"])
+    skips = np.full(len(k), -1, dtype=np.int64) if excluded is None else np.require(excluded, np.int64, ["C", "W"])
     limit = _pass_limit(K)
 
     def solve(part: slice) -> None:
@@ -131,17 +131,17 @@ def _too_far(K: np.ndarray, k: np.ndarray, codes: np.ndarray, gamma: float, skip
 
 
 def optimality_gap(
-    K: np.ndarray, k: np.ndarray, codes: np.ndarray, gamma: float, own: np.ndarray | None = None
+    K: np.ndarray, k: np.ndarray, codes: np.ndarray, gamma: float, excluded: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the largest violation (n,) of the optimality conditions of the half-form.
 
-    With q = k - K y: | |q_j| - gamma/2 | where it is positive, for zeros; |q_j - gamma/2 sign y_j| elsewhere. ``own``
-    (n,): an atom that each query does without, -1 for none.
+    With q = k - K y: | |q_j| - gamma/2 | where it is positive, for zeros; |q_j - gamma/2 sign y_j| elsewhere.
+    ``excluded`` (n,): an atom that each query does without, -1 for none.
     """
     q = k - codes @ K
     gap = np.where(codes != 0, np.abs(q - gamma / 2 * np.sign(codes)), np.maximum(np.abs(q) - gamma / 2, 0))
-    if own is not None:
-        gap[own >= 0, own[own >= 0]] = 0.0
+    if excluded is not None:
+        gap[excluded >= 0, excluded[excluded >= 0]] = 0.0
     return np.asarray(gap.max(axis=1, initial=0.0))
 
 

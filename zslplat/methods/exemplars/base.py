@@ -176,5 +176,5 @@ def require_finite(X: np.ndarray, where: int | Where = 0) -> None:
 
 def _require_width(shape: tuple[int, ...], columns: int | None) -> None:
     if len(shape) != 2 or (columns is not None and shape[1] != columns):
-        wanted = "(n, d)" if columns is None else f"(n, {columns}), the width of the negatives"
-        raise DataError(f"expected rows of shape {wanted}; got {shape}")
+        shape_text = "(n, d)" if columns is None else f"(n, {columns}), the width of the negatives"
+        raise DataError(f"expected rows of shape {shape_text}; got {shape}")

@@ -60,10 +60,10 @@ class Cosine(ExemplarMethod):
 
     def encode(self, X: Features, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
         """Return unit rows (n, d)."""
-        found = np.empty((len(X), len(self.mean_)))
+        vectors = np.empty((len(X), len(self.mean_)))
         for where, rows in checked_blocks(X, len(self.mean_)):
-            found[where] = unit_rows(rows - self.mean_)
-        return Encoding(found)
+            vectors[where] = unit_rows(rows - self.mean_)
+        return Encoding(vectors)
 
     def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
         """Return inner products (n_a, n_b) of unit rows."""

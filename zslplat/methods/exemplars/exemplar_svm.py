@@ -73,8 +73,8 @@ class ExemplarSVM(ExemplarMethod):
         """Keep the negatives (n, d), or as many of them as are wanted."""
         self.check_parameters()
         count = count_rows(negatives)
-        kept = min(count, self.negatives or count)
-        drawn = np.sort(np.random.default_rng(self.seed).permutation(count)[:kept])
+        number = min(count, self.negatives or count)
+        drawn = np.sort(np.random.default_rng(self.seed).permutation(count)[:number])
         self.pool_ = check_matrix(gather(negatives, drawn, count))
         self.unit_ = float(np.sqrt(np.einsum("ij,ij->i", self.pool_, self.pool_).mean())) or 1.0
         return self

@@ -302,8 +302,8 @@ def _coordinates(kernel: Kernel, X: Features, landmarks: np.ndarray, map_: np.nd
     if isinstance(X, Rows):
         for where, block in X.blocks():
             require_finite(block, where)
-            found = _coordinates(kernel, block, landmarks, map_, offset)
-            vectors[where], squares[where] = found["vectors"], found["squares"]
+            coordinates = _coordinates(kernel, block, landmarks, map_, offset)
+            vectors[where], squares[where] = coordinates["vectors"], coordinates["squares"]
         return {"vectors": vectors, "squares": squares}
     X = np.asarray(X)
     for part, K in kernel.blocks(X, landmarks, rows=ENCODED_ROWS):

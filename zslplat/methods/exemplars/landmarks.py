@@ -53,10 +53,10 @@ def choose(
     n = count_rows(pool)
     if how != "cholesky" and rank is None:
         raise UsageError(f"landmarks={how} needs a rank; give rank=500, say, or landmarks=cholesky for full rank")
-    wanted = candidates if rank is None else max(candidates, rank)
+    number = candidates if rank is None else max(candidates, rank)
     if rank is None and n > candidates:
         raise UsageError(f"full rank on {n} negatives needs candidates={n} or more (now {candidates}); or give a rank")
-    drawn = min(n, int(rank or n)) if how == "nystrom" else min(n, wanted)
+    drawn = min(n, int(rank or n)) if how == "nystrom" else min(n, number)
     rows = gather(pool, np.sort(np.random.default_rng(seed).permutation(n)[:drawn]), n)
     if how == "kmeans":
         read = columns_read(kernel, rows.shape[-1]) if kernel.input == "vectors" else None
@@ -65,10 +65,10 @@ def choose(
         from sklearn.cluster import MiniBatchKMeans  # slow to import, and seldom wanted
 
         clusters = min(int(rank or n), len(rows))
-        found = MiniBatchKMeans(clusters, n_init=1, batch_size=2048, random_state=seed).fit(rows[:, read])
+        clustering = MiniBatchKMeans(clusters, n_init=1, batch_size=2048, random_state=seed).fit(rows[:, read])
         # What the kernel does not read says nothing of what is alike.
         rows = np.zeros((clusters, rows.shape[1]))
-        rows[:, read] = found.cluster_centers_
+        rows[:, read] = clustering.cluster_centers_
     share = residual if how == "cholesky" else 0.0
     whole = None if rank is None else -(-rank // PIVOTS_AT_ONCE) * PIVOTS_AT_ONCE
     factored = incomplete_cholesky(kernel, rows, rank=whole, tolerance=share, block=PIVOTS_AT_ONCE)
@@ -80,9 +80,9 @@ def gather(pool: Negatives, indices: np.ndarray, count: int) -> np.ndarray:
     if isinstance(pool, np.ndarray | Rows):
         rows = pool[indices] if isinstance(pool, np.ndarray) else np.asarray(pool.take(indices))
         return next(row_blocks(np.asarray(rows), max(1, len(indices))))
-    found, start = [], 0
+    parts, start = [], 0
     for part in row_blocks(pool):
         low, high = np.searchsorted(indices, [start, start + len(part)])
-        found.append(part[indices[low:high] - start])
+        parts.append(part[indices[low:high] - start])
         start += len(part)
-    return np.concatenate(found)
+    return np.concatenate(parts)

@@ -83,8 +83,8 @@ class Machines:
 
     def cut(self, part: slice) -> Machines:
         """Return the machines of a range of exemplars; where positives are mixed there is no cutting."""
-        kept = {name: _part(getattr(self, name), part) for name in ("points", "span", "quadratic", "shift")}
-        return Machines(self.vectors[part], self.damping, self.lam, self.squares[part], **kept)
+        parts = {name: _part(getattr(self, name), part) for name in ("points", "span", "quadratic", "shift")}
+        return Machines(self.vectors[part], self.damping, self.lam, self.squares[part], **parts)
 
 
 def weighted_squares(t: np.ndarray, weights: np.ndarray) -> np.ndarray:

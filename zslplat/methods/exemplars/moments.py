@@ -80,8 +80,8 @@ def thin_eigensystem(centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n, d = centred.shape
     values, left = eigensystem(centred @ centred.T / n)
     # Below this an eigenvalue of the Gram matrix is rounding.
-    kept = values > max(n, d) * np.finfo(float).eps * max(float(values[0]), np.finfo(float).tiny)
-    values, left = values[kept], left[:, kept]
+    positive = values > max(n, d) * np.finfo(float).eps * max(float(values[0]), np.finfo(float).tiny)
+    values, left = values[positive], left[:, positive]
     vectors = centred.T @ (left / np.sqrt(n * values))
     # The division by small roots costs orthogonality; one QR pass restores it.
     vectors, triangle = linalg.qr(vectors, mode="economic", check_finite=False)

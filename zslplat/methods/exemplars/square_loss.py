@@ -100,8 +100,8 @@ class SquareLossMethod(ExemplarMethod):
     def _settle(self, variance: float, square: float) -> None:
         """Turn lam into an absolute number: ``variance`` of the negatives, ``square`` the mean of their k(x, x)."""
         # Negatives that are all alike have no scale, and no penalty changes the direction of a machine against them.
-        known = self.scale == "variance" and variance > np.finfo(float).eps * square
-        self.lam_ = self.lam * variance if known else self.lam
+        relative = self.scale == "variance" and variance > np.finfo(float).eps * square
+        self.lam_ = self.lam * variance if relative else self.lam
 
     def _spectrum(self) -> Spectrum:
         return Spectrum(self.values_, self.offset_, self.count_)

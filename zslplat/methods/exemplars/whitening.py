@@ -83,18 +83,18 @@ class Whitening(ExemplarMethod):
     def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> Whitening:
         """Fit on negatives (n, d); raises :class:`MethodError` where an eigenvalue that is divided by is 0."""
         self.check_parameters()
-        found = self.prepare_fit(negatives, space={}) if statistics is None else statistics
-        values = np.asarray(found["values"])
-        kept = (1 - self.shrinkage) * values + self.shrinkage * values.mean()
-        kept = kept[: self.components]
-        if not kept[-1] > len(values) * np.finfo(float).eps * kept[0]:
+        prepared = self.prepare_fit(negatives, space={}) if statistics is None else statistics
+        values = np.asarray(prepared["values"])
+        variances = (1 - self.shrinkage) * values + self.shrinkage * values.mean()
+        variances = variances[: self.components]
+        if not variances[-1] > len(values) * np.finfo(float).eps * variances[0]:
             raise MethodError(
-                f"the covariance of the negatives is singular in {len(kept)} directions; "
+                f"the covariance of the negatives is singular in {len(variances)} directions; "
                 "raise shrinkage above 0, or keep fewer components"
             )
-        self.mean_ = np.asarray(found["mean"])
-        self.scale_ = kept ** (-0.5 if self.form == "whiten" else -1.0)
-        self.map_ = np.asarray(found["directions"])[:, : len(kept)] * self.scale_
+        self.mean_ = np.asarray(prepared["mean"])
+        self.scale_ = variances ** (-0.5 if self.form == "whiten" else -1.0)
+        self.map_ = np.asarray(prepared["directions"])[:, : len(variances)] * self.scale_
         return self
 
     def encode(self, X: Features, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
@@ -113,7 +113,7 @@ class Whitening(ExemplarMethod):
 
 
 def _mapped(X: Features, mean: np.ndarray, map_: np.ndarray) -> np.ndarray:
-    found = np.empty((len(X), map_.shape[1]))
+    mapped = np.empty((len(X), map_.shape[1]))
     for where, rows in checked_blocks(X, len(mean)):
-        found[where] = (rows - mean) @ map_
-    return found
+        mapped[where] = (rows - mean) @ map_
+    return mapped

@@ -77,8 +77,8 @@ def project_to_simplex(rows: np.ndarray) -> np.ndarray:
     """Return the nearest points with non-negative entries of sum 1, row by row."""
     falling = -np.sort(-rows, axis=1)
     excess = (np.cumsum(falling, axis=1) - 1) / np.arange(1, rows.shape[1] + 1)
-    kept = np.count_nonzero(falling > excess, axis=1)
-    return np.maximum(rows - np.take_along_axis(excess, kept[:, None] - 1, axis=1), 0.0)
+    positive = np.count_nonzero(falling > excess, axis=1)
+    return np.maximum(rows - np.take_along_axis(excess, positive[:, None] - 1, axis=1), 0.0)
 
 
 def row_sparse_regression(

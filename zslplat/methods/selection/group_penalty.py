@@ -82,18 +82,18 @@ def follow_path(
     Return the solution and its gamma. Where the path ends before (no target, few rows), fewer are active.
     """
     columns, end = _Columns(regression), PATH_END * gamma
-    wanted = min(k, len(regression.H))
+    number = min(k, len(regression.H))
     while True:
         rough = solve_convex(
             regression, gamma, k, start=start, precision=max(precision, PATH_PRECISION), columns=columns
         )
         start = np.zeros_like(regression.H)
         start[rough.active] = rough.U
-        if len(rough.active) < wanted and gamma * PATH_STEP >= end and len(rough.active):
+        if len(rough.active) < number and gamma * PATH_STEP >= end and len(rough.active):
             gamma *= PATH_STEP
             continue
         solution = solve_convex(regression, gamma, k, start=start, precision=precision, columns=columns)
-        if len(solution.active) >= wanted or gamma * PATH_STEP < end or not len(solution.active):
+        if len(solution.active) >= number or gamma * PATH_STEP < end or not len(solution.active):
             return solution, gamma
         gamma *= PATH_STEP
 
@@ -130,8 +130,8 @@ def solve_convex(
             break
         active, U = _widened(active, U, pulls, beta * tau)
         U = _solved_on(columns.block(active), H[active], U, R[active], beta, (allowed, gap, regression.t))
-        kept = np.any(U != 0, axis=1)
-        active, U = active[kept], U[kept]
+        nonzero = np.any(U != 0, axis=1)
+        active, U = active[nonzero], U[nonzero]
     level = beta * tau
     return GroupSolution(active, U, pulls / level if level > 0 else np.zeros(len(H)), objective, gap)
 

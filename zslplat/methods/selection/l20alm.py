@@ -94,9 +94,9 @@ def solve_l20alm(
     feasible = False
     for _ in range(iterations):
         # Without b: its best value centres what is wanted.
-        wanted = targets + E - error_price / penalty
-        W = spectrum.solve(unit, unit * (V - row_price / penalty) + centred.T @ wanted)
-        fitted = centred @ W + wanted.mean(axis=0) - targets
+        right = targets + E - error_price / penalty
+        W = spectrum.solve(unit, unit * (V - row_price / penalty) + centred.T @ right)
+        fitted = centred @ W + right.mean(axis=0) - targets
         V = _largest_rows(W + row_price / penalty, k)
         E = _shrunk_rows(fitted + error_price / penalty, 1 / penalty)
         row_price += penalty * (W - V)
@@ -163,9 +163,9 @@ def _longest(matrix: np.ndarray, k: int) -> np.ndarray:
 
 
 def _largest_rows(matrix: np.ndarray, k: int) -> np.ndarray:
-    kept = _longest(matrix, k)
+    longest = _longest(matrix, k)
     result = np.zeros_like(matrix)
-    result[kept] = matrix[kept]
+    result[longest] = matrix[longest]
     return result
 
 
@@ -220,7 +220,7 @@ class L20ALM(SampleSelector):
     ) -> Self:
         """Score the features by their rows of V."""
         drawn, Z = self._drawn(X, y, S, row_signatures, statistics)
-        found = solve_l20alm(
+        solution = solve_l20alm(
             Z.astype(np.float64),
             row_targets(self.target, S, y, row_signatures, drawn),
             self.features_taken if self.k is None else self.k,
@@ -229,21 +229,21 @@ class L20ALM(SampleSelector):
             iterations=self.iterations,
         )
         self.diagnostics_ = Diagnostics(
-            {"distance": found.distances},
+            {"distance": solution.distances},
             {
-                "objective": found.objective,
-                "feasible": float(found.feasible),
-                "features_of_ridge": float(found.from_ridge),
+                "objective": solution.objective,
+                "feasible": float(solution.feasible),
+                "features_of_ridge": float(solution.from_ridge),
             },
         )
-        if not found.feasible:
+        if not solution.feasible:
             warnings.warn(
                 OutcomeWarning(
-                    f"L20ALM: W and V differ by {found.distances[-1]:.2g} of |W| after {self.iterations} iterations; "
-                    "give more iterations or a larger growth",
+                    f"L20ALM: W and V differ by {solution.distances[-1]:.2g} of |W| after {self.iterations} iterations"
+                    "; give more iterations or a larger growth",
                     "ZSP213",
                 ),
                 stacklevel=2,
             )
-        scores = np.linalg.norm(found.V, axis=1)
-        return self._rank(with_pull(scores, relative_pull(np.linalg.norm(found.W, axis=1), scores > 0)))
+        scores = np.linalg.norm(solution.V, axis=1)
+        return self._rank(with_pull(scores, relative_pull(np.linalg.norm(solution.W, axis=1), scores > 0)))

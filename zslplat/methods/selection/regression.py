@@ -111,13 +111,13 @@ class Regression:
         counts, means = self.statistics["counts"], self.statistics["means"]
         if has_gram(self.statistics):
             # Rows of a symmetric matrix are its columns, and lie together in memory.
-            found = np.array(self.statistics["gram"][features])
+            part = np.array(self.statistics["gram"][features])
         else:
             rows = self.statistics["rows"]
-            found = rows[:, features].T @ rows
+            part = rows[:, features].T @ rows
         if self.alpha:
-            found += (self.alpha * counts[:, None] * means[:, features]).T @ means
-        return found
+            part += (self.alpha * counts[:, None] * means[:, features]).T @ means
+        return part
 
     def product(self, active: np.ndarray, U: np.ndarray) -> np.ndarray:
         """Return G[:, active] U (d, m) for the rows U (a, m) of the active features."""

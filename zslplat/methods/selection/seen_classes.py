@@ -19,8 +19,8 @@ def with_drawn_classes(dataset: Dataset, share: float | None, draw: int) -> Data
     """
     classes = _classes(dataset)
     if share is None:
-        own = np.unique(dataset.y[dataset.splits["train"]]) if "train" in dataset.splits else classes[:0]
-        count = len(own) or math.ceil(0.8 * len(classes))
+        trained = np.unique(dataset.y[dataset.splits["train"]]) if "train" in dataset.splits else classes[:0]
+        count = len(trained) or math.ceil(0.8 * len(classes))
     else:
         count = max(1, round(share * len(classes)))
     if not 1 <= count < len(classes):

@@ -198,22 +198,24 @@ class SemFS(FeatureSelector):
         return self.features_taken if self.k is None else self.k
 
     def _fit_binary(self, regression: Regression, gamma: float) -> Self:
-        found = select_forward(regression, gamma, self._features)
-        d, order = len(regression.H), found.order
+        selection = select_forward(regression, gamma, self._features)
+        d, order = len(regression.H), selection.order
         s, scores = np.zeros(d), np.zeros(d)
         s[order] = 1.0
         scores[order] = 1 - np.arange(len(order)) / max(len(order), 1)
-        self.active_, self.W_ = regression.weights(s, gamma) if len(order) else (order, np.zeros((0, found.R.shape[1])))
-        self.diagnostics_ = Diagnostics(
-            {"objective": found.objective}, {"active_features": float(len(order)), "gamma_absolute": gamma}
+        self.active_, self.W_ = (
+            regression.weights(s, gamma) if len(order) else (order, np.zeros((0, selection.R.shape[1])))
         )
-        return self._rank(with_pull(scores, relative_pull(np.linalg.norm(found.R, axis=1), scores > 0)))
+        self.diagnostics_ = Diagnostics(
+            {"objective": selection.objective}, {"active_features": float(len(order)), "gamma_absolute": gamma}
+        )
+        return self._rank(with_pull(scores, relative_pull(np.linalg.norm(selection.R, axis=1), scores > 0)))
 
     def _fit_sum(self, regression: Regression, gamma: float, start_gamma: float) -> Self:
         k, start = self._features, self._start(regression, start_gamma)
-        wanted, end, first = min(k, int(np.count_nonzero(start))), PATH_END * gamma, gamma
+        number, end, first = min(k, int(np.count_nonzero(start))), PATH_END * gamma, gamma
         while True:
-            found = alternate(
+            solution = alternate(
                 regression,
                 gamma,
                 k,
@@ -222,17 +224,17 @@ class SemFS(FeatureSelector):
                 iterations=max(self.iterations, 100),
                 precision=self.precision,
             )
-            if len(found.active) >= wanted or gamma * PATH_STEP < end:
+            if len(solution.active) >= number or gamma * PATH_STEP < end:
                 break
             gamma *= PATH_STEP
-        self._finish(regression, found, found.s)
+        self._finish(regression, solution, solution.s)
         self.diagnostics_.numbers["gamma_used"] = self.gamma * gamma / first
         return self
 
     def _fit_printed(self, regression: Regression, gamma: float) -> Self:
         if self.variant == "paper":
-            found = projected_gradient(regression, gamma, iterations=self.iterations, inner_steps=self.inner_steps)
-            return self._finish(regression, found, found.s)
+            solution = projected_gradient(regression, gamma, iterations=self.iterations, inner_steps=self.inner_steps)
+            return self._finish(regression, solution, solution.s)
         active, W = regression.weights(np.ones(len(regression.H)), gamma)
         objective = [regression.t - float(np.vdot(regression.H, W))]
         return self._finish(regression, Alternation(np.ones(len(W)), active, W, objective), np.linalg.norm(W, axis=1))
@@ -276,15 +278,15 @@ class SemFS(FeatureSelector):
         s[solution.active] = importance(solution.U, k)
         return s * (k / s.sum()) if s.any() else np.full(d, k / d)
 
-    def _finish(self, regression: Regression, found: Alternation, scores: np.ndarray) -> Self:
-        self.active_, self.W_ = found.active, found.W
+    def _finish(self, regression: Regression, solution: Alternation, scores: np.ndarray) -> Self:
+        self.active_, self.W_ = solution.active, solution.W
         self.diagnostics_ = Diagnostics(
-            {"objective": found.objective}, {"active_features": float(np.count_nonzero(scores > 0))}
+            {"objective": solution.objective}, {"active_features": float(np.count_nonzero(scores > 0))}
         )
         if (scores > 0).all():
             return self._rank(scores)
-        U = found.s[found.active, None] * found.W
-        pulls = np.linalg.norm(regression.H - regression.product(found.active, U), axis=1)
+        U = solution.s[solution.active, None] * solution.W
+        pulls = np.linalg.norm(regression.H - regression.product(solution.active, U), axis=1)
         return self._rank(with_pull(scores, relative_pull(pulls, scores > 0)))
 
 

@@ -104,10 +104,12 @@ def regression_statistics(
     # NaN and infinity are found in the sums.
     with np.errstate(invalid="ignore", over="ignore"):
         for where, rows in blocks_of(X):
-            labels, own = y[where], None if row_signatures is None else row_signatures[where]
+            labels, signatures = y[where], None if row_signatures is None else row_signatures[where]
             for start in range(0, len(rows), block):
                 part = slice(start, start + block)
-                accumulator.add(np.ascontiguousarray(rows[part]), labels[part], None if own is None else own[part])
+                accumulator.add(
+                    np.ascontiguousarray(rows[part]), labels[part], None if signatures is None else signatures[part]
+                )
     require_finite_sums(accumulator.sums)
     return accumulator.result()
 

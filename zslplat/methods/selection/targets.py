@@ -38,8 +38,8 @@ def decorrelation(phi: np.ndarray, degree: float) -> Decorrelation | None:
     if degree == 0:
         return None
     _, e, Vt = np.linalg.svd(phi - phi.mean(axis=0), full_matrices=False)
-    kept = e > NEGLIGIBLE * np.linalg.norm(phi)
-    if not kept.any():
+    significant = e > NEGLIGIBLE * np.linalg.norm(phi)
+    if not significant.any():
         return None
-    strength = e[kept] ** degree
-    return Decorrelation(Vt[kept].T / strength, strength[:, None] * Vt[kept])
+    strength = e[significant] ** degree
+    return Decorrelation(Vt[significant].T / strength, strength[:, None] * Vt[significant])

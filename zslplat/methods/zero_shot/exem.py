@@ -164,15 +164,15 @@ class Exem1NN(ZeroShotMethod):
         self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
     ) -> Exem1NN:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        given = statistics or self.prepare_fit(X, y, S, space={})
-        kept = slice(0, self.dimensions)
-        self.mean_, self.directions_ = np.asarray(given["mean"]), np.asarray(given["directions"][:, kept])
-        self.deviation_ = np.asarray(given["deviation"][kept])
+        prepared = statistics or self.prepare_fit(X, y, S, space={})
+        leading = slice(0, self.dimensions)
+        self.mean_, self.directions_ = np.asarray(prepared["mean"]), np.asarray(prepared["directions"][:, leading])
+        self.deviation_ = np.asarray(prepared["deviation"][leading])
         self.signature_unit_ = median_signature_distance(S)
         self.signatures_ = np.asarray(S, dtype=np.float64) / self.signature_unit_
-        K, means, unit = kernel(self.signatures_, self.signatures_, self.gamma), given["means"][:, kept], 1.0
+        K, means, unit = kernel(self.signatures_, self.signatures_, self.gamma), prepared["means"][:, leading], 1.0
         if self.regressor == "nu-svr":
-            unit = float(given["row_unit"])
+            unit = float(prepared["row_unit"])
             A, b = nu_svr(K, means / unit, self.C, self.nu)
         else:
             A, b = kernel_ridge(K, np.asarray(means), self.alpha)
@@ -229,8 +229,8 @@ class Exem1NNs(Exem1NN):
 
 def projected(X: Features, mean: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """Return the rows about the mean in the directions (n, k), in the precision of X."""
-    own = float_type(X.dtype)
-    Q, m = directions.astype(own), mean.astype(own)
+    dtype = float_type(X.dtype)
+    Q, m = directions.astype(dtype), mean.astype(dtype)
     return rowwise(X, lambda rows: np.asarray((rows - m) @ Q))
 
 
@@ -251,13 +251,13 @@ def _mean_deviation(
     X: Features, y: np.ndarray, mean: np.ndarray, directions: np.ndarray, means: np.ndarray, counts: np.ndarray
 ) -> np.ndarray:
     """Return the standard deviation (k,) inside a class, the mean over the classes with more than one row."""
-    own = float_type(X.dtype)
-    Q, m = directions.astype(own), mean.astype(own)
+    dtype = float_type(X.dtype)
+    Q, m = directions.astype(dtype), mean.astype(dtype)
     squares = np.zeros_like(means)
     for where, block in blocks_of(X):
         add_by_class(squares, ((block - m) @ Q - means[y[where]]) ** 2, y[where])
     several = counts > 1
     if not several.any() or not squares.any():
         return np.ones(means.shape[1])
-    found = np.sqrt(squares[several] / (counts[several] - 1)[:, None]).mean(axis=0)
-    return np.asarray(np.maximum(found, LEAST_DEVIATION * found.max()))
+    deviation = np.sqrt(squares[several] / (counts[several] - 1)[:, None]).mean(axis=0)
+    return np.asarray(np.maximum(deviation, LEAST_DEVIATION * deviation.max()))

@@ -77,8 +77,8 @@ class ResidualMetric:
         def scored(rows: np.ndarray) -> np.ndarray:
             rows = rows.astype(float_type(rows.dtype), copy=False)
             rows = rows if origin is None else rows - origin.astype(rows.dtype)
-            own = self.length(rows)
-            return np.asarray(rows @ directions / np.where(own > 0, own, 1)[:, None].astype(rows.dtype))
+            row_lengths = self.length(rows)
+            return np.asarray(rows @ directions / np.where(row_lengths > 0, row_lengths, 1)[:, None].astype(rows.dtype))
 
         return rowwise(X, scored)
 

@@ -84,15 +84,15 @@ def log_densities(X: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np
     weighted = means / variances
     constants = (means * weighted).sum(axis=1) + np.log(variances).sum(axis=1) + X.shape[1] * math.log(2 * math.pi)
     factors = np.concatenate([weighted.T, -0.5 / variances.T])
-    found, d = np.empty((len(X), len(means))), X.shape[1]
+    densities, d = np.empty((len(X), len(means))), X.shape[1]
     both = np.empty((_CHUNK, 2 * d))  # rows and their squares, of as many rows as a processor's cache holds
     for start in range(0, len(X), _CHUNK):
         rows = X[start : start + _CHUNK]
         part = both[: len(rows)]
         np.subtract(rows, middle, out=part[:, :d])
         np.multiply(part[:, :d], part[:, :d], out=part[:, d:])
-        found[start : start + len(rows)] = part @ factors
-    return np.asarray(found - 0.5 * constants)
+        densities[start : start + len(rows)] = part @ factors
+    return np.asarray(densities - 0.5 * constants)
 
 
 class GFZSL(KernelMethod, ZeroShotMethod):
@@ -155,19 +155,19 @@ class GFZSL(KernelMethod, ZeroShotMethod):
     @property
     def space(self) -> Space:
         """The ranges that tuning searches; of ``variant="paper"`` absolute ridges, and ``reg`` as it is."""
-        found = super().space
+        ranges = super().space
         if self.variant != "paper":
-            return found
-        return {name: r for name, r in found.items() if name != "reg"} | _PAPER_RANGES
+            return ranges
+        return {name: r for name, r in ranges.items() if name != "reg"} | _PAPER_RANGES
 
     def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return means and variances of the classes, and the eigendecomposition of K unless the kernel is searched."""
         check_fit_inputs(X, y, S, read=False)
         M, V = class_moments(X, y, len(S))
-        found = {"M": M, "V": V}
+        moments = {"M": M, "V": V}
         if any(name == "kernel" or name.startswith("kernel.") for name in space):
-            return found
-        return found | self._decomposed(S)
+            return moments
+        return moments | self._decomposed(S)
 
     def fit(
         self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
@@ -187,8 +187,8 @@ class GFZSL(KernelMethod, ZeroShotMethod):
         self.V_mean_ = L.mean(axis=0) if centred else np.zeros(M.shape[1])
         self.M_coefficients_ = solve(values, directions, M - self.M_mean_, l1)
         self.V_coefficients_ = solve(values, directions, L - self.V_mean_, l2)
-        kept = len(M) if self.seen_classes == "own" else 0
-        self.means_, self.variances_ = M[:kept], V[:kept]
+        count = len(M) if self.seen_classes == "own" else 0
+        self.means_, self.variances_ = M[:count], V[:count]
         numbers = {
             "mean_variance": self.unit_,
             "mean_ridge_absolute": l1,

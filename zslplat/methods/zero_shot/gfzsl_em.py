@@ -59,10 +59,10 @@ def refined(
             break
         R = np.exp(joint - totals)
         mass = R.sum(axis=0)
-        weights, found = mass / len(X), mass > LEAST_MASS
-        share = R[:, found] / mass[found]
-        means[found] = share.T @ X
-        variances[found] = np.maximum(share.T @ squares - means[found] ** 2, bound)
+        weights, present = mass / len(X), mass > LEAST_MASS
+        share = R[:, present] / mass[present]
+        means[present] = share.T @ X
+        variances[present] = np.maximum(share.T @ squares - means[present] ** 2, bound)
     return means + middle, variances, series
 
 
@@ -108,6 +108,6 @@ class TransductiveGFZSL(GFZSL):
         X = gathered(X)
         unit = 1.0 if self.variant == "paper" else self.unit_
         means, variances, series = refined(X, *self.gaussians(S, seen), self.bound * unit, self.iterations)
-        told = self.diagnostics
-        self.diagnostics_ = Diagnostics({**told.series, "objective": series}, told.numbers)
+        diagnostics = self.diagnostics
+        self.diagnostics_ = Diagnostics({**diagnostics.series, "objective": series}, diagnostics.numbers)
         return log_densities(X, means, variances + self.reg_)

@@ -89,10 +89,10 @@ class Alternation:
     ) -> None:
         self.X, self.y, self.codes, self.D, self.unit, self.terms = X, y, codes, D, unit, terms
         n, c = len(X), len(codes)
-        own = np.zeros((n, c), dtype=bool)
-        own[np.arange(n), y] = True
-        self.t = np.where(own, 1.0, -1.0)
-        self.weights = np.where(own, 1.0, 1 / max(1, c - 1))
+        right = np.zeros((n, c), dtype=bool)
+        right[np.arange(n), y] = True
+        self.t = np.where(right, 1.0, -1.0)
+        self.weights = np.where(right, 1.0, 1 / max(1, c - 1))
         self.squares = float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / unit**2
         self.W = np.zeros((c, len(D)))
         self.Z = self._towards_rows() @ linalg.inv(precision(D, terms.noise))
@@ -134,8 +134,8 @@ class Alternation:
             value, slope = self._match(vector.reshape(self.W.shape))
             return value, slope.ravel()
 
-        *_, found = islice(minimise(value_and_slope, self.W.ravel(), tolerance=1e-6), MATCH_STEPS + 1)
-        self.W = found.point.reshape(self.W.shape)
+        *_, last = islice(minimise(value_and_slope, self.W.ravel(), tolerance=1e-6), MATCH_STEPS + 1)
+        self.W = last.point.reshape(self.W.shape)
 
     def _match(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the terms of J that hold W, and their derivative (c, r)."""
@@ -214,8 +214,8 @@ class JLSE(ZeroShotMethod):
         """Return the principal directions (d, k) of X and their values (k,), as many as the space can ask for."""
         check_fit_inputs(X, y, S)
         Q, values = spectral.row_space(X)
-        kept = np.argsort(-values, kind="stable")[: largest_k(space, "latent", self.latent)]
-        return {"directions": Q[:, kept], "values": values[kept]}
+        leading = np.argsort(-values, kind="stable")[: largest_k(space, "latent", self.latent)]
+        return {"directions": Q[:, leading], "values": values[leading]}
 
     def fit(
         self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None

@@ -117,14 +117,14 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
             landmarks, C_of, Z = features.landmarks, features.features, features.features.T @ features.features
             arrays |= {"factor": features.factor, "residual": np.asarray(features.residual)}
         values, directions = linalg.eigh(Z, driver="evd", check_finite=False)
-        kept = values > 1e-10 * values.max(initial=0.0)
-        if not kept.any():
+        positive = values > 1e-10 * values.max(initial=0.0)
+        if not positive.any():
             raise MethodError(f"kernel {kernel} is zero on all training rows; use another kernel or other features")
-        directions = directions[:, kept]
+        directions = directions[:, positive]
         rows = directions if C_of is None else C_of @ directions
         return arrays | {
             "landmarks": np.asarray(landmarks),
-            "values": values[kept],
+            "values": values[positive],
             "directions": directions,
             "sums": rows.T @ Y,
             "totals": rows.sum(axis=0),
@@ -178,5 +178,5 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
 
     def matrices(self) -> Arrays:
         """Return the coefficients and the rows that they belong to."""
-        found = {"coefficients": self.coefficients_, "landmarks": self.landmarks_}
-        return found if self.factor_ is None else {**found, "factor": np.asarray(self.factor_)}
+        arrays = {"coefficients": self.coefficients_, "landmarks": self.landmarks_}
+        return arrays if self.factor_ is None else {**arrays, "factor": np.asarray(self.factor_)}

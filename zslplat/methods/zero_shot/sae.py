@@ -45,9 +45,9 @@ def solve(statistics: Mapping[str, np.ndarray], S: np.ndarray, lam: float) -> Fa
     # Where the signatures of the training classes have no part, the right-hand side is 0, and so is the solution of
     # least norm: what rounding leaves there is no direction, and rows of W are scaled to unit length.
     noise = max(S.shape) * np.finfo(np.float64).eps
-    known = t > noise * t[-1]
+    significant = t > noise * t[-1]
     inner = np.zeros_like(right)
-    inner[known] = (1 + lam) * right[known] / (t[known, None] + lam * f)
+    inner[significant] = (1 + lam) * right[significant] / (t[significant, None] + lam * f)
     encoder = R @ inner
     sizes = np.abs(S).max(axis=0)
     encoder[sizes <= noise * sizes.max()] = 0

@@ -81,17 +81,17 @@ def frank_wolfe_gaps(Z: np.ndarray, H: np.ndarray, linear: np.ndarray) -> np.nda
 def _minimised(H: np.ndarray, linear: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return codes (c, k) that minimise z'Hz/2 - linear'z on the simplex, and their Frank-Wolfe gaps (c,)."""
     step = 1 / float(linalg.eigvalsh(H, subset_by_index=[len(H) - 1, len(H) - 1], check_finite=False)[0] or 1.0)
-    found = project_on_simplex(linear * step)
-    gaps = frank_wolfe_gaps(found, H, linear)
+    solution = project_on_simplex(linear * step)
+    gaps = frank_wolfe_gaps(solution, H, linear)
     rows = np.arange(len(linear))  # those that are not there yet
-    Z, ahead, momentum = found.copy(), found.copy(), np.ones(len(linear))
+    Z, ahead, momentum = solution.copy(), solution.copy(), np.ones(len(linear))
     for done in range(_STEPS):
         if done % _ATTEMPT == 0:
             polished = _shares_of_support(H, linear[rows], Z)
             for tried in (Z, polished):
                 gap = frank_wolfe_gaps(tried, H, linear[rows])
                 better = gap < gaps[rows]
-                found[rows[better]], gaps[rows[better]] = tried[better], gap[better]
+                solution[rows[better]], gaps[rows[better]] = tried[better], gap[better]
             left = gaps[rows] > allowed[rows]
             rows, Z, ahead, momentum = rows[left], Z[left], ahead[left], momentum[left]
             if not len(rows):
@@ -101,7 +101,7 @@ def _minimised(H: np.ndarray, linear: np.ndarray, allowed: np.ndarray) -> tuple[
         faster = np.where(uphill, 1.0, (1 + np.sqrt(1 + 4 * momentum**2)) / 2)
         weight = np.where(uphill, 0.0, (momentum - 1) / faster)
         ahead, Z, momentum = moved + weight[:, None] * (moved - Z), moved, faster
-    return found, gaps
+    return solution, gaps
 
 
 def _shares_of_support(H: np.ndarray, linear: np.ndarray, Z: np.ndarray) -> np.ndarray:

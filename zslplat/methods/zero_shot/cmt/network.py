@@ -43,10 +43,10 @@ class Layers(NamedTuple):
     def outputs(self, X: np.ndarray) -> np.ndarray:
         """Return F (n, a) for rows X (n, d), block by block in the precision of X."""
         layers = self.of_type(X.dtype)
-        found = np.empty((len(X), len(self.b1 if self.b2 is None else self.b2)), dtype=X.dtype)
+        values = np.empty((len(X), len(self.b1 if self.b2 is None else self.b2)), dtype=X.dtype)
         for rows in _blocks(len(X)):
-            found[rows] = layers.second(layers.first(X[rows]))
-        return found
+            values[rows] = layers.second(layers.first(X[rows]))
+        return values
 
     def first(self, X: np.ndarray) -> np.ndarray:
         """Return H (n, h), or F of a network of one layer."""
@@ -122,29 +122,29 @@ class Objective:
         """Return J and its gradient, both in float64."""
         layers, n = self.split(vector), len(self.X)
         value, gradient = self._penalty(vector)
-        found = self.split(gradient)
+        slopes = self.split(gradient)
         scaled = Layers(layers.W1 / self.feature_unit, *layers[1:]).of_type(self.X.dtype)
         first = np.empty((n, len(layers.b1)), dtype=self.X.dtype)
         for rows in _blocks(n):
             first[rows] = scaled.first(self.X[rows])
         towards, divergence = self._sparsity(first)
         squares = 0.0
-        dW1 = np.zeros_like(found.W1)
+        dW1 = np.zeros_like(slopes.W1)
         for rows in _blocks(n):
             X, H = self.X[rows], first[rows]
             error = scaled.second(H) - self.targets[self.y[rows]]
             squares += float(np.square(error, dtype=np.float64).sum())
             back = error
-            if scaled.W2 is not None and found.W2 is not None and found.b2 is not None:
-                found.W2[:] += (H.T @ error) / n
-                found.b2[:] += error.sum(axis=0, dtype=np.float64) / n
+            if scaled.W2 is not None and slopes.W2 is not None and slopes.b2 is not None:
+                slopes.W2[:] += (H.T @ error) / n
+                slopes.b2[:] += error.sum(axis=0, dtype=np.float64) / n
                 back = error @ scaled.W2.T
                 back += towards
                 H *= H
                 back *= np.subtract(1, H, out=H)
             dW1 += X.T @ back
-            found.b1[:] += back.sum(axis=0, dtype=np.float64) / n
-        found.W1[:] += dW1 / (n * self.feature_unit)
+            slopes.b1[:] += back.sum(axis=0, dtype=np.float64) / n
+        slopes.W1[:] += dW1 / (n * self.feature_unit)
         return value + divergence + squares / (2 * n), gradient
 
     def _penalty(self, vector: np.ndarray) -> tuple[float, np.ndarray]:

@@ -83,8 +83,8 @@ class GatedCMT(CMT):
         """Return the log probability of each seen class, where the classifier is given."""
         if not statistics:
             return {}
-        known = seen_classes.log_probabilities(X, statistics["coefficients"], statistics["offsets"])
-        return {"log_probabilities": known}
+        logs = seen_classes.log_probabilities(X, statistics["coefficients"], statistics["offsets"])
+        return {"log_probabilities": logs}
 
     def decision_function(
         self,
@@ -104,14 +104,14 @@ class GatedCMT(CMT):
             return distances
         seen, scale = np.asarray(seen, dtype=bool), 2 * self.variance_
         if statistics:
-            known = np.asarray(statistics["log_probabilities"])
+            logs = np.asarray(statistics["log_probabilities"])
         else:
-            known = seen_classes.log_probabilities(X, self.coefficients_, self.offsets_)
+            logs = seen_classes.log_probabilities(X, self.coefficients_, self.offsets_)
         unseen_gate, seen_gate = self._log_gate(F)
         scores = np.empty_like(distances)
-        own = seen_classes.matched(np.asarray(S)[seen], self.signatures_)
+        columns = seen_classes.matched(np.asarray(S)[seen], self.signatures_)
         unit = 2 * max(float(np.square(self.signatures_).mean()), self.variance_) if self.gate == "hard" else scale
-        scores[:, seen] = scale * known[:, own] + unit * seen_gate[:, None]
+        scores[:, seen] = scale * logs[:, columns] + unit * seen_gate[:, None]
         if not seen.all():
             among = distances[:, ~seen]
             total = scale * logsumexp(among / scale, axis=1)
@@ -123,8 +123,8 @@ class GatedCMT(CMT):
         return {**super().matrices(), "coefficients": self.coefficients_, "offsets": self.offsets_}
 
     def _begin(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Mapping[str, np.ndarray] | None) -> None:
-        given = statistics or seen_classes.trained(X, y, S, self.penalty)
-        self.coefficients_, self.offsets_ = np.array(given["coefficients"]), np.array(given["offsets"])
+        trained = statistics or seen_classes.trained(X, y, S, self.penalty)
+        self.coefficients_, self.offsets_ = np.array(trained["coefficients"]), np.array(trained["offsets"])
         self.signatures_ = np.array(S, dtype=np.float64)
 
     def _take(self, layers: Layers, X: np.ndarray, y: np.ndarray) -> None:

@@ -55,12 +55,12 @@ class References:
         ends = np.cumsum([len(rows) for rows in chosen])
         distance, spread = np.zeros(len(points)), np.zeros(len(ends))
         for label, part in enumerate(_parts(ends)):
-            own = points[part]
-            if len(own) == 1:
+            members = points[part]
+            if len(members) == 1:
                 continue  # alone: no neighbours to be farther away than
-            squares = -minus_squared_distances(own, own)
+            squares = -minus_squared_distances(members, members)
             np.fill_diagonal(squares, np.inf)
-            near, index = _nearest(squares, min(k, len(own) - 1))
+            near, index = _nearest(squares, min(k, len(members) - 1))
             distance[part] = np.sqrt(near.mean(axis=1))
             factors = _factors(distance[part], distance[part][index].mean(axis=1))
             # Points just outside of a heap of equal ones say nothing of how factors scatter.

@@ -47,19 +47,19 @@ def log_probabilities(X: np.ndarray, coefficients: np.ndarray, offsets: np.ndarr
     return np.asarray(log_softmax(scores.astype(np.float64) + offsets, axis=1))
 
 
-def matched(S: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return which row of ``known`` (c, a) each signature of S (m, a) is.
+def matched(S: np.ndarray, learned: np.ndarray) -> np.ndarray:
+    """Return which row of ``learned`` (c, a) each signature of S (m, a) is.
 
     Equal signatures are equal to within rounding, since both went through the same preprocessing. Raises
     :class:`DataError` for a signature that is not among them.
     """
-    S, known = np.asarray(S, dtype=np.float64), np.asarray(known, dtype=np.float64)
-    found = np.argmax(minus_squared_distances(S, known), axis=1)
-    apart = np.abs(S - known[found]).max(axis=1)
-    strange = np.flatnonzero(apart > 1e-5 * np.abs(known).max())
+    S, learned = np.asarray(S, dtype=np.float64), np.asarray(learned, dtype=np.float64)
+    nearest = np.argmax(minus_squared_distances(S, learned), axis=1)
+    apart = np.abs(S - learned[nearest]).max(axis=1)
+    strange = np.flatnonzero(apart > 1e-5 * np.abs(learned).max())
     if len(strange):
         raise DataError(
             f"{len(strange)} candidates are marked as seen in fit, but no class of the fit has their signature, first "
             f"number {strange[0]} of those marked; give the signatures of the fit, or mark them as unseen"
         )
-    return np.asarray(found)
+    return np.asarray(nearest)

@@ -99,12 +99,12 @@ class CMT(ZeroShotMethod):
         self._report(next(iterates))
         self._begin(X, y, S, statistics)
         for number in range(1, self.rounds + 1):
-            found = None
-            for found in islice(iterates, ITERATIONS):
-                self._report(found)
-            if found is None and number > 1:
+            iterate = None
+            for iterate in islice(iterates, ITERATIONS):
+                self._report(iterate)
+            if iterate is None and number > 1:
                 return
-            self._take(objective.in_units_of_data(start if found is None else found.point), X, y)
+            self._take(objective.in_units_of_data(start if iterate is None else iterate.point), X, y)
             yield number
 
     def decision_function(

@@ -183,8 +183,8 @@ class MFMR(ZeroShotMethod):
             statistics.update(feature_metric.prepare(X, y, sums, counts))
         if self.labels == "free" or "labels" in space:
             # Every row is compared with every other.
-            found = near_rows(spectral.gathered(X), self._most_neighbours(space, "k_instances"), self.neighbours)
-            statistics |= {name.replace("row_", "training_"): array for name, array in found.items()}
+            graph = near_rows(spectral.gathered(X), self._most_neighbours(space, "k_instances"), self.neighbours)
+            statistics |= {name.replace("row_", "training_"): array for name, array in graph.items()}
         return statistics
 
     def fit(
@@ -290,12 +290,12 @@ class MFMR(ZeroShotMethod):
         prototypes = S @ self.U_.T
         return (self.mean_, prototypes - self.prototype_mean_) if self._uses_residual else (None, prototypes)
 
-    def _most_neighbours(self, space: Space, own: str) -> int:
+    def _most_neighbours(self, space: Space, name: str) -> int:
         """Return the largest k that trials can ask of one graph: of its own parameter, else of ``k``."""
-        asked = largest_k(space, own, getattr(self, own))
-        if asked is None or (own in space and None in getattr(space[own], "values", ())):
-            asked = max(asked or 0, largest_k(space, "k", self.k) or 0)
-        return asked
+        most = largest_k(space, name, getattr(self, name))
+        if most is None or (name in space and None in getattr(space[name], "values", ())):
+            most = max(most or 0, largest_k(space, "k", self.k) or 0)
+        return most
 
 
 def require_non_negative(what: str, values: np.ndarray) -> None:

@@ -53,8 +53,8 @@ class Form(ABC):
     @property
     def stopping(self) -> tuple[int, float]:
         """The largest number of updates, and the relative change of the objective that ends them."""
-        given = self.of.converged_at
-        return self.of.iterations or self.updates, self.converged_at if given is None else given
+        threshold = self.of.converged_at
+        return self.of.iterations or self.updates, self.converged_at if threshold is None else threshold
 
     @property
     @abstractmethod
@@ -104,10 +104,10 @@ class Printed(Form):
 
     def space(self, space: Space, improvements: tuple[str, ...]) -> Space:
         """Return the ranges without those of the improvements; weights are in the data's own units."""
-        kept = {name: dimension for name, dimension in space.items() if name not in improvements}
-        for name in {"lam", "gamma"} & set(kept):
-            kept[name] = Real(1e-3, 1e3, log=True)  # in the data's own units, which nobody knows beforehand
-        return kept
+        ranges = {name: dimension for name, dimension in space.items() if name not in improvements}
+        for name in {"lam", "gamma"} & set(ranges):
+            ranges[name] = Real(1e-3, 1e3, log=True)  # in the data's own units, which nobody knows beforehand
+        return ranges
 
     def learn(self, statistics: Mapping[str, np.ndarray], S: np.ndarray, k: int) -> Factorisation:
         """Return U (d, a) by Algorithm 1."""

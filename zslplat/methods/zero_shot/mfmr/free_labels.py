@@ -78,8 +78,8 @@ def learn_both(
 
 def _products(X: Features, B: np.ndarray) -> np.ndarray:
     """Return X B (n, c) for B (d, c), in float64."""
-    own = B.astype(float_type(X.dtype))
-    return rowwise(X, lambda rows: (rows @ own).astype(np.float64))
+    factor = B.astype(float_type(X.dtype))
+    return rowwise(X, lambda rows: (rows @ factor).astype(np.float64))
 
 
 def _sums(X: Features, V: np.ndarray) -> np.ndarray:

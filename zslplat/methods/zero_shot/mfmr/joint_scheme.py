@@ -61,14 +61,14 @@ def label_batch(
     ``cosines`` (n, c) of rows with the class prototypes and ``between`` (c, c) of these with each other, P (n, c) the
     common scheme's probabilities, W (n, n) the graph of the rows.
     """
-    own = 1 - anchor
+    weight = 1 - anchor
     return factorise(
         P + 1e-3,  # an entry that starts at 0 would stay there
-        own * (cosines / scale + 1) + anchor * P,
-        own * (between + 1) + anchor * np.eye(len(between)),
+        weight * (cosines / scale + 1) + anchor * P,
+        weight * (between + 1) + anchor * np.eye(len(between)),
         W,
         gamma / max(float(degrees(W).mean()), TINY),
-        own * len(cosines) * (1 / scale**2 + 1) + anchor * float(np.vdot(P, P)),
+        weight * len(cosines) * (1 / scale**2 + 1) + anchor * float(np.vdot(P, P)),
         iterations=iterations,
         tolerance=tolerance,
     )

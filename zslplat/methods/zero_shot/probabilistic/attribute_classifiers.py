@@ -55,8 +55,8 @@ def solve(X: np.ndarray, y: np.ndarray, B: np.ndarray, C: float, classifier: str
 def _platt(X: np.ndarray, targets: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
     """Return weights (d, k) and offsets (k,) of the log-odds of boolean targets (n, k)."""
     X = np.asarray(X, dtype=np.float64)
-    found = [_platt_of_one(X, labels, C) for labels in targets.T]
-    return np.transpose([w for w, _ in found]), np.array([b for _, b in found])
+    machines = [_platt_of_one(X, labels, C) for labels in targets.T]
+    return np.transpose([w for w, _ in machines]), np.array([b for _, b in machines])
 
 
 def _platt_of_one(X: np.ndarray, labels: np.ndarray, C: float) -> tuple[np.ndarray, float]:
@@ -69,8 +69,8 @@ def _platt_of_one(X: np.ndarray, labels: np.ndarray, C: float) -> tuple[np.ndarr
     folds = StratifiedKFold(min(HELD_OUT, fewest))
     # Its solver of the dual draws coordinates.
     machine = LinearSVC(C=C, tol=PRECISION, max_iter=ITERATIONS, random_state=0)
-    found = CalibratedClassifierCV(machine, method="sigmoid", cv=folds, ensemble=False).fit(X, labels)
-    calibrated = found.calibrated_classifiers_[0]
+    calibration = CalibratedClassifierCV(machine, method="sigmoid", cv=folds, ensemble=False).fit(X, labels)
+    calibrated = calibration.calibrated_classifiers_[0]
     (platt,) = calibrated.calibrators  # p = 1 / (1 + exp(a f + b)) of the decision value f
     inner = calibrated.estimator
     return -platt.a_ * inner.coef_[0], float(-platt.a_ * inner.intercept_[0] - platt.b_)

@@ -32,9 +32,9 @@ from zslplat.space import Integer, parameter
 def combined(P: np.ndarray, S: np.ndarray, T: int) -> np.ndarray:
     """Return f(x) (n, a): the mean of the signatures S (c, a) of the T likeliest classes by P (n, c), weighed by it."""
     if P.shape[1] > T:
-        kept = np.argsort(-P, axis=1, kind="stable")[:, :T]
+        likeliest = np.argsort(-P, axis=1, kind="stable")[:, :T]
         weights = np.zeros_like(P)
-        np.put_along_axis(weights, kept, np.take_along_axis(P, kept, axis=1), axis=1)
+        np.put_along_axis(weights, likeliest, np.take_along_axis(P, likeliest, axis=1), axis=1)
     else:
         weights = P
     return np.asarray((weights / weights.sum(axis=1, keepdims=True)) @ S)

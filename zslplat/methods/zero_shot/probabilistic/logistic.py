@@ -47,24 +47,24 @@ def solve(X: np.ndarray, T: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarra
     start = np.log(q) - np.log1p(-q)
     # The last row is for the offsets.
     scale = 1 / np.sqrt(np.vstack([f[:, None] * curvature + 1 / C, len(X) * curvature]))
-    own = Q.astype(X.dtype)
+    directions = Q.astype(X.dtype)
 
     def loss(u: np.ndarray) -> tuple[float, np.ndarray]:
         scaled = scale * u.reshape(scale.shape)
         V, b = scaled[:-1], scaled[-1] + start
-        Z = (X @ (own @ V.astype(X.dtype))).astype(np.float64) + b
+        Z = (X @ (directions @ V.astype(X.dtype))).astype(np.float64) + b
         value = float(np.logaddexp(0, Z).sum() - Z[T].sum())
         P = expit(Z)
         P -= T
-        slope = own.T @ (X.T @ P.astype(X.dtype)) + V / C
+        slope = directions.T @ (X.T @ P.astype(X.dtype)) + V / C
         return value + float((V * V).sum()) / (2 * C), (scale * np.vstack([slope, P.sum(axis=0)])).ravel()
 
     # Rounding of single-precision products ends the search before the gradient does, at worst.
     options = {"maxiter": ITERATIONS, "gtol": PRECISION * np.sqrt(len(X)), "ftol": 1e-13, "maxcor": 10}
-    found = minimize(loss, np.zeros(scale.size), jac=True, method="L-BFGS-B", options=options)
-    if found.status == 1:
-        text = f"logistic regression: not converged after {found.nit} iterations"
+    result = minimize(loss, np.zeros(scale.size), jac=True, method="L-BFGS-B", options=options)
+    if result.status == 1:
+        text = f"logistic regression: not converged after {result.nit} iterations"
         warnings.warn(OutcomeWarning(text, "ZSP213"), stacklevel=2)
-    scaled = scale * found.x.reshape(scale.shape)
+    scaled = scale * result.x.reshape(scale.shape)
     W = Q @ scaled[:-1]
     return W, scaled[-1] + start - mean @ W

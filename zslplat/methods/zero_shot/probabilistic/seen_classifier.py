@@ -45,11 +45,11 @@ def solve(X: np.ndarray, y: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarra
     if y.max() == 0:
         raise DataError("one seen class; a classifier of the seen classes needs two or more")
     rows, length = rows_of_unit_size(X)
-    found = LogisticRegression(C=C, tol=PRECISION, max_iter=ITERATIONS).fit(rows, y)
-    W, offset = found.coef_.T.astype(np.float64) / length, found.intercept_.astype(np.float64)
+    regression = LogisticRegression(C=C, tol=PRECISION, max_iter=ITERATIONS).fit(rows, y)
+    W, offset = regression.coef_.T.astype(np.float64) / length, regression.intercept_.astype(np.float64)
     if len(offset) == 1:  # of two classes scikit-learn keeps the difference alone
         W, offset = np.hstack([-W, W]) / 2, np.concatenate([-offset, offset]) / 2
-    return W, offset, int(found.n_iter_[0])
+    return W, offset, int(regression.n_iter_[0])
 
 
 def probabilities(X: np.ndarray, W: np.ndarray, offset: np.ndarray) -> np.ndarray:

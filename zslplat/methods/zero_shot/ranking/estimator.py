@@ -90,15 +90,15 @@ class RankingMethod(ZeroShotMethod):
         self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
     ) -> Iterator[int]:
         """Fit epoch by epoch, yielding 1, 2, ...; the estimator can score after each."""
-        given = statistics or self.prepare_fit(X, y, S, space={})
-        signatures = np.asarray(given["S"], dtype=np.float64)
-        square = float(given["row_square"]) * float((signatures**2).sum(axis=1).mean())
+        prepared = statistics or self.prepare_fit(X, y, S, space={})
+        signatures = np.asarray(prepared["S"], dtype=np.float64)
+        square = float(prepared["row_square"]) * float((signatures**2).sum(axis=1).mean())
         unit = square if square > 0 else 1.0
         space = RowSpace(signatures)
         data = Ordered(
             in_any_order(X, self._dtype),
-            np.asarray(given["order"]),
-            np.asarray(given["y"]),
+            np.asarray(prepared["order"]),
+            np.asarray(prepared["y"]),
             np.ascontiguousarray(space.T, dtype=self._dtype),
         )
         d, a = X.shape[1], S.shape[1]
@@ -110,16 +110,16 @@ class RankingMethod(ZeroShotMethod):
         training = Training(data, self.row_loss(), V, Schedule(rate, self.decay, self.batch_size, self.seed))
         self.diagnostics_ = Diagnostics({"objective": [], "violated": []}, {"rate_absolute": rate})
         for epoch in range(1, self.epochs + 1):
-            told = training.epoch()
+            result = training.epoch()
             W = space.maps(V, outside)
             self.W_ = W if self.several_maps else W[0]
-            if not (np.isfinite(told.loss) and np.isfinite(self.W_).all()):
+            if not (np.isfinite(result.loss) and np.isfinite(self.W_).all()):
                 raise MethodError(
                     f"{known_as(type(self))}: W or the loss is not finite after epoch {epoch} (rate={self.rate:g}, "
                     f"margin={self.margin:g}, start={self.start:g}); lower them"
                 )
-            self.diagnostics_.series["objective"].append(told.loss)
-            self.diagnostics_.series["violated"].append(told.violated)
+            self.diagnostics_.series["objective"].append(result.loss)
+            self.diagnostics_.series["violated"].append(result.violated)
             yield epoch
 
     def decision_function(

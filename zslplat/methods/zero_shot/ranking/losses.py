@@ -50,9 +50,9 @@ class Bilinear:
 def excess(F: np.ndarray, y: np.ndarray, margin: float) -> np.ndarray:
     """Return l = margin + F(x, c) - F(x, y) (b, c), at most 0 for the right class."""
     rows = np.arange(len(y))
-    found = F + (F.dtype.type(margin) - F[rows, y])[:, None]
-    found[rows, y] = 0
-    return np.asarray(found)
+    margins = F + (F.dtype.type(margin) - F[rows, y])[:, None]
+    margins[rows, y] = 0
+    return np.asarray(margins)
 
 
 def harmonic(classes: int) -> np.ndarray:

@@ -139,11 +139,11 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
         self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
     ) -> Iterator[int]:
         """Fit round by round, yielding 1, 2, ...; the estimator can score after each."""
-        given = statistics or self.prepare_fit(X, y, S, space={})
-        self.seen_signatures_ = np.asarray(S, dtype=np.float64)[given["class_order"]]
-        self.V_ = np.array(given["class_means"], dtype=np.float64)
+        prepared = statistics or self.prepare_fit(X, y, S, space={})
+        self.seen_signatures_ = np.asarray(S, dtype=np.float64)[prepared["class_order"]]
+        self.V_ = np.array(prepared["class_means"], dtype=np.float64)
         self.w_ = np.zeros(self.V_.shape[1])
-        objective = self._objective(given)
+        objective = self._objective(prepared)
         self.diagnostics_ = Diagnostics({"objective": []}, {"ridge_absolute": objective.ridge})
         last = np.inf
         for step in range(1, self.rounds + 1):
@@ -180,13 +180,13 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
         """Return f_r(x) (n, c) from <w, x> (n,) and P (n, c), <w, min(x, v_r)>."""
         return P if self.sign > 0 else products[:, None] - P
 
-    def _objective(self, given: Mapping[str, np.ndarray]) -> Objective:
-        means = np.asarray(given["class_means"])
+    def _objective(self, prepared: Mapping[str, np.ndarray]) -> Objective:
+        means = np.asarray(prepared["class_means"])
         spread = means - means.mean(axis=0)
         variance = float(np.vdot(spread, spread)) / max(1, len(means) - 1)
         return Objective(
-            X=np.asarray(given["rows"]),
-            y=np.asarray(given["labels"]),
+            X=np.asarray(prepared["rows"]),
+            y=np.asarray(prepared["labels"]),
             Z=simplex_codes(self.seen_signatures_, self.seen_signatures_, self.gamma),
             sign=self.sign,
             align=self.align,

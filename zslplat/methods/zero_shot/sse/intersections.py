@@ -43,8 +43,8 @@ def slope_by_weights(X: np.ndarray, V: np.ndarray, A: np.ndarray) -> np.ndarray:
     """Return the gradient (d,) of sum_ir A_ir P_ir by w: sum_ir A_ir min(x_ij, v_rj)."""
     n, d = X.shape
     k = len(V)
-    found = np.zeros(d, dtype=X.dtype)
-    zero = found[0]
+    slope = np.zeros(d, dtype=X.dtype)
+    zero = slope[0]
     for i in range(0, n, 2):
         other = min(i + 1, n - 1)
         x, y = X[i], X[other]
@@ -57,8 +57,8 @@ def slope_by_weights(X: np.ndarray, V: np.ndarray, A: np.ndarray) -> np.ndarray:
             if xu == 0 and xv == 0 and yu == 0 and yv == 0:
                 continue
             for j in range(d):
-                found[j] += xu * min(x[j], u[j]) + xv * min(x[j], v[j]) + yu * min(y[j], u[j]) + yv * min(y[j], v[j])
-    return found
+                slope[j] += xu * min(x[j], u[j]) + xv * min(x[j], v[j]) + yu * min(y[j], u[j]) + yv * min(y[j], v[j])
+    return slope
 
 
 @compiled(fastmath=_LOOSE)
@@ -66,7 +66,7 @@ def slope_by_references(X: np.ndarray, V: np.ndarray, w: np.ndarray, A: np.ndarr
     """Return a subgradient (k, d) of sum_ir A_ir P_ir by V: w_j sum_i A_ir [v_rj < x_ij]."""
     n, d = X.shape
     k = len(V)
-    found = np.zeros((k, d), dtype=X.dtype)
+    slope = np.zeros((k, d), dtype=X.dtype)
     zero = w[0] - w[0]  # in the precision of w
     last = n - 1
     for i in range(0, n, 4):
@@ -78,11 +78,11 @@ def slope_by_references(X: np.ndarray, V: np.ndarray, w: np.ndarray, A: np.ndarr
             a3 = A[i + 3, r] if i + 3 < n else zero
             if a0 == 0 and a1 == 0 and a2 == 0 and a3 == 0:
                 continue
-            v, g = V[r], found[r]
+            v, g = V[r], slope[r]
             for j in range(d):
                 first = (a0 if v[j] < x0[j] else zero) + (a1 if v[j] < x1[j] else zero)
                 g[j] += first + (a2 if v[j] < x2[j] else zero) + (a3 if v[j] < x3[j] else zero)
     for r in range(k):
         for j in range(d):
-            found[r, j] *= w[j]
-    return found
+            slope[r, j] *= w[j]
+    return slope

@@ -87,14 +87,15 @@ class Objective:
 
 
 @compiled()
-def _mean_hinge(F: np.ndarray, margins: np.ndarray, own: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the mean of h(margin - F_own + F) over scores F (n, c) but the entries ``own`` (n,), and its gradient."""
+def _mean_hinge(F: np.ndarray, margins: np.ndarray, labels: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the mean of h(margin - F_own + F) over scores F (n, c) but the entries ``labels`` (n,), and its
+    gradient."""
     n, c = F.shape
     G = np.empty_like(F)
     count = n * max(1, c - 1)
     total = 0.0
     for i in range(n):
-        y = own[i]
+        y = labels[i]
         slopes = 0.0
         for r in range(c):
             t = margins[y, r] - F[i, y] + F[i, r] if r != y else 0.0

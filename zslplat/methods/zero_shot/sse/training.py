@@ -36,8 +36,8 @@ def fit_weights(objective: Objective, w: np.ndarray, V: np.ndarray, gap: float) 
     def bound(slope: np.ndarray) -> float:
         return float(slope @ slope) / 2
 
-    found, value, slope = descend(in_units, w / unit, _WEIGHT_STEPS, lambda value, slope: bound(slope) <= gap * value)
-    return found * unit, value, bound(slope)
+    weights, value, slope = descend(in_units, w / unit, _WEIGHT_STEPS, lambda value, slope: bound(slope) <= gap * value)
+    return weights * unit, value, bound(slope)
 
 
 def fit_references(objective: Objective, w: np.ndarray, V: np.ndarray, steps: int) -> tuple[np.ndarray, float]:
@@ -49,8 +49,8 @@ def fit_references(objective: Objective, w: np.ndarray, V: np.ndarray, steps: in
         value, slope = objective.by_references(q.reshape(V.shape) * unit, w)
         return value, slope.ravel() * unit
 
-    found, value, _ = descend(in_units, V.ravel() / unit, steps, lambda value, slope: False)
-    return found.reshape(V.shape) * unit, value
+    references, value, _ = descend(in_units, V.ravel() / unit, steps, lambda value, slope: False)
+    return references.reshape(V.shape) * unit, value
 
 
 def descend(

@@ -47,12 +47,12 @@ class SynCCrammerSinger(SynthesisedClassifiers):
 
     def train(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, lam: float) -> Arrays:
         """Return the classifiers, with the value and the relative duality gaps of the training."""
-        found = multiclass_hinge.solve(X, y, self.margins(S), lam, self.gap, self.passes)
+        solution = multiclass_hinge.solve(X, y, self.margins(S), lam, self.gap, self.passes)
         return {
-            "W": found.W,
-            "relative_gap": np.asarray(found.gaps),
-            "value": np.asarray(found.value),
-            "passes_made": np.asarray(found.passes),
+            "W": solution.W,
+            "relative_gap": np.asarray(solution.gaps),
+            "value": np.asarray(solution.value),
+            "passes_made": np.asarray(solution.passes),
         }
 
     def margins(self, S: np.ndarray) -> np.ndarray:

@@ -116,8 +116,8 @@ def _visit(
         moved, columns = change.any(axis=1), change.any(axis=0)
         if moved.any():
             P[rows] = after
-            own, classes = _chosen(moved), _chosen(columns)
-            W[classes] += (change[own][:, classes].T.astype(X.dtype) @ block[own]) / unit
+            places, classes = _chosen(moved), _chosen(columns)
+            W[classes] += (change[places][:, classes].T.astype(X.dtype) @ block[places]) / unit
             single[classes] = W[classes]
 
 

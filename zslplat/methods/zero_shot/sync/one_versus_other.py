@@ -46,13 +46,13 @@ class SynCOneVersusOther(SynthesisedClassifiers):
 
     def train(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, lam: float) -> Arrays:
         """Return the classifiers, with the value and the relative duality gap of the training."""
-        found = squared_hinge.solve(X, y, len(S), lam, spectral.row_space(X), self.gap, self.steps)
+        solution = squared_hinge.solve(X, y, len(S), lam, spectral.row_space(X), self.gap, self.steps)
         return {
-            "W": found.W,
-            "relative_gap": np.asarray([found.gap / found.value]),
-            "value": np.asarray(found.value),
-            "newton_steps": np.asarray(found.steps),
-            "products_with_features": np.asarray(found.products),
+            "W": solution.W,
+            "relative_gap": np.asarray([solution.gap / solution.value]),
+            "value": np.asarray(solution.value),
+            "newton_steps": np.asarray(solution.steps),
+            "products_with_features": np.asarray(solution.products),
         }
 
     def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:

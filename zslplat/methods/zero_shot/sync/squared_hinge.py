@@ -108,8 +108,8 @@ def _newton_direction(
 
     def preconditioned(residual: np.ndarray, classes: np.ndarray) -> np.ndarray:
         inner = residual @ Q
-        found = (inner / scaled[classes]) @ Q.T
-        return np.asarray(found if Q.shape[0] == Q.shape[1] else found + (residual - inner @ Q.T) / lam)
+        solution = (inner / scaled[classes]) @ Q.T
+        return np.asarray(solution if Q.shape[0] == Q.shape[1] else solution + (residual - inner @ Q.T) / lam)
 
     going = np.arange(len(g))
     s, r = np.zeros_like(g), -g
@@ -120,14 +120,14 @@ def _newton_direction(
         going = going[left[going] > enough[going]]
         if not len(going):
             break
-        own = p[going]
-        Hp = lam * own + weight * transposed_product(X, violated[:, going] * product(X, own))
-        length = left[going] / (own * Hp).sum(axis=1)
-        s[going] += length[:, None] * own
+        directions = p[going]
+        Hp = lam * directions + weight * transposed_product(X, violated[:, going] * product(X, directions))
+        length = left[going] / (directions * Hp).sum(axis=1)
+        s[going] += length[:, None] * directions
         r[going] -= length[:, None] * Hp
         z = preconditioned(r[going], going)
         before, left[going] = left[going], (r[going] * z).sum(axis=1)
-        p[going] = z + (left[going] / before)[:, None] * own
+        p[going] = z + (left[going] / before)[:, None] * directions
     return s, 2 * step
 
 

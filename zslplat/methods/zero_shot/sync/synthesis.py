@@ -91,8 +91,8 @@ class SynthesisedClassifiers(ZeroShotMethod):
         unit = median_signature_distance(S)
         lam = self.lam * mean_squared_length(X)
         rows = np.ascontiguousarray(X, dtype=float_type(X.dtype))
-        found = self.train(rows, y, np.asarray(S, dtype=np.float64) / unit, lam)
-        return {**found, "lam_absolute": np.asarray(lam), "signature_unit": np.asarray(unit)}
+        trained = self.train(rows, y, np.asarray(S, dtype=np.float64) / unit, lam)
+        return {**trained, "lam_absolute": np.asarray(lam), "signature_unit": np.asarray(unit)}
 
     def prepare_score(
         self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
@@ -104,12 +104,12 @@ class SynthesisedClassifiers(ZeroShotMethod):
         self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
     ) -> SynthesisedClassifiers:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        given = statistics if statistics and "W" in statistics else self.prepare_fit(X, y, S, space={})
-        self.W_, self.signature_unit_ = np.asarray(given["W"]), float(given["signature_unit"])
+        prepared = statistics if statistics and "W" in statistics else self.prepare_fit(X, y, S, space={})
+        self.W_, self.signature_unit_ = np.asarray(prepared["W"]), float(prepared["signature_unit"])
         self.phantoms_ = np.asarray(S, dtype=np.float64) / self.signature_unit_
-        told = {k: float(v) for k, v in given.items() if k not in ("W", "relative_gap")}
-        gaps = [float(gap) for gap in given["relative_gap"]]
-        self.diagnostics_ = Diagnostics({"relative_gap_by_round": gaps}, {**told, "relative_gap": gaps[-1]})
+        numbers = {k: float(v) for k, v in prepared.items() if k not in ("W", "relative_gap")}
+        gaps = [float(gap) for gap in prepared["relative_gap"]]
+        self.diagnostics_ = Diagnostics({"relative_gap_by_round": gaps}, {**numbers, "relative_gap": gaps[-1]})
         return self
 
     def decision_function(

@@ -57,9 +57,9 @@ def canonical_projections(views: Sequence[np.ndarray], shrinkage: float, dimensi
         block[np.diag_indices_from(block)] += shrinkage * unit if unit > 0 else 1.0
         apart[start:stop, start:stop] = block
     most = min(dimensions, len(together))
-    found, vectors = linalg.eigh(together, apart, subset_by_index=(len(together) - most, len(together) - 1))
-    kept = np.flatnonzero(found > SHARED)[::-1]
-    if len(kept) == 0:
-        kept = np.array([most - 1])
-    vectors = vectors[:, kept]
-    return Embedding(means, tuple(vectors[i:j] for i, j in itertools.pairwise(ends)), found[kept])
+    values, vectors = linalg.eigh(together, apart, subset_by_index=(len(together) - most, len(together) - 1))
+    shared = np.flatnonzero(values > SHARED)[::-1]
+    if len(shared) == 0:
+        shared = np.array([most - 1])
+    vectors = vectors[:, shared]
+    return Embedding(means, tuple(vectors[i:j] for i, j in itertools.pairwise(ends)), values[shared])

@@ -156,11 +156,11 @@ class TMVHLP(ZeroShotMethod):
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
         """Return the logs of the shares (n, c) of the classes with signatures S (c, a) in each row of X (n, d)."""
-        given = statistics or self._prepared(X, self._learned(), self.ends_, self.k)
-        count = len([name for name in given if name.startswith("rows.")])
-        rows = [np.asarray(given[f"rows.{i}"]) for i in range(count)]
+        prepared = statistics or self._prepared(X, self._learned(), self.ends_, self.k)
+        count = len([name for name in prepared if name.startswith("rows.")])
+        rows = [np.asarray(prepared[f"rows.{i}"]) for i in range(count)]
         n, c = len(X), len(S)
-        prototypes = self._prototypes(np.asarray(S, dtype=np.float64), given, rows)
+        prototypes = self._prototypes(np.asarray(S, dtype=np.float64), prepared, rows)
         links = min(n, max(1, round(self.links * n / c)))
         shares = graphs.agreement(rows)
         semantic_views = len(SEMANTIC[self.projections])
@@ -169,20 +169,20 @@ class TMVHLP(ZeroShotMethod):
         graph = sum(
             weight
             * graphs.two_graph(
-                given[f"near.{i}"],
-                np.asarray(given[f"cosine.{i}"]),
+                prepared[f"near.{i}"],
+                np.asarray(prepared[f"cosine.{i}"]),
                 self.k,
-                float(given[f"gamma.{i}"]),
+                float(prepared[f"gamma.{i}"]),
                 prototypes[i] @ rows[i].T,
                 links,
             )
             for i, weight in enumerate(weights)
         )
-        edges = graphs.hyperedges(_crossings(given, count), rows, prototypes, self.k, links)
+        edges = graphs.hyperedges(_crossings(prepared, count), rows, prototypes, self.k, links)
         F = propagate(graph, edges, self.hypergraph, self.alpha, np.arange(n, n + c))[:n]
         numbers = {f"share_of_view_{i + 1}": float(weight) for i, weight in enumerate(weights)}
         self.diagnostics_ = Diagnostics(numbers=numbers)
-        note_recall(self.diagnostics_, given)
+        note_recall(self.diagnostics_, prepared)
         return log_shares(balanced(np.maximum(F, 0), self.balance))
 
     def _learned(self) -> Arrays:
@@ -203,36 +203,36 @@ class TMVHLP(ZeroShotMethod):
         X = np.asarray(X, dtype=np.float64)
         projected = semantic.project(X, learned)
         views = [*np.split(X, ends[:-1], axis=1), *(projected[i] for i in chosen)]
-        found = canonical_projections(views, self.shrinkage, self.dimensions)
-        rows = [found.project(i, view, self.power) for i, view in enumerate(views)]
+        embedding = canonical_projections(views, self.shrinkage, self.dimensions)
+        rows = [embedding.project(i, view, self.power) for i, view in enumerate(views)]
         prepared: Arrays = {}
         recalls: list[float] = []
         exact = is_exact(len(X), self.neighbours)
-        for j, own in enumerate(rows):
-            index = None if exact else RowIndex(own)  # one for all views that ask it, and one at a time in memory
-            near = near_rows(own, k, self.neighbours, index=index)
-            prepared |= {f"rows.{j}": own, f"near.{j}": near["row_neighbours"], f"cosine.{j}": near["row_cosines"]}
-            prepared[f"gamma.{j}"] = np.asarray(mean_distance(own, own))
+        for j, points in enumerate(rows):
+            index = None if exact else RowIndex(points)  # one for all views that ask it, and one at a time in memory
+            near = near_rows(points, k, self.neighbours, index=index)
+            prepared |= {f"rows.{j}": points, f"near.{j}": near["row_neighbours"], f"cosine.{j}": near["row_cosines"]}
+            prepared[f"gamma.{j}"] = np.asarray(mean_distance(points, points))
             recalls += [float(near["row_recall"])] if "row_recall" in near else []
             for i, other in enumerate(rows):
                 if i == j:
                     continue
                 if index is None:
-                    crossed = crossing(other, own, k)
+                    crossed = crossing(other, points, k)
                 else:
                     crossed, recall = crossing_by_index(other, index, k)
                     recalls.append(recall)
                 prepared |= {f"cross.{i}.{j}.{name}": np.asarray(values) for name, values in vars(crossed).items()}
         first = len(views) - len(chosen)
         for number, _ in enumerate(chosen):
-            prepared[f"maps.{number}"] = found.maps[first + number] * found.values**self.power
-            prepared[f"means.{number}"] = found.means[first + number]
+            prepared[f"maps.{number}"] = embedding.maps[first + number] * embedding.values**self.power
+            prepared[f"means.{number}"] = embedding.means[first + number]
         if recalls:
             prepared["row_recall"] = np.array(min(recalls))
         return prepared
 
     def _prototypes(
-        self, S: np.ndarray, given: Mapping[str, np.ndarray], rows: Sequence[np.ndarray]
+        self, S: np.ndarray, prepared: Mapping[str, np.ndarray], rows: Sequence[np.ndarray]
     ) -> list[np.ndarray]:
         """Return the prototypes (c, r) in every view, float32."""
         placed = semantic.prototypes(S, self._learned())
@@ -242,9 +242,9 @@ class TMVHLP(ZeroShotMethod):
             count = max(1, count)
         moved = []
         for number, which in enumerate(chosen):
-            own = rows[len(rows) - len(chosen) + number]
-            point = unit_rows((placed[which] - given[f"means.{number}"]) @ given[f"maps.{number}"])
-            moved.append(graphs.self_trained(point.astype(np.float32), own, count))
+            view_rows = rows[len(rows) - len(chosen) + number]
+            point = unit_rows((placed[which] - prepared[f"means.{number}"]) @ prepared[f"maps.{number}"])
+            moved.append(graphs.self_trained(point.astype(np.float32), view_rows, count))
         between = unit_rows(np.mean(moved, axis=0))
         return [*([between] * (len(rows) - len(chosen))), *moved]
 
@@ -253,11 +253,11 @@ class TMVHLP(ZeroShotMethod):
         return {"regression": self.regression_, "detectors": self.detectors_}
 
 
-def _crossings(given: Mapping[str, np.ndarray], count: int) -> dict[tuple[int, int], Crossing]:
-    found = {}
+def _crossings(prepared: Mapping[str, np.ndarray], count: int) -> dict[tuple[int, int], Crossing]:
+    crossings = {}
     for i, j in itertools.permutations(range(count), 2):
         index, value, gamma, centre, spread = (
-            np.asarray(given[f"cross.{i}.{j}.{name}"]) for name in ("index", "value", "gamma", "centre", "spread")
+            np.asarray(prepared[f"cross.{i}.{j}.{name}"]) for name in ("index", "value", "gamma", "centre", "spread")
         )
-        found[i, j] = Crossing(index, value, float(gamma), centre, spread)
-    return found
+        crossings[i, j] = Crossing(index, value, float(gamma), centre, spread)
+    return crossings

@@ -55,9 +55,9 @@ def two_graph(
     ``index`` and ``cosine`` (n, at least k) are the nearest rows of every row, ``to_rows`` (c, n) the cosines of the
     prototypes with the rows, of which each prototype keeps ``links``.
     """
-    own = _lists(index[:, :k], similarity(cosine[:, :k], gamma), len(index))
+    within = _lists(index[:, :k], similarity(cosine[:, :k], gamma), len(index))
     near, value = largest(to_rows, links)
-    return _symmetric(own, _lists(near, similarity(value, gamma), len(index)))
+    return _symmetric(within, _lists(near, similarity(value, gamma), len(index)))
 
 
 def hyperedges(
@@ -69,10 +69,10 @@ def hyperedges(
 ) -> sparse.csr_array:
     """Return H (E, N) of all ordered pairs of views, scaled so that their similarity is H'H, with a diagonal of 1."""
     parts = []
-    for (i, j), found in crossings.items():
-        own = _lists(found.index[:, :k], np.maximum(found.value[:, :k], 0), len(rows[j]))
-        near, value = largest(found.standardised(prototypes[i] @ rows[j].T), links)
-        parts.append(_symmetric(own, _lists(near, np.maximum(value, 0), len(rows[j]))))
+    for (i, j), crossed in crossings.items():
+        between = _lists(crossed.index[:, :k], np.maximum(crossed.value[:, :k], 0), len(rows[j]))
+        near, value = largest(crossed.standardised(prototypes[i] @ rows[j].T), links)
+        parts.append(_symmetric(between, _lists(near, np.maximum(value, 0), len(rows[j]))))
     return scaled(sparse.csr_array(sparse.vstack(parts, format="csr")))
 
 
@@ -92,6 +92,6 @@ def _lists(index: np.ndarray, value: np.ndarray, width: int) -> sparse.csr_array
     return sparse.csr_array((value.ravel().astype(np.float64), index.ravel(), starts), shape=(m, width))
 
 
-def _symmetric(own: sparse.csr_array, links: sparse.csr_array) -> sparse.csr_array:
+def _symmetric(among_rows: sparse.csr_array, links: sparse.csr_array) -> sparse.csr_array:
     """Return [[K + K', L'], [L, 0]] / 2 for neighbours K (n, n) of rows and L (c, n) of prototypes."""
-    return sparse.csr_array(sparse.block_array([[own + own.T, links.T], [links, None]], format="csr") / 2)
+    return sparse.csr_array(sparse.block_array([[among_rows + among_rows.T, links.T], [links, None]], format="csr") / 2)

@@ -48,8 +48,8 @@ class Crossing:
 
     def standardised(self, cosine: np.ndarray) -> np.ndarray:
         """Return Z of further rows from their cosines (c, n) with the rows of view j."""
-        own = _standardised_rows(similarity(cosine, self.gamma))
-        return np.asarray((own - self.centre) / self.spread)
+        similarities = _standardised_rows(similarity(cosine, self.gamma))
+        return np.asarray((similarities - self.centre) / self.spread)
 
 
 def crossing(A: np.ndarray, B: np.ndarray, k: int) -> Crossing:
@@ -112,10 +112,10 @@ def largest(values: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the places (m, k) and the values (m, k) of the k largest of each row (m, n), largest first."""
     width = values.shape[1]
     k = min(k, width)
-    found = np.argpartition(values, width - k, axis=1)[:, width - k :] if k < width else _places(values)
-    own = np.take_along_axis(values, found, axis=1)
-    order = np.argsort(-own, axis=1, kind="stable")
-    return np.take_along_axis(found, order, axis=1).astype(np.int32), np.take_along_axis(own, order, axis=1)
+    index = np.argpartition(values, width - k, axis=1)[:, width - k :] if k < width else _places(values)
+    top = np.take_along_axis(values, index, axis=1)
+    order = np.argsort(-top, axis=1, kind="stable")
+    return np.take_along_axis(index, order, axis=1).astype(np.int32), np.take_along_axis(top, order, axis=1)
 
 
 def _places(values: np.ndarray) -> np.ndarray:

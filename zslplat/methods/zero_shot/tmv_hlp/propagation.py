@@ -56,17 +56,17 @@ def conjugate_gradients(apply: Callable[[np.ndarray], np.ndarray], right: np.nda
 
     Raises :class:`MethodError` where a residual is above its bound after so many steps.
     """
-    found, residual = np.zeros_like(right), right.copy()
+    solution, residual = np.zeros_like(right), right.copy()
     direction, square = residual.copy(), np.einsum("ij,ij->j", residual, residual)
     bound = RESIDUAL**2 * np.where(square > 0, square, 1)
     for _ in range(MOST_STEPS):
         if (square <= bound).all():
-            return found
+            return solution
         image = apply(direction)
         curvature = np.einsum("ij,ij->j", direction, image)
         # A column that has arrived rests while the others go on.
         step = np.where(square > bound, square / np.where(curvature > 0, curvature, 1), 0)
-        found += step * direction
+        solution += step * direction
         residual -= step * image
         new = np.einsum("ij,ij->j", residual, residual)
         direction = residual + np.where(square > 0, new / np.where(square > 0, square, 1), 0) * direction

@@ -53,15 +53,15 @@ def ordered_data(X: Features, y: np.ndarray, S: np.ndarray, signature_class: np.
         raise DataError(f"expected X (n, d), y (n,), S (m, a) and signature_class (m,); got {shapes}")
     if not len(X):
         raise DataError("cannot fit on 0 rows")
-    found = np.unique(y)
-    if not np.array_equal(found, np.unique(owner)) or found[0] != 0 or found[-1] != len(found) - 1:
+    described = np.unique(y)
+    if not np.array_equal(described, np.unique(owner)) or described[0] != 0 or described[-1] != len(described) - 1:
         raise DataError("labels and classes of the signatures must both run from 0 to c-1, each with a row")
     row_key, signature_key = row_keys("X", X), row_keys("S", S)
     # A class stands where its first signature stands.
-    first = np.full(len(found), np.inf)
+    first = np.full(len(described), np.inf)
     np.minimum.at(first, owner, signature_key)
-    rank = np.empty(len(found), dtype=np.int64)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(found))
+    rank = np.empty(len(described), dtype=np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(described))
     by_class = np.lexsort((signature_key, rank[owner]))
     y = rank[y]
     return OrderedData(np.lexsort((y, row_key)), y, np.asarray(S)[by_class], rank[owner][by_class])

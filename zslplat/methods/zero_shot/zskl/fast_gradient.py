@@ -237,23 +237,23 @@ class Engine:
         """Return k, its partials, and the values of the terms where their weights are learned."""
         if self.weights is None or not isinstance(self.kernel, InnerProductSum):
             return (*self.kernel.f_and_partials(t, u, v), [])
-        found = [part.f_and_partials(t, u, v) for part in self.kernel.parts]
+        values = [part.f_and_partials(t, u, v) for part in self.kernel.parts]
         k, f_t, f_u, f_v = (
-            sum(self.dtype(w) * one[j] for w, one in zip(self.weights, found, strict=True)) for j in range(4)
+            sum(self.dtype(w) * one[j] for w, one in zip(self.weights, values, strict=True)) for j in range(4)
         )
-        return np.asarray(k), f_t, f_u, f_v, [one[0] for one in found]
+        return np.asarray(k), f_t, f_u, f_v, [one[0] for one in values]
 
     def _loss(self, k: np.ndarray, y: np.ndarray, negatives: np.ndarray | None) -> tuple[float, np.ndarray]:
         """Return the summed loss and its derivative by k (b, c), a new array."""
         rows = self.first[: len(y)]
-        own, share = k[rows, y], self.right[y]
+        k_right, share = k[rows, y], self.right[y]
         weight = self.wrong if negatives is None else negatives * self.wrong
         if self.objective.squared:
             G = 2 * weight * k
-            terms, own_terms, slopes = G * k / 2, (1 - own) ** 2, 2 * (own - 1)
+            terms, own_terms, slopes = G * k / 2, (1 - k_right) ** 2, 2 * (k_right - 1)
         else:
             G = weight * np.ones_like(k)
-            terms, own_terms, slopes = G * k, -own, np.full_like(own, -1)
+            terms, own_terms, slopes = G * k, -k_right, np.full_like(k_right, -1)
         terms[rows, y] = share * own_terms
         G[rows, y] = share * slopes
         return float(terms.sum()), G

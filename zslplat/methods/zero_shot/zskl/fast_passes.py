@@ -113,10 +113,10 @@ def terms(
     columns[:] = 0
     for row in range(k.shape[0]):
         i = row if row < b else row - b
-        own = y[i]
-        k_own, slope_own = k[row, own], slope[row, own]
-        k[row, own] = 0
-        slope[row, own] = 0
+        label = y[i]
+        k_own, slope_own = k[row, label], slope[row, label]
+        k[row, label] = 0
+        slope[row, label] = 0
         loss = k.dtype.type(0)
         # From here on ``slope`` holds scale dL/dd.
         if negatives.size == 0:
@@ -130,11 +130,11 @@ def terms(
                 loss += weight * (value * value if squared else value)
                 slope[row, j] *= scale * weight * (two * value if squared else one)
         if squared:
-            total += loss + right[own] * (one - k_own) * (one - k_own)
-            slope[row, own] = scale * two * right[own] * (k_own - one) * slope_own
+            total += loss + right[label] * (one - k_own) * (one - k_own)
+            slope[row, label] = scale * two * right[label] * (k_own - one) * slope_own
         else:
-            total += loss - right[own] * k_own
-            slope[row, own] = -scale * right[own] * slope_own
+            total += loss - right[label] * k_own
+            slope[row, label] = -scale * right[label] * slope_own
         if row < b:
             by_row = k.dtype.type(0)
             for j in range(k.shape[1]):

@@ -116,8 +116,8 @@ class ZSKLSubspaces(KernelAlignment):
         """Return sim (m, c) of signatures S to the seen ones; rows sum to 1, ``neighbours`` entries are not 0."""
         seen = self.seen_signatures_
         d = squared_norms(S)[:, None] + squared_norms(seen)[None, :] - 2 * (S @ seen.T)
-        kept = min(self.neighbours, len(seen))
-        far = np.argpartition(d, kept - 1, axis=1)[:, kept:]
+        count = min(self.neighbours, len(seen))
+        far = np.argpartition(d, count - 1, axis=1)[:, count:]
         raised = np.exp((d.min(axis=1, keepdims=True) - d) / self.width_**2)
         np.put_along_axis(raised, far, 0, axis=1)
         return np.asarray(raised / raised.sum(axis=1, keepdims=True))
@@ -165,17 +165,17 @@ class SubspaceGradient:
         for k in np.union1d(drawn, y):
             rows = np.arange(b) if is_drawn[k] else np.flatnonzero(y == k)
             W_k = class_projection(W, D, self.sim[k])
-            x, s, own = X[rows], S[k], y[rows] == k
-            weights = np.where(own, right[k], share) / b
+            x, s, is_right = X[rows], S[k], y[rows] == k
+            weights = np.where(is_right, right[k], share) / b
             z = x @ W_k
             t = z @ s
-            value, A, f_u, _ = self._terms(t, squared_norms(z), np.full_like(t, s @ s), own, weights)
+            value, A, f_u, _ = self._terms(t, squared_norms(z), np.full_like(t, s @ s), is_right, weights)
             R = A[:, None] * s + 2 * f_u[:, None] * z
             loss += value
             through_w = None
             if self.objective.both:
                 p = W_k @ s
-                value, A, _, f_v = self._terms(t, norms[rows], np.full_like(t, p @ p), own, weights)
+                value, A, _, f_v = self._terms(t, norms[rows], np.full_like(t, p @ p), is_right, weights)
                 R += A[:, None] * s
                 loss += value
                 through_w = np.outer(p, s) * (2 * f_v.sum())
@@ -188,13 +188,13 @@ class SubspaceGradient:
         return loss, dW, dD
 
     def _terms(
-        self, t: np.ndarray, u: np.ndarray, v: np.ndarray, own: np.ndarray, weights: np.ndarray
+        self, t: np.ndarray, u: np.ndarray, v: np.ndarray, is_right: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
         k, f_t, f_u, f_v = self.kernel.f_and_partials(t, u, v)
         if self.objective.squared:
-            loss, slope = np.where(own, 1 - k, k) ** 2, np.where(own, 2 * (k - 1), 2 * k)
+            loss, slope = np.where(is_right, 1 - k, k) ** 2, np.where(is_right, 2 * (k - 1), 2 * k)
         else:
-            loss, slope = np.where(own, -k, k), np.where(own, -1.0, 1.0)
+            loss, slope = np.where(is_right, -k, k), np.where(is_right, -1.0, 1.0)
         G = (weights * slope).astype(t.dtype)
         return float(np.sum(weights * loss)), G * f_t, np.asarray(G * f_u), np.asarray(G * f_v)
 

@@ -99,10 +99,10 @@ class ZSKL(KernelAlignment):
 
     def matrices(self) -> Arrays:
         """Return W (d, a), the cosines between its columns (a, a), and learned kernel weights where there are any."""
-        found = super().matrices()
+        arrays = super().matrices()
         if self.learn_weights and isinstance(self.kernel_, Sum):
-            found["kernel_weights"] = np.array(self.kernel_.numbers)
-        return found
+            arrays["kernel_weights"] = np.array(self.kernel_.numbers)
+        return arrays
 
     def _schedule(self) -> Schedule:
         return Schedule(**{name: getattr(self, name) for name in Schedule.__dataclass_fields__})
