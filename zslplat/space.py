@@ -236,7 +236,7 @@ class Declared:
         if listed is None:
             listed = {}
             for base in cls.__bases__:
-                listed = {**getattr(base, "parameters", {}), **listed}
+                listed |= {n: one for n, one in getattr(base, "parameters", {}).items() if n not in listed}
         declared = {n: replace(v, last=listed_last) for n, v in vars(cls).items() if isinstance(v, Parameter)}
         for name in vars(cls).keys() & listed.keys() - declared.keys():
             value = vars(cls)[name]

@@ -89,6 +89,7 @@ def test_parameters_of_several_bases_are_joined_and_the_first_base_wins():
     class Both(Child, Second):
         pass
 
+    assert list(Both.parameters) == ["alpha", "k", "mode", "beta", "gamma"]
     assert Both().get_params() == {"alpha": 2.0, "beta": 0.5, "gamma": 3.0, "k": None, "mode": "a"}
     assert Both.alpha == Both.parameters["alpha"].default
 

@@ -25,7 +25,7 @@ from zslplat.kernels.on_view import has_views
 from zslplat.methods.base import Method
 from zslplat.multiples import read_multiple
 from zslplat.registry import known_as, names
-from zslplat.space import ANY, Choice, Parameter, Scaled, Space, default_space, with_condition
+from zslplat.space import ANY, Choice, Parameter, Scaled, Space, Text, default_space, parameter, with_condition
 
 PREFIX = "kernel."
 
@@ -39,7 +39,7 @@ class KernelMethod(Method):
     kernel_on: ClassVar[str] = "features"
     kernel_gradients: ClassVar[bool] = False
     kernel_psd: ClassVar[bool] = True
-    kernel: Any
+    kernel: Any = parameter("kernel expression; its parameters are tuned with the method's", Text(), default="gaussian")
     kernel_: Any
     _kernel_given = False  # whether the kernel was chosen by who built the method, rather than by its class
 

@@ -54,7 +54,6 @@ from zslplat.space import (
     Optional,
     Real,
     Space,
-    Text,
     parameter,
 )
 
@@ -88,7 +87,6 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
     )
     tolerance: ClassVar[float] = 1e-6
     tolerance_reason: ClassVar[str] = "sums over samples run in another order, and iterations add up the difference"
-    kernel: Any = parameter("kernel expression; its parameters are tuned with the method's", Text(), default="gaussian")
     dictionary = parameter(
         "which samples are atoms, or the first atoms where the dictionary is learned: all or at random, at random per "
         "class, nearest to kernel k-means centres, the same per class",

@@ -38,7 +38,7 @@ from zslplat.methods.exemplars import moments
 from zslplat.methods.exemplars.base import BLOCK_ROWS, Negatives, count_rows, require_finite, row_blocks
 from zslplat.methods.exemplars.square_loss import SquareLossMethod
 from zslplat.methods.kernel_parameter import KernelMethod
-from zslplat.space import ANY, Choice, Integer, Optional, Range, Real, Space, Text, parameter
+from zslplat.space import ANY, Choice, Integer, Optional, Range, Real, Space, parameter
 
 RESOLVING_ROWS = 1000
 WIDEST = 32.0
@@ -84,9 +84,6 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
     takes_blocks = True
     tolerance = 1e-4
     tolerance_reason = "pivots with nearly equal residuals may change places when rows are reordered"
-    kernel: str | Kernel = parameter(
-        "kernel expression; its parameters are tuned with the method's", Text(), default="gaussian"
-    )
     lam = 1e-3
     rank = parameter(
         "landmarks, as many as there are negatives at most; none: all that are needed",

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -127,7 +126,7 @@ class GFZSL(KernelMethod, ZeroShotMethod):
     tolerance_reason = "small eigenvalues of K are known to rounding only, and are divided by"
     takes_blocks = True
     kernel_on = "signatures"
-    kernel: Any = parameter(
+    kernel = parameter(
         "kernel expression on signatures, or any (tuned over all that fit)",
         Text(),
         default="polynomial(r=2, c=1.0*square)",

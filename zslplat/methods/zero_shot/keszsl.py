@@ -23,7 +23,7 @@ with phi(x) = k(x, X), C = U, T = U'Y. Beyond ``exact_rows`` rows the kernel is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from scipy import linalg
@@ -85,7 +85,7 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
     tolerance_reason = "small eigenvalues of K are known to rounding only, and are divided by"
     takes_blocks = True
     measures = ("rank",)
-    kernel: Any = parameter(
+    kernel = parameter(
         "kernel expression, or any (tuned over all that fit)", Text(), default="gaussian(sigma=0.7*median)"
     )
     alpha = parameter("ridge on the feature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0)

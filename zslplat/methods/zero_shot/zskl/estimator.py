@@ -44,7 +44,7 @@ class KernelAlignment(KernelMethod, ZeroShotMethod):
     objective_may_rise = "an epoch lists the mean over mini-batches, each before its own step of a fixed length"
     kernel_gradients = True
     kernel_psd = False
-    kernel: Any = parameter(
+    kernel = parameter(
         "kernel expression, or any (tuned over all that fit)", Text(), default="gaussian(sigma=0.7*median)"
     )
     lam = parameter(
