@@ -210,7 +210,7 @@ def test_parquet_files_of_no_use_are_told_apart(tmp_path):
     pq.write_table(pa.table({"f0": [1.0, 2.0], "f1": [1.0, 3.0], "l": [[1.0], [2.0]], "label": [1, 0]}), path)
     with pytest.raises(DataError, match=r"features=f0\+l mixes columns of numbers \(f0\) with others"):
         load_it(features="f0+l")
-    with pytest.raises(DataError, match=r"no column 'id' to leave out; the file holds f0"):
+    with pytest.raises(DataError, match=r"no column 'id' to leave out; the columns are f0"):
         load_it(leave_out="id")
     with pytest.raises(DataError, match=r"no column 'lable' for y; .*did you mean label"):
         load_it(y="lable")

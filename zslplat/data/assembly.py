@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -198,51 +198,72 @@ def is_one_hot(y: np.ndarray) -> bool:
 
 def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return class ids and class names; the number of classes comes from names, else signatures, else labels."""
-    y = np.asarray(raw.y)
-    where = f"{raw.where}, labels"
-    names = None if raw.class_names is None else names_of(raw.class_names, f"{raw.where}, class names")
-    if names is not None:
+    y, where = np.asarray(raw.y), f"{raw.where}, labels"
+    names = None
+    if raw.class_names is not None:
+        names = names_of(raw.class_names, f"{raw.where}, class names")
         require_names(names, f"{raw.where}, class names")
     if y.ndim == 2 and 1 in y.shape:
         y = y.reshape(-1)
     if is_one_hot(y):
-        raw.notes.append(f"labels of shape {y.shape}: one 1 in every row, so they are taken for one class per row")
-        count = _class_count(raw, names)
-        if count is not None and count != y.shape[1]:
-            raise DataError(
-                f"{where}: {y.shape[1]} columns, one-hot, but there are signatures or names for {count} classes; give "
-                "a column for each class, or the number of the class of each row"
-            )
-        y = np.argmax(y == 1, axis=1) + raw.base
+        y = _from_one_hot(raw, y, names, where)
     if y.ndim == 2:
-        if y.dtype.kind not in "biuf" or not np.isin(y, (-1, 0, 1)).all():
-            raise DataError(
-                f"{where}: several labels per row must be a matrix of 1 (present), 0 (absent) and -1 (not counted)"
-            )
-        if np.count_nonzero(y == -1) > np.count_nonzero(y == 0):
-            raise DataError(
-                f"{where}: -1 marks entries that are not counted, and there are more of these than of 0, absent; "
-                "where -1 says absent (and 0 difficult, as in VOC), write 0 for it (and -1 for difficult)"
-            )
-        counts = (y == 1).sum(axis=1)
-        others = np.flatnonzero(counts != 1)
-        raw.notes.append(
-            f"labels of shape {y.shape}: taken for several labels per row; {len(y) - len(others)} of {len(y)} rows "
-            f"have one label, row {others[0] if len(others) else 0} has {counts[others[0]] if len(others) else 1}"
-        )
-        return y.astype(np.int64), tuple(names or [str(label) for label in range(y.shape[1])])
+        return _several_labels(raw, y, names, where)
     if y.ndim != 1:
         raise DataError(f"{where}: expected one per row, or a matrix of one column per label; got shape {y.shape}")
-    if y.dtype.kind in "US":
-        texts = np.char.strip(y.astype(str))
-        if names is None:
-            if any(s.classes is None and not s.per_row for s in raw.signatures.values()):
-                raise DataError(
-                    f"{where}: are names, so class_names must say in which order the signatures come: add class_names, "
-                    "with a name for each row of the signatures"
-                )
-            names = sorted(set(texts.tolist()), key=_natural)
-        return _positions(texts, names, where, raw.naming), tuple(names)
+    return _named_labels(raw, y, names, where) if y.dtype.kind in "US" else _numbered_labels(raw, y, names, where)
+
+
+def _from_one_hot(raw: RawArrays, y: np.ndarray, names: Sequence[str] | None, where: str) -> np.ndarray:
+    """Return the number of the class of each row."""
+    raw.notes.append(f"labels of shape {y.shape}: one 1 in every row, so they are taken for one class per row")
+    count = _class_count(raw, names)
+    if count is not None and count != y.shape[1]:
+        raise DataError(
+            f"{where}: {y.shape[1]} columns, one-hot, but there are signatures or names for {count} classes; give "
+            "a column for each class, or the number of the class of each row"
+        )
+    return np.asarray(np.argmax(y == 1, axis=1) + raw.base)
+
+
+def _several_labels(
+    raw: RawArrays, y: np.ndarray, names: Sequence[str] | None, where: str
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    if y.dtype.kind not in "biuf" or not np.isin(y, (-1, 0, 1)).all():
+        raise DataError(
+            f"{where}: several labels per row must be a matrix of 1 (present), 0 (absent) and -1 (not counted)"
+        )
+    if np.count_nonzero(y == -1) > np.count_nonzero(y == 0):
+        raise DataError(
+            f"{where}: -1 marks entries that are not counted, and there are more of these than of 0, absent; "
+            "where -1 says absent (and 0 difficult, as in VOC), write 0 for it (and -1 for difficult)"
+        )
+    counts = (y == 1).sum(axis=1)
+    others = np.flatnonzero(counts != 1)
+    raw.notes.append(
+        f"labels of shape {y.shape}: taken for several labels per row; {len(y) - len(others)} of {len(y)} rows "
+        f"have one label, row {others[0] if len(others) else 0} has {counts[others[0]] if len(others) else 1}"
+    )
+    return y.astype(np.int64), tuple(names or [str(label) for label in range(y.shape[1])])
+
+
+def _named_labels(
+    raw: RawArrays, y: np.ndarray, names: Sequence[str] | None, where: str
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    texts = np.char.strip(y.astype(str))
+    if names is None:
+        if any(s.classes is None and not s.per_row for s in raw.signatures.values()):
+            raise DataError(
+                f"{where}: are names, so class_names must say in which order the signatures come: add class_names, "
+                "with a name for each row of the signatures"
+            )
+        names = sorted_names(texts.tolist())
+    return _positions(texts, names, where, raw.naming), tuple(names)
+
+
+def _numbered_labels(
+    raw: RawArrays, y: np.ndarray, names: Sequence[str] | None, where: str
+) -> tuple[np.ndarray, tuple[str, ...]]:
     count = _class_count(raw, names)
     if count is None:
         values, ids = np.unique(whole_numbers(y, where), return_inverse=True)
@@ -287,11 +308,16 @@ def _class_count(raw: RawArrays, names: Sequence[str] | None) -> int | None:
     return None
 
 
-def _natural(text: str) -> tuple[int, float, str]:
-    try:
-        return 0, float(text), text
-    except ValueError:
-        return 1, 0.0, text
+def sorted_names(labels: Iterable[str]) -> list[str]:
+    """Return the names of classes, each once, numbers by value before texts."""
+
+    def key(text: str) -> tuple[int, float, str]:
+        try:
+            return 0, float(text), text
+        except ValueError:
+            return 1, 0.0, text
+
+    return sorted(set(labels), key=key)
 
 
 def _positions(texts: np.ndarray, names: Sequence[str], where: str, naming: str = "") -> np.ndarray:

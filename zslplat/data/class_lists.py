@@ -183,17 +183,14 @@ def check_classes_of_splits(
         )
 
 
-def read_list(path: Path) -> str:
-    """Return the text of a file of names; raises :class:`DataError` where it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); expected a name in each line, as UTF-8") from error
-
-
 def read_lines(path: Path) -> list[str]:
-    """Return the names in a file, one a line."""
-    return [line.strip() for line in read_list(path).splitlines() if line.strip()]
+    """Return the lines of a file that are not empty; raises :class:`DataError` where it cannot be read."""
+    try:
+        return [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{path}: cannot be read as lines of text ({error}); expected a name in each line, as UTF-8"
+        ) from error
 
 
 def read_class_list(path: Path, class_names: Sequence[str]) -> list[int]:

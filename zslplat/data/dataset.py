@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.store.rows import Rows, RowStream, Source, View
+from zslplat.data.store.rows import Rows, Source, View, in_row_order
 from zslplat.errors import DataError, UnknownNameError, quoted
 from zslplat.names import visible
 
@@ -223,7 +223,7 @@ class Dataset:
         whole = Rows.of({"": self.X}) if isinstance(self.X, np.ndarray) else self.X
         for part in whole.parts:
             begin_digest(digest, part.view.name, (len(whole), *part.view.shape), part.source.dtype)
-            for block in _in_order(Rows([part], whole.index)):
+            for block in in_row_order(Rows([part], whole.index)):
                 digest.update(np.ascontiguousarray(block, dtype=part.source.dtype).data)
         return str(digest.hexdigest()), self.fingerprinted(digest)
 
@@ -379,15 +379,6 @@ def begin_digest(digest: Any, view: str, shape: tuple[int, ...], dtype: Any) -> 
     """Begin the features of a view in a digest; their bytes follow, row after row."""
     label = f"X:{view}" if view else "X"
     digest.update(f"{label}|{np.dtype(dtype).str}|{shape}".encode())
-
-
-def _in_order(rows: Rows) -> Iterator[np.ndarray]:
-    """Yield rows in their order."""
-    if all(isinstance(part.source, RowStream) for part in rows.parts):
-        yield from (block for _, block in rows.blocks())
-        return
-    for start in range(0, len(rows), 8192):
-        yield rows[start : start + 8192]
 
 
 def _update(digest: Any, label: str, array: np.ndarray) -> None:

@@ -228,9 +228,10 @@ def validation_fold(
         raise DataError(f"{where}: val without train; name the training rows, or leave val out with val=none")
     train = np.setdiff1d(splits["train"], held_out) if np.isin(held_out, splits["train"]).all() else splits["train"]
     classes, trained = np.unique(y[held_out]), np.unique(y[train])
-    for other, labels in (("train", trained), *((name, np.unique(y[rows])) for name, rows in splits.items())):
+    tested = {name: np.unique(y[rows]) for name, rows in splits.items() if name != "train"}
+    for other, labels in {"train": trained, **tested}.items():
         both = np.intersect1d(classes, labels)
-        if len(both) and (other != "train" or labels is trained):
+        if len(both):
             raise DataError(
                 f"{where}: {len(both)} of {len(classes)} classes are both in val and in {other}, first "
                 f"{class_names[both[0]]}; zero-shot validation holds out whole classes; call these rows train, or "

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zslplat.data.assembly import RawArrays, RawSignatures, assemble
+from zslplat.data.assembly import RawArrays, RawSignatures, assemble, sorted_names
 from zslplat.data.dataset import Dataset
 from zslplat.data.formats.feature_files import LEAVE_OUT, without_columns
 from zslplat.data.source import ABOUT_FILE, DataPlaces, DataSource, find_folder, read_about
@@ -142,7 +142,7 @@ def read_folder(folder: Path) -> RawArrays:
             raise DataError(f"{folder / 'row_signatures.csv'}: {len(of_rows)} lines for {rows} rows of {FEATURES}")
         signatures["rows"] = RawSignatures(of_rows, per_row=True)
     if class_names is None:
-        class_names = sorted(set(y), key=_natural)
+        class_names = sorted_names(y)
     return RawArrays(
         name=folder.name,
         where=str(folder),
@@ -372,10 +372,6 @@ def _read_folds(path: Path, class_names: list[str]) -> np.ndarray | None:
             raise DataError(f"{where}, class {shown(line[0])}: {shown(bad)}; expected train, validation or nothing")
         folds[:, class_names.index(line[0])] = [_SIDES[cell] for cell in line[1:]]
     return folds
-
-
-def _natural(text: str) -> tuple[int, float, str]:
-    return (0, float(text), text) if is_number(text) else (1, 0.0, text)
 
 
 _VERSION = 1

@@ -57,14 +57,20 @@ def without_columns(
     """
     if option is None:
         return X, ()
-    left_out = [name.strip() for name in option.split("+") if name.strip()]
-    for name in left_out:
+    left_out = columns_to_leave_out(option, columns, where)
+    places = [place for place, name in enumerate(columns) if name not in left_out]
+    return (X[:, places], [columns[place] for place in places]) if left_out else (X, columns)
+
+
+def columns_to_leave_out(option: str, columns: Sequence[str], where: str) -> list[str]:
+    """Return the columns that ``leave_out=id+weight`` names; raises :class:`DataError` for one that is not there."""
+    names = [name.strip() for name in option.split("+") if name.strip()]
+    for name in names:
         if name not in columns:
             raise DataError(
                 f"{where}: no column {name!r} to leave out; the columns are {', '.join(columns) or 'unnamed'}"
             )
-    places = [place for place, name in enumerate(columns) if name not in left_out]
-    return (X[:, places], [columns[place] for place in places]) if left_out else (X, columns)
+    return names
 
 
 def without_identifiers(source: Features, columns: Sequence[str], notes: list[str]) -> tuple[Features, Sequence[str]]:

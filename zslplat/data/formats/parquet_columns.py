@@ -15,7 +15,14 @@ from zslplat.data.assembly import RawSignatures
 from zslplat.data.formats import arrow_files
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.arrow_files import ParquetPart
-from zslplat.data.formats.feature_files import Piece, is_identifier, note_of_identifiers, rows_of_a_block, stream_of
+from zslplat.data.formats.feature_files import (
+    Piece,
+    columns_to_leave_out,
+    is_identifier,
+    note_of_identifiers,
+    rows_of_a_block,
+    stream_of,
+)
 from zslplat.data.formats.fields import ALIASES, TEXTS, Fields
 from zslplat.data.splits import SPLITS, mask_of
 from zslplat.data.store.precision import DOUBLE, in_type
@@ -57,10 +64,7 @@ class ParquetFields(Fields):
         twice = (name for role in self.aliases if role != "X" and role not in options for name in self.aliases[role])
         self._taken = {*columns, *twice, *self.sets_of(self.row_sets).values()}
         self._optional = {self.key_of(role, options) for role in ("split", "folds")}
-        left_out = [name.strip() for name in str(options.get("leave_out") or "").split("+") if name.strip()]
-        for name in left_out:
-            if name not in self.names:
-                raise DataError(f"{path}: no column {name!r} to leave out; {self.listing}")
+        left_out = columns_to_leave_out(str(options.get("leave_out") or ""), self.names, str(path))
         self._left_out = {*left_out, *_pandas_index(self.schema)}
         free = [name for name in self.names if name not in self._taken | self._left_out and self._is_plain(name)]
         if options.get("leave_out", "") is not None:

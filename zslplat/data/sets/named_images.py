@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from zslplat.data.assembly import checked_features
+from zslplat.data.class_lists import read_lines
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.npy_folder import npy_stream
 from zslplat.data.formats.npz import NpzFile, load_npy
@@ -84,17 +85,9 @@ def stem(name: str) -> str:
     return last.rsplit(".", 1)[0] if "." in last else last
 
 
-def read_names(path: Path) -> list[str]:
-    """Return the lines of a text file that are not empty; raises :class:`DataError` where it cannot be read."""
-    try:
-        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as lines of text ({error})") from error
-
-
 def _listed(path: Path) -> list[str]:
     if path.suffix != ".npy":
-        return read_names(path)
+        return read_lines(path)
     try:
         listed = load_npy(path)
     except Exception as error:

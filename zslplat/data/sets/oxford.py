@@ -16,8 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from zslplat.data.class_lists import read_lines
 from zslplat.data.dataset import Dataset, Queries
-from zslplat.data.sets.named_images import NamedImages, named_images, read_names, stem
+from zslplat.data.sets.named_images import NamedImages, named_images, stem
 from zslplat.data.sets.retrieval import OTHERS, RawRetrieval, RetrievalSource
 from zslplat.data.source import About, DataPlaces, find_folder, find_path
 from zslplat.data.store.array_store import file_stamp
@@ -121,7 +122,7 @@ def oxford_from(images: NamedImages, truth: Path) -> RawRetrieval:
             listed: dict[int, None] = {}
             for kind in kinds:
                 path = truth / f"{name}_{kind}.txt"
-                listed |= dict.fromkeys(_row(row_of, stem(one), path) for one in read_names(path))
+                listed |= dict.fromkeys(_row(row_of, stem(one), path) for one in read_lines(path))
             pairs[part] += [(number, row) for row in listed]
             for row in listed if part == "positive" else ():
                 classes[row] = landmark
@@ -149,7 +150,7 @@ def _landmark(query: str) -> str:
 
 def _image_of(file: Path) -> str:
     """Return the image of a query file: ``oxc1_all_souls_000013 136.5 34.1 648.5 955.7``."""
-    lines = read_names(file)
+    lines = read_lines(file)
     cells = lines[0].split() if lines else []
     if len(lines) != 1 or len(cells) != 5:
         raise DataError(f"{file}: expected one line with the name of an image and the four numbers of its box")

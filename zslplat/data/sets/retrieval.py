@@ -16,7 +16,7 @@ import numpy as np
 from zslplat.data.catalogue import open_source, parse_dataset
 from zslplat.data.dataset import Dataset, Queries
 from zslplat.data.source import About, DataPlaces, DataSource
-from zslplat.data.store.rows import Rows, RowStream, Source, blocks_of
+from zslplat.data.store.rows import Rows, RowStream, blocks_of, in_row_order
 from zslplat.errors import DataError, UsageError
 from zslplat.registry import ByName
 from zslplat.space import Integer, Real, Text, parameter
@@ -177,7 +177,7 @@ def _require_no_image_twice(raw: RawRetrieval, negatives: Dataset) -> None:
     scored[raw.queries.all_rows] = True
     scored_contents: set[bytes] = set()
     dtype, start = np.result_type(raw.X.dtype, negatives.X.dtype), 0
-    for block in _in_order(raw.X):
+    for block in in_row_order(raw.X):
         scored_contents.update(_contents(block[scored[start : start + len(block)]], dtype))
         start += len(block)
     twice = sum(
@@ -195,27 +195,14 @@ def _contents(block: np.ndarray, dtype: np.dtype[Any]) -> list[bytes]:
 
 
 def _one_after_the_other(first: np.ndarray | RowStream, negatives: Dataset) -> RowStream:
-    second: Source = next(iter(negatives.features().values()))
     dtype = np.result_type(first.dtype, negatives.X.dtype)
 
     def read() -> Iterator[np.ndarray]:
-        yield from _in_order(first)
-        if isinstance(second, RowStream):
-            yield from second.blocks()
-        else:
-            for start in range(0, len(negatives.X), 4096):
-                yield np.asarray(negatives.X[start : start + 4096])
+        yield from in_row_order(first)
+        yield from in_row_order(negatives.X)
 
     rows = first.shape[0] + len(negatives.X)
     return RowStream((rows, *first.shape[1:]), dtype, read, f"images and negatives ({negatives.name})")
-
-
-def _in_order(X: np.ndarray | RowStream) -> Iterator[np.ndarray]:
-    if isinstance(X, RowStream):
-        yield from X.blocks()
-        return
-    for start in range(0, len(X), 4096):
-        yield X[start : start + 4096]
 
 
 def _classes_of(negatives: Dataset) -> list[str]:

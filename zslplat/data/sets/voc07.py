@@ -29,11 +29,11 @@ from pathlib import Path
 import numpy as np
 
 from zslplat.data.assembly import RawArrays, assemble, looks_transposed
+from zslplat.data.class_lists import read_lines
 from zslplat.data.dataset import Dataset
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.matlab import MatlabFile
 from zslplat.data.formats.npz import NpzFile
-from zslplat.data.sets.named_images import read_names
 from zslplat.data.source import About, DataPlaces, DataSource, about_path, find_folder, find_path, read_about
 from zslplat.data.splits import whole_numbers
 from zslplat.data.store.array_store import file_stamp
@@ -207,7 +207,7 @@ def _labels(
 
 def _read(path: Path) -> tuple[list[str], np.ndarray]:
     images, values = [], []
-    for number, line in enumerate(read_names(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         cells = line.split()
         if len(cells) != 2 or cells[1] not in ("1", "0", "-1", "+1"):
             raise DataError(f"{path}, line {number}: {line!r}; expected an image and 1, 0 or -1")
@@ -229,7 +229,7 @@ def _features(file: Path, X: str, ids: str) -> tuple[np.ndarray, list[str]]:
         if not beside.is_file():
             raise DataError(f"{file}: no identifiers; write one in each line of {beside.name}, beside it")
         features = np.load(file, mmap_mode="r", allow_pickle=False)
-        named: list[str] = " ".join(read_names(beside)).split()
+        named: list[str] = " ".join(read_lines(beside)).split()
     elif file.suffix == ".mat":
         matlab = MatlabFile(file)
         features = matlab.numbers(_named(file, X, ("X", "features"), matlab.names))

@@ -68,10 +68,7 @@ def in_type(values: np.ndarray, dtype: np.dtype[Any], where: str) -> np.ndarray:
         lost = _infinite(values, converted) if dtype == SINGLE else _out_of_range(values, converted)
     if lost.any():
         place = int(np.argmax(lost))
-        raise DataError(
-            f"{where}: {values.reshape(-1)[place]} is {converted.reshape(-1)[place]:.17g} as {dtype}, the type that is "
-            "computed in; subtract what all numbers there have in common, or leave them out if they are identifiers"
-        )
+        raise _inexact(where, values.reshape(-1)[place], converted.reshape(-1)[place], dtype)
     return converted
 
 
@@ -84,10 +81,14 @@ def require_exact(numbers: Iterable[Any], where: str) -> None:
         except (ValueError, OverflowError):  # no whole number, or infinite, which is refused where rows are checked
             continue
         if whole != rounded:
-            raise DataError(
-                f"{where}: {whole} is {rounded:.17g} as float64, the type that is computed in; subtract what all "
-                "numbers there have in common, or leave them out if they are identifiers"
-            )
+            raise _inexact(where, whole, rounded, DOUBLE)
+
+
+def _inexact(where: str, value: Any, converted: float, dtype: np.dtype[Any]) -> DataError:
+    return DataError(
+        f"{where}: {value} is {converted:.17g} as {dtype}, the type that is computed in; subtract what all numbers "
+        "there have in common, or leave them out if they are identifiers"
+    )
 
 
 def beyond_whole(values: np.ndarray) -> bool:

@@ -246,6 +246,17 @@ def blocks_of(X: np.ndarray | Rows) -> Iterator[tuple[Where, np.ndarray]]:
         yield where, np.asarray(X[where])
 
 
+def in_row_order(X: np.ndarray | RowStream | Rows) -> Iterator[np.ndarray]:
+    """Yield the rows of an array, a stream or a view in their own order, some at a time."""
+    if isinstance(X, RowStream):
+        yield from X.blocks()
+    elif isinstance(X, Rows) and all(isinstance(part.source, RowStream) for part in X.parts):
+        yield from (block for _, block in X.blocks())
+    else:
+        for start in range(0, len(X), 2 * BLOCK):
+            yield np.asarray(X[start : start + 2 * BLOCK])
+
+
 def rowwise(X: np.ndarray | Rows, of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Return what a function makes of rows that it treats one by one: of an array at once, of rows block by block."""
     if not isinstance(X, Rows):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 from zslplat.data.dataset import ClassFold, Dataset, Queries, SignatureSet, begin_digest, check_finite
 from zslplat.data.store.array_store import EntryWriter, place_of, read_entry, write_entry
 from zslplat.data.store.atomic_files import draft
-from zslplat.data.store.rows import Part, Rows, RowStream, Source, Stored, View, float_type
+from zslplat.data.store.rows import Part, Rows, RowStream, Source, Stored, View, float_type, in_row_order
 from zslplat.keys import key_of
 
 _VERSION = 3  # of how data sets are kept; a new number leaves older entries unused
@@ -158,29 +158,26 @@ def _write_rows(writer: EntryWriter, array: str, view: str, source: Source, plac
     Return the digest with the rows added. Rows that float32 does not hold are written a second time, as float64.
     """
     where = getattr(source, "where", "") or (f"view {view!r}" if view else "features")
-    passes = source.passes() if isinstance(source, RowStream) else [(np.dtype(source.dtype), _blocks_of(source))]
-    for dtype, read in passes:
+    assert not isinstance(source, Stored)
+    passes = source.passes() if isinstance(source, RowStream) else [(source.dtype, in_row_order(source))]
+    for dtype, blocks in passes:
         extended = digest.copy()
         begin_digest(extended, view, tuple(source.shape), dtype)
-
-        def blocks(
-            dtype: np.dtype[Any] = dtype, read: Iterator[np.ndarray] = read, extended: Any = extended
-        ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            start = 0
-            for block in read:
-                check_finite(where, block, first=start)
-                extended.update(np.ascontiguousarray(block, dtype=dtype).data)
-                yield places[start : start + len(block)], block
-                start += len(block)
-
-        writer.add_rows(array, tuple(source.shape), float_type(dtype), blocks())
+        placed = _placed(blocks, dtype, places, extended, where)
+        writer.add_rows(array, tuple(source.shape), float_type(dtype), placed)
     return extended
 
 
-def _blocks_of(source: Source) -> Iterator[np.ndarray]:
-    assert isinstance(source, np.ndarray)
-    for start in range(0, len(source), 4096):
-        yield np.asarray(source[start : start + 4096])
+def _placed(
+    blocks: Iterable[np.ndarray], dtype: np.dtype[Any], places: np.ndarray, digest: Any, where: str
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield blocks of rows with their places; check them, and add them to the digest."""
+    start = 0
+    for block in blocks:
+        check_finite(where, block, first=start)
+        digest.update(np.ascontiguousarray(block, dtype=dtype).data)
+        yield places[start : start + len(block)], block
+        start += len(block)
 
 
 def _opened(cache: Path, key: str) -> Dataset | None:
