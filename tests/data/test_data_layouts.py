@@ -175,7 +175,7 @@ def test_views_are_told_when_imported_and_described(call, tmp_path):
 def test_every_layout_and_every_part_is_documented():
     text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
     for layout in LAYOUTS:
-        assert f"`{layout.kind}({layout.option}=" in text
+        assert f"`{layout.kind}({layout.located}=" in text
     for part, names in ALIASES.items():
         assert all(f"`{name}`" in text or name.endswith("_loc") for name in (part, *names))
 

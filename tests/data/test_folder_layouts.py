@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zslplat.data.formats.npy_folder import is_npy_folder
+from zslplat.data.formats.npy_folder import NpySource
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_features_in_npy_files_make_the_layout(tmp_path, files, expected):
     for name in files:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         np.save(tmp_path / name, np.ones(3)) if name.endswith(".npy") else (tmp_path / name).write_text("1")
-    assert is_npy_folder(tmp_path) == expected
+    assert NpySource.is_folder(tmp_path) == expected
 
 
 def test_hdf5_data_that_memory_does_not_hold_are_refused_before_they_are_read(tmp_path, monkeypatch):

@@ -289,7 +289,7 @@ def prepare(
 
 def _of_root(root: Path | None, filled: bool) -> str:
     """Return what has to be said of a data root: it holds no data set, or others lie in folders below it."""
-    from zslplat.data.catalogue import roots_below, under
+    from zslplat.data.catalogue import data_sets_under, roots_below
 
     if root is None:
         return ""
@@ -297,7 +297,7 @@ def _of_root(root: Path | None, filled: bool) -> str:
         return "is no folder; give another --data-root, or `zslplat data import` something to make it"
     below = roots_below(root)
     if below:
-        names = [name for name, _, _ in under(below[0])]
+        names = [name for name, _, _ in data_sets_under(below[0])]
         shown = ", ".join(map(visible, names[:3])) + (", ..." if len(names) > 3 else "")
         others = f", and {len(below) - 1} more folders hold some" if len(below) > 1 else ""
         holds = "holds others in folders below" if filled else "holds no data set itself, but folders below do"

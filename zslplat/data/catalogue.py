@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,18 +18,15 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.formats.csv_tables import CsvSource, is_csv_folder
-from zslplat.data.formats.fields import FieldsSource
-from zslplat.data.formats.hdf5 import SUFFIXES as HDF5_SUFFIXES
-from zslplat.data.formats.hdf5 import Hdf5Source, is_hdf5_folder
-from zslplat.data.formats.npy_folder import NpySource, is_npy_folder
+from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.hdf5 import Hdf5Source
+from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.parquet import SUFFIXES as TABLE_SUFFIXES
-from zslplat.data.formats.parquet import ArrowSource, ParquetSource, is_folder_of, signature_files
-from zslplat.data.formats.torch_files import SUFFIXES as TORCH_SUFFIXES
-from zslplat.data.formats.torch_files import TorchSource, is_torch_folder
-from zslplat.data.formats.xlsa17 import Xlsa17, feature_files, is_xlsa17, source_files, splits_files
-from zslplat.data.source import HOW_TO_SET, DataPlaces, DataSource
+from zslplat.data.formats.parquet import ArrowSource, ParquetSource, signature_files
+from zslplat.data.formats.torch_files import TorchSource
+from zslplat.data.formats.xlsa17 import Xlsa17
+from zslplat.data.source import HOW_TO_SET, DataPlaces, DataSource, FileSource
 from zslplat.data.store.rows import Rows, blocks_of
 from zslplat.errors import (
     DataError,
@@ -44,36 +40,21 @@ from zslplat.errors import (
 from zslplat.spec import Spec, format_value
 from zslplat.wording import counted
 
-
-@dataclass(frozen=True)
-class Layout:
-    """A layout: ``kind`` is the name of its loader, ``option`` the loader's option that says where the data set lies.
-
-    ``expected`` says, for errors, by what a data set of this layout is known; ``is_folder`` recognises a folder,
-    ``suffixes`` are those of single files; ``summary`` is what lists show beside the name.
-    """
-
-    kind: str
-    loader: type[DataSource]
-    option: str
-    expected: str
-    summary: Callable[[Path], str]
-    is_folder: Callable[[Path], bool] = lambda folder: False
-    suffixes: tuple[str, ...] = ()
-
-    def fits(self, path: Path) -> bool:
-        """Tell whether the file or folder at a path has this layout."""
-        if path.is_dir():
-            return self.is_folder(path)
-        return path.suffix in self.suffixes and path.is_file()
+LAYOUTS: tuple[type[FileSource], ...] = (
+    *(Xlsa17, CsvSource, NpySource, ParquetSource, ArrowSource, Hdf5Source, TorchSource, NpzSource),
+)
+FILE_SUFFIXES = tuple(suffix for layout in LAYOUTS for suffix in layout.suffixes)
+EXPECTED = ", ".join(layout.expected for layout in LAYOUTS[:-1]) + f", or {LAYOUTS[-1].expected}"
+OPTIONS = tuple(dict.fromkeys(layout.located for layout in LAYOUTS))
+_MOST_FOLDERS = 200  # that are looked into for others, of each
 
 
-def layout_of(path: Path) -> Layout | None:
+def layout_of(path: Path) -> type[FileSource] | None:
     """Return the layout of the file or folder at a path, None where it has none that is known."""
     return next((layout for layout in LAYOUTS if layout.fits(path)), None)
 
 
-def named(root: Path, name: str) -> tuple[Path, Layout | None] | None:
+def find_data_set(root: Path, name: str) -> tuple[Path, type[FileSource] | None] | None:
     """Return what a name means under the data root, with its layout: a folder, or a file without its suffix.
 
     None where there is nothing of that name; a folder without a layout is passed over where there is a file.
@@ -88,7 +69,7 @@ def named(root: Path, name: str) -> tuple[Path, Layout | None] | None:
     return (folder, None) if folder.exists() else None
 
 
-def under(root: Path) -> Iterator[tuple[str, Path, Layout]]:
+def data_sets_under(root: Path) -> Iterator[tuple[str, Path, type[FileSource]]]:
     """Yield (name, path, layout) of all data sets of the data root, by name."""
     tables = (path for path in root.iterdir() if path.suffix in TABLE_SUFFIXES)
     beside = {file for path in tables for file in signature_files(path)}
@@ -101,7 +82,7 @@ def under(root: Path) -> Iterator[tuple[str, Path, Layout]]:
 def roots_below(root: Path) -> list[Path]:
     """Return the folders one or two levels below a data root that hold data sets, as ``xlsa17/data`` does."""
     places = [place for folder in _folders(root) for place in (folder, *_folders(folder))]
-    return [place for place in places if layout_of(place) is None and next(under(place), None) is not None]
+    return [place for place in places if layout_of(place) is None and next(data_sets_under(place), None) is not None]
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -110,64 +91,6 @@ def _folders(folder: Path) -> list[Path]:
         inside = (path for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith("."))
         return [path for path in islice(inside, _MOST_FOLDERS) if layout_of(path) is None and os.access(path, os.R_OK)]
     return []
-
-
-def files_of(loader: DataSource, path: Path) -> list[Path]:
-    """Return the files that a loader reads at a path: what has to be copied."""
-    if isinstance(loader, FieldsSource):
-        return loader.files(path)
-    return source_files(loader, DataPlaces()) if isinstance(loader, Xlsa17) else sorted(path.glob("*.csv"))
-
-
-def _xlsa17_summary(path: Path) -> str:
-    return f"features: {', '.join(feature_files(path)) or 'none'}; signatures: {', '.join(splits_files(path))}"
-
-
-def _size(loader: type[FieldsSource]) -> Callable[[Path], str]:
-    def summary(path: Path) -> str:
-        files = loader.files(path)
-        size = f"{sum(file.stat().st_size for file in files) / 1e6:.1f} MB"
-        return size if len(files) == 1 else f"{len(files)} files, {size}"
-
-    return summary
-
-
-LAYOUTS = (
-    Layout("xlsa17", Xlsa17, "folder", "att_splits.mat with res101.mat", _xlsa17_summary, is_xlsa17),
-    Layout(
-        "csv", CsvSource, "folder", "features.csv with labels.csv", lambda path: "folder of CSV files", is_csv_folder
-    ),
-    Layout("npy", NpySource, "folder", "features.npy with labels.npy", _size(NpySource), is_npy_folder),
-    Layout(
-        "parquet",
-        ParquetSource,
-        "path",
-        "Parquet files",
-        _size(ParquetSource),
-        partial(is_folder_of, ParquetSource.suffixes),
-        ParquetSource.suffixes,
-    ),
-    Layout(
-        "arrow",
-        ArrowSource,
-        "path",
-        "Arrow files",
-        _size(ArrowSource),
-        partial(is_folder_of, ArrowSource.suffixes),
-        ArrowSource.suffixes,
-    ),
-    Layout("hdf5", Hdf5Source, "path", "HDF5 files", _size(Hdf5Source), is_hdf5_folder, HDF5_SUFFIXES),
-    Layout("torch", TorchSource, "path", "files of PyTorch", _size(TorchSource), is_torch_folder, TORCH_SUFFIXES),
-    Layout("npz", NpzSource, "file", "an .npz file", _size(NpzSource), suffixes=(".npz",)),
-)
-
-FILE_SUFFIXES = tuple(suffix for layout in LAYOUTS for suffix in layout.suffixes)
-
-EXPECTED = ", ".join(layout.expected for layout in LAYOUTS[:-1]) + f", or {LAYOUTS[-1].expected}"
-
-_MOST_FOLDERS = 200  # that are looked into for others, of each
-
-OPTIONS = tuple(dict.fromkeys(layout.option for layout in LAYOUTS))
 
 
 def notes_of(dataset: Dataset) -> list[str]:
@@ -247,9 +170,9 @@ def available(places: DataPlaces, registered: Registered) -> list[CatalogueEntry
             summary = str(error)
         entries.append(CatalogueEntry(name, "registered", summary))
     if places.root is not None and places.root.is_dir():
-        data_sets = under(places.root)
+        data_sets = data_sets_under(places.root)
         entries += [
-            CatalogueEntry(name, layout.kind, layout.summary(path), path)
+            CatalogueEntry(name, layout.kind, layout.summary_of(path), path)
             for name, path, layout in data_sets
             if name not in registered
         ]
@@ -297,11 +220,11 @@ def loader_hint(text: str) -> str:
     if layout is None:
         nothing = f"it is no file and no folder in a layout that is known; expected {EXPECTED}"
         return nothing if path.exists() and "/" in text else ""
-    return f"write --dataset {shlex.quote(f'{layout.kind}({layout.option}={format_value(text)})')}"
+    return f"write --dataset {shlex.quote(f'{layout.kind}({layout.located}={format_value(text)})')}"
 
 
 def _forms() -> list[str]:
-    return [f'{layout.kind}({layout.option}="PATH")' for layout in reversed(LAYOUTS)]
+    return [f'{layout.kind}({layout.located}="PATH")' for layout in reversed(LAYOUTS)]
 
 
 def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataSource:
@@ -314,7 +237,7 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
     if spec.name in registered:
         return _class_of(registered[spec.name])(**options)
     root = places.root
-    match = None if root is None else named(root, spec.name)
+    match = None if root is None else find_data_set(root, spec.name)
     inside = root is not None and spec.name.endswith(FILE_SUFFIXES) and (root / spec.name).is_file()
     if inside:
         stem = Path(spec.name).stem
@@ -346,14 +269,14 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
         path, layout = match
         if layout is None:
             raise DataError(f"{path}: no data set in a layout that is known; expected {EXPECTED}")
-        return layout.loader(**{layout.option: path.name}, **options)
+        return layout(**{layout.located: path.name}, **options)
     for place in roots_below(root):
-        if (named(place, spec.name) or (None, None))[1] is not None:
+        if (find_data_set(place, spec.name) or (None, None))[1] is not None:
             raise MissingDataError(
                 f"data set {spec.name!r} lies in {place}, which is not the data root {root}; give --data-root "
                 f"{shlex.quote(str(place))}"
             )
-    names = {*registered, *(name for name, _, _ in under(root))}
+    names = {*registered, *(name for name, _, _ in data_sets_under(root))}
     if near_names(spec.name, registered, cutoff=0.7):
         raise UnknownNameError(f"data set (neither built in nor in data root {root}):", spec.name, names)
     raise UnknownDataError(f"data set (neither built in nor in data root {root}):", spec.name, names)

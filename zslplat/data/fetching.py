@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zslplat.data.archives import vacant
-from zslplat.data.catalogue import EXPECTED, named
+from zslplat.data.catalogue import EXPECTED, find_data_set
 from zslplat.data.download import (
     ARCHIVE_SETS,
     ARCHIVE_URL,
@@ -64,7 +64,7 @@ def fetch_set(
             f"data set {quoted(name, 80)}: {wrong}; expected {', '.join(others)} or {last}, or the name of a data set "
             "of the data root"
         )
-    place, layout = named(root, name) or (root / name, None)
+    place, layout = find_data_set(root, name) or (root / name, None)
     if layout is not None:
         return _as_asked(_there(name, place), sha256)
     if name not in ARCHIVE_SETS and name in registered:

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.catalogue import EXPECTED, FILE_SUFFIXES, OPTIONS, Layout, files_of, layout_of
+from zslplat.data.catalogue import EXPECTED, FILE_SUFFIXES, OPTIONS, layout_of
 from zslplat.data.dataset import Dataset
 from zslplat.data.formats.templates import with_right_form
-from zslplat.data.formats.xlsa17 import Xlsa17, feature_paths
-from zslplat.data.source import About, DataPlaces, DataSource, about_path, read_about
+from zslplat.data.formats.xlsa17 import Xlsa17
+from zslplat.data.source import About, DataPlaces, FileSource, about_path, read_about
 from zslplat.data.store.atomic_files import draft
 from zslplat.data.store.rows import blocks_of
 from zslplat.errors import DataError, UsageError, quoted
@@ -110,7 +110,7 @@ def import_arrays(
 
 
 @contextmanager
-def _with_option(source: Path, loader: DataSource) -> Iterator[None]:
+def _with_option(source: Path, loader: FileSource) -> Iterator[None]:
     """Let an error that names an option of the loader say, too, how the import is given it."""
     try:
         yield
@@ -177,7 +177,7 @@ class _Constancy:
             self.columns[open_ones] = (rows[:, open_ones] == self._first[open_ones]).all(axis=0)
 
 
-def _layout(source: Path) -> Layout:
+def _layout(source: Path) -> type[FileSource]:
     layout = layout_of(source)
     if layout is None and not source.exists():
         raise DataError(f"{source}: no such file or folder")
@@ -195,11 +195,11 @@ def _layout(source: Path) -> Layout:
     return layout
 
 
-def _loader(layout: Layout, source: Path, options: dict[str, Any]) -> DataSource:
+def _loader(layout: type[FileSource], source: Path, options: dict[str, Any]) -> FileSource:
     for key in OPTIONS:
         if key in options:
             raise UsageError(f"{key} is the data set itself; remove {key}=...")
-    return layout.loader(**{layout.option: str(source.absolute())}, **options)
+    return layout(**{layout.located: str(source.absolute())}, **options)
 
 
 def _copied(source: Path, target: Path) -> None:
@@ -219,10 +219,10 @@ def _linked(source: Path, target: Path) -> None:
 
 
 def _copy(
-    loader: DataSource, source: Path, path: Path, about: About, bring: Callable[[Path, Path], None] = _copied
+    loader: FileSource, source: Path, path: Path, about: About, bring: Callable[[Path, Path], None] = _copied
 ) -> None:
     """Copy into a temporary place of the root, then rename, so that a copy is whole or not there."""
-    files = files_of(loader, source)
+    files = loader.files(source)
     with draft(path.parent, ".import-") as temporary:
         new = temporary / path.name
         if source.is_file():
@@ -232,7 +232,7 @@ def _copy(
         else:
             new.mkdir()
             if isinstance(loader, Xlsa17):
-                about = _features_inside(about, feature_paths(loader, DataPlaces()))
+                about = _features_inside(about, loader.feature_paths(source))
             for file in files:
                 # Parts of one field lie in a folder of their own; features from elsewhere come along.
                 inside = file.relative_to(source) if file.is_relative_to(source) else Path(file.name)
@@ -249,7 +249,7 @@ def _copy(
         os.rename(new, path)
 
 
-def _features_inside(about: About, files: list[Path]) -> About:
+def _features_inside(about: About, files: Sequence[Path]) -> About:
     """Return the options for a copy: features files from elsewhere come along, and are found by their names."""
     if "features" not in about.options:
         return about
@@ -261,7 +261,7 @@ def _remove_data_set(path: Path) -> None:
     """Remove a folder, or a file with those that belong to it."""
     layout = layout_of(path)
     if layout is not None and path.is_file():
-        for beside in (*files_of(layout.loader(), path), about_path(path)):
+        for beside in (*layout().files(path), about_path(path)):
             _remove(beside)
     _remove(path)
 

@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from zslplat.data.dataset import Dataset
+from zslplat.data.store.array_store import file_stamp
+from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, MissingDataError, UnknownDataError, UsageError
+from zslplat.keys import key_of
 from zslplat.registry import known_as
 from zslplat.space import NO_DEFAULT, Declared, Parameter, check_value
 
@@ -59,6 +62,69 @@ class DataSource(Declared, ABC):
     @abstractmethod
     def load(self, places: DataPlaces) -> Dataset:
         """Return the data set; raises :class:`~zslplat.errors.DataError` with the file or field that is at fault."""
+
+
+class FileSource(DataSource):
+    """A data set in files of the user's own, in a layout of :mod:`zslplat.data.catalogue`.
+
+    ``kind`` is the name of the loader; ``located`` the option that says where the data set lies: a ``file``, a
+    ``folder``, or a ``path`` of either. ``suffixes`` are those of single files; ``expected`` says, for errors, by what
+    a data set of this layout is known. ``version`` counts what is made of the same files.
+    """
+
+    kind: ClassVar[str]
+    located: ClassVar[str]
+    expected: ClassVar[str] = ""
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    version: ClassVar[int] = 1
+
+    @classmethod
+    def fits(cls, path: Path) -> bool:
+        """Tell whether the file or folder at a path has this layout."""
+        return cls.is_folder(path) if path.is_dir() else path.suffix in cls.suffixes and path.is_file()
+
+    @classmethod
+    def is_folder(cls, folder: Path) -> bool:
+        """Tell whether a folder has this layout."""
+        return False
+
+    @classmethod
+    def summary_of(cls, path: Path) -> str:
+        """Return what lists show beside the name of a data set: by default how large it is."""
+        files = cls().files(path)
+        size = f"{sum(file.stat().st_size for file in files) / 1e6:.1f} MB"
+        return size if len(files) == 1 else f"{len(files)} files, {size}"
+
+    def load(self, places: DataPlaces) -> Dataset:
+        """Read the files, or what an earlier load of them stored under ``places.cache``."""
+        if self.located not in self.options:
+            raise UsageError(f"{self.kind}: {self.located} is missing; write {self.kind}({self.located}=mydata)")
+        path = self.find(places, str(self.options[self.located]))
+        about = self.about(path)
+        options = {**about.options, **{k: v for k, v in self.options.items() if k != self.located}}
+        stamps = [file_stamp(p) for p in (*self.files(path), about_path(path)) if p.is_file()]
+        key = key_of(self.kind, self.version, stamps, options)
+        return stored_dataset(places.cache, key, lambda: self.read_files(places, path, about, options))
+
+    def find(self, places: DataPlaces, name: str) -> Path:
+        """Return the file or folder of a name."""
+        if self.located == "folder":
+            return find_folder(places, name)
+        if self.located == "file":
+            return find_file(places, name if name.endswith(self.suffixes) else name + self.suffixes[0])
+        return find_path(places, name, self.suffixes)
+
+    def about(self, path: Path) -> About:
+        """Return what is stated beside the files."""
+        return read_about(path, self.parameters)
+
+    @abstractmethod
+    def files(self, path: Path) -> list[Path]:
+        """Return the files that the data set at a path is made of; the first gives a single file its suffix."""
+
+    @abstractmethod
+    def read_files(self, places: DataPlaces, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
+        """Read the files; ``options`` are those of the spec and, where it has none, of ``about``."""
 
 
 HOW_TO_SET = "--data-root, ZSLPLAT_DATA_ROOT or data_root in zslplat.toml"

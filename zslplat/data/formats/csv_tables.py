@@ -19,19 +19,18 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from zslplat.data.assembly import RawArrays, RawSignatures, assemble, sorted_names
 from zslplat.data.dataset import Dataset
 from zslplat.data.formats.feature_files import LEAVE_OUT, without_columns
-from zslplat.data.source import ABOUT_FILE, DataPlaces, DataSource, find_folder, read_about
+from zslplat.data.source import ABOUT_FILE, About, DataPlaces, FileSource
 from zslplat.data.splits import splits_from_names
-from zslplat.data.store.array_store import file_stamp, sha256_of
+from zslplat.data.store.array_store import sha256_of
 from zslplat.data.store.precision import DOUBLE, SINGLE, Narrowing, beyond_whole, require_exact
-from zslplat.data.store.stored_sets import stored_dataset
-from zslplat.errors import DataError, UsageError, near_names
-from zslplat.keys import key_of
+from zslplat.errors import DataError, near_names
 from zslplat.space import Text, parameter
 
 # What spreadsheets and databases put in place of the comma.
@@ -374,10 +373,7 @@ def _read_folds(path: Path, class_names: list[str]) -> np.ndarray | None:
     return folds
 
 
-_VERSION = 1
-
-
-class CsvSource(DataSource):
+class CsvSource(FileSource):
     r"""A folder with ``features.csv``, ``labels.csv`` and, for zero-shot tasks, signatures and splits.
 
     Equations
@@ -417,27 +413,28 @@ class CsvSource(DataSource):
     signatures = parameter("the signature set that is used when nothing is said", Text())
     leave_out = LEAVE_OUT
 
-    def load(self, places: DataPlaces) -> Dataset:
-        """Read the folder, or what an earlier load of it kept under ``places.cache``."""
-        if "folder" not in self.options:
-            raise UsageError("csv: folder is missing; write csv(folder=mydata)")
-        folder = find_folder(places, str(self.options["folder"]))
-        about = read_about(folder, self.parameters)
-        options = {**about.options, **{k: v for k, v in self.options.items() if k != "folder"}}
-        paths = sorted(p for p in folder.iterdir() if p.suffix == ".csv" or p.name == ABOUT_FILE)
-        key = key_of("csv", _VERSION, [file_stamp(p) for p in paths], options)
+    kind, located, expected = "csv", "folder", "features.csv with labels.csv"
 
-        def build() -> Dataset:
-            raw = read_folder(folder)
-            raw.default_signatures = str(options.get("signatures", ""))
-            assert isinstance(raw.X, np.ndarray)
-            raw.X, raw.columns = without_columns(raw.X, raw.columns, options.get("leave_out", ""), str(folder))
-            sums = {p.name: sha256_of(p) for p in paths if p.name != FEATURES}
-            return assemble(raw, about, {"loader": "csv", "folder": str(folder), "sha256": sums})
+    @classmethod
+    def is_folder(cls, folder: Path) -> bool:
+        """Tell whether a folder has this layout."""
+        return (folder / FEATURES).is_file() and (folder / LABELS).is_file()
 
-        return stored_dataset(places.cache, key, build)
+    @classmethod
+    def summary_of(cls, path: Path) -> str:
+        """Return what it is."""
+        return "folder of CSV files"
 
+    def files(self, path: Path) -> list[Path]:
+        """Return all CSV files of the folder."""
+        return sorted(path.glob("*.csv"))
 
-def is_csv_folder(folder: Path) -> bool:
-    """Tell whether a folder has this layout."""
-    return (folder / FEATURES).is_file() and (folder / LABELS).is_file()
+    def read_files(self, places: DataPlaces, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
+        """Read the tables."""
+        raw = read_folder(path)
+        raw.default_signatures = str(options.get("signatures", ""))
+        assert isinstance(raw.X, np.ndarray)
+        raw.X, raw.columns = without_columns(raw.X, raw.columns, options.get("leave_out", ""), str(path))
+        files = (*self.files(path), path / ABOUT_FILE)
+        sums = {p.name: sha256_of(p) for p in files if p.name != FEATURES and p.is_file()}
+        return assemble(raw, about, {"loader": "csv", "folder": str(path), "sha256": sums})

@@ -52,13 +52,10 @@ from zslplat.data.assembly import RawArrays, RawSignatures, assemble, looks_tran
 from zslplat.data.class_lists import check_second_names
 from zslplat.data.dataset import Dataset
 from zslplat.data.formats.array_likes import names_of
-from zslplat.data.source import About, DataPlaces, DataSource, about_path, read_about
+from zslplat.data.source import About, DataPlaces, FileSource
 from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, splits_from_names, splits_of_parts
-from zslplat.data.store.array_store import file_stamp
 from zslplat.data.store.rows import RowStream
-from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError, near_names
-from zslplat.keys import key_of
 from zslplat.space import Choice, Optional, Parameter, Text
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -395,32 +392,8 @@ def field_parameters(thing: str) -> dict[str, Parameter]:
     }
 
 
-class FieldsSource(DataSource):
-    """A data set of named fields: found by the option ``located``, opened by a :class:`Fields`, kept by the files."""
-
-    kind: ClassVar[str]
-    located: ClassVar[str]
-    version: ClassVar[int] = 1
-
-    def load(self, places: DataPlaces) -> Dataset:
-        """Read the files, or what an earlier load of them kept under ``places.cache``."""
-        if self.located not in self.options:
-            raise UsageError(f"{self.kind}: {self.located} is missing; write {self.kind}({self.located}=mydata)")
-        path = self.find(places, str(self.options[self.located]))
-        about = read_about(path, self.parameters)
-        options = {**about.options, **{k: v for k, v in self.options.items() if k != self.located}}
-        stamps = [file_stamp(p) for p in (*self.files(path), about_path(path)) if p.is_file()]
-        key = key_of(self.kind, self.version, stamps, options)
-        return stored_dataset(places.cache, key, lambda: self._build(path, about, options))
-
-    @abstractmethod
-    def find(self, places: DataPlaces, name: str) -> Path:
-        """Return where the data set lies."""
-
-    @classmethod
-    @abstractmethod
-    def files(cls, path: Path) -> list[Path]:
-        """Return the files that the data set at a path is made of; the first gives a single file its suffix."""
+class FieldsSource(FileSource):
+    """A data set of named fields: its files are opened by a :class:`Fields`."""
 
     @abstractmethod
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
@@ -430,10 +403,10 @@ class FieldsSource(DataSource):
         """Return what is recorded of where the data came from."""
         return {self.located: str(path), "files": [file.name for file in self.files(path)][:8]}
 
-    def _build(self, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
+    def read_files(self, places: DataPlaces, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
+        """Read the fields and bring them together."""
         fields = self.open(path, options)
         raw, field_names = raw_arrays(fields, options)
         raw.name = path.name if path.is_dir() else path.stem
-        texts_of_file: dict[str, Any] = {key: text for key, text in fields.texts().items() if not getattr(about, key)}
-        about = replace(about, **texts_of_file)
-        return assemble(raw, about, {"loader": self.kind, **self.origin(path), "keys": field_names})
+        stated: dict[str, Any] = {key: text for key, text in fields.texts().items() if not getattr(about, key)}
+        return assemble(raw, replace(about, **stated), {"loader": self.kind, **self.origin(path), "keys": field_names})

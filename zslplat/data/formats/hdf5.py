@@ -25,10 +25,7 @@ from typing import Any, ClassVar
 
 from zslplat.data.formats.feature_files import in_natural_order
 from zslplat.data.formats.fields import Fields, FieldsSource, field_parameters
-from zslplat.data.source import DataPlaces, find_path
 from zslplat.space import Parameter, Text
-
-SUFFIXES = (".h5", ".hdf5")
 
 
 class Hdf5Source(FieldsSource):
@@ -66,7 +63,7 @@ class Hdf5Source(FieldsSource):
     ``parquet`` and ``npy`` are read in blocks, too; ``xlsa17`` reads the field's own MATLAB files.
     """
 
-    kind, located = "hdf5", "path"
+    kind, located, expected, suffixes = "hdf5", "path", "HDF5 files", (".h5", ".hdf5")
     summary = (
         "HDF5 of your own, one file or a folder of many: features (one or several sets), labels, signatures, splits"
     )
@@ -76,12 +73,12 @@ class Hdf5Source(FieldsSource):
         **field_parameters("data set"),
     }
 
-    def find(self, places: DataPlaces, name: str) -> Path:
-        """Return the file or folder."""
-        return find_path(places, name, SUFFIXES)
-
     @classmethod
-    def files(cls, path: Path) -> list[Path]:
+    def is_folder(cls, folder: Path) -> bool:
+        """Tell whether a folder holds HDF5 files."""
+        return bool(data_files(folder))
+
+    def files(self, path: Path) -> list[Path]:
         """Return the files in the order of their rows."""
         return data_files(path)
 
@@ -93,11 +90,6 @@ class Hdf5Source(FieldsSource):
         return Hdf5Fields(path, data_files(path), options)
 
 
-def is_hdf5_folder(folder: Path) -> bool:
-    """Tell whether a folder holds HDF5 files."""
-    return bool(data_files(folder))
-
-
 def data_files(path: Path) -> list[Path]:
     """Return the file, or the files of a folder by their names, numbers by value."""
     if not path.is_dir():
@@ -105,5 +97,5 @@ def data_files(path: Path) -> list[Path]:
     return in_natural_order(
         file
         for file in path.iterdir()
-        if file.suffix in SUFFIXES and file.is_file() and not file.name.startswith((".", "_"))
+        if file.suffix in Hdf5Source.suffixes and file.is_file() and not file.name.startswith((".", "_"))
     )

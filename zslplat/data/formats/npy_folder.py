@@ -42,7 +42,6 @@ from zslplat.data.formats.bounds import require_memory
 from zslplat.data.formats.feature_files import Piece, in_natural_order, rows_of_a_block, stream_of
 from zslplat.data.formats.fields import ALIASES, Fields, FieldsSource, field_parameters
 from zslplat.data.formats.npz import NpzFile, load_npy
-from zslplat.data.source import DataPlaces, find_folder
 from zslplat.data.store.rows import RowStream, Stored
 from zslplat.errors import DataError
 from zslplat.space import Parameter, Text
@@ -306,7 +305,7 @@ class NpySource(FieldsSource):
     ``npz`` is one file; ``parquet`` and ``hdf5`` are read in blocks, too.
     """
 
-    kind, located = "npy", "folder"
+    kind, located, expected = "npy", "folder", "features.npy with labels.npy"
     summary = "a folder of .npy files of your own: features (one or several sets), labels, signatures, splits, folds"
     licence = "that of the data in the folder"
     parameters: ClassVar = {
@@ -314,12 +313,16 @@ class NpySource(FieldsSource):
         **field_parameters("file (without its suffix)"),
     }
 
-    def find(self, places: DataPlaces, name: str) -> Path:
-        """Return the folder."""
-        return find_folder(places, name)
-
     @classmethod
-    def files(cls, path: Path) -> list[Path]:
+    def is_folder(cls, folder: Path) -> bool:
+        """Tell whether a folder holds features as ``.npy``, or as a folder of such files."""
+        if _feature_files(folder) or has_images(folder):
+            return True
+        # What a field in parts may be called; most folders have neither.
+        named = (inside for part in _FEATURES for inside in folder.glob(f"{part}*"))
+        return any(inside.is_dir() and _is_field(inside) for inside in named)
+
+    def files(self, path: Path) -> list[Path]:
         """Return all files that may be fields: an option can give each of them a part."""
         fields = in_natural_order(filter(_is_field, path.iterdir()))
         files = [file for field in fields for file in (_parts(field) if field.is_dir() else [field])]
@@ -329,15 +332,6 @@ class NpySource(FieldsSource):
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
         """Return the files of the folder."""
         return NpyFolder(path)
-
-
-def is_npy_folder(folder: Path) -> bool:
-    """Tell whether a folder has this layout: it holds features as ``.npy``, or as a folder of such files."""
-    if _feature_files(folder) or has_images(folder):
-        return True
-    # What a field in parts may be called; most folders have neither.
-    named = (inside for part in _FEATURES for inside in folder.glob(f"{part}*"))
-    return any(inside.is_dir() and _is_field(inside) for inside in named)
 
 
 def _feature_files(folder: Path) -> bool:

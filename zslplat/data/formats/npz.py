@@ -17,7 +17,6 @@ import numpy as np
 
 from zslplat.data.formats.bounds import MOST_RATIO, array_bytes, require_memory
 from zslplat.data.formats.fields import Fields, FieldsSource, field_parameters
-from zslplat.data.source import DataPlaces, find_file
 from zslplat.data.store.array_store import sha256_of
 from zslplat.errors import DataError
 from zslplat.space import Parameter, Text
@@ -146,6 +145,7 @@ class NpzSource(FieldsSource):
     """
 
     kind, located, version = "npz", "file", 2
+    expected, suffixes = "an .npz file", (".npz",)
     summary = "an .npz file of your own arrays: X (or several feature sets), y, S, class_names, splits, folds"
     licence = "that of the data in the file"
     parameters: ClassVar = {
@@ -153,12 +153,7 @@ class NpzSource(FieldsSource):
         **field_parameters("key"),
     }
 
-    def find(self, places: DataPlaces, name: str) -> Path:
-        """Return the file."""
-        return find_file(places, name if name.endswith(".npz") else name + ".npz")
-
-    @classmethod
-    def files(cls, path: Path) -> list[Path]:
+    def files(self, path: Path) -> list[Path]:
         """Return the file alone."""
         return [path]
 

@@ -30,7 +30,6 @@ from typing import Any, ClassVar
 
 from zslplat.data.formats.feature_files import LEAVE_OUT, in_natural_order
 from zslplat.data.formats.fields import Fields, FieldsSource, field_parameters
-from zslplat.data.source import DataPlaces, find_path
 from zslplat.data.splits import OF_ROWS, place_of_split, split_of
 from zslplat.space import Parameter, Text
 
@@ -75,7 +74,7 @@ class ParquetSource(FieldsSource):
     ``hdf5`` and ``npy`` are read in blocks, too; ``csv`` is for small data.
     """
 
-    kind, located = "parquet", "path"
+    kind, located, expected = "parquet", "path", "Parquet files"
     suffixes: ClassVar[tuple[str, ...]] = (SUFFIX,)
     summary = "Parquet of your own, one file or a folder of many: features as lists or columns, labels, splits, groups"
     licence = "that of the data in the files"
@@ -89,14 +88,14 @@ class ParquetSource(FieldsSource):
         "leave_out": LEAVE_OUT,
     }
 
-    def find(self, places: DataPlaces, name: str) -> Path:
-        """Return the file or folder."""
-        return find_path(places, name, self.suffixes)
-
     @classmethod
-    def files(cls, path: Path) -> list[Path]:
+    def is_folder(cls, folder: Path) -> bool:
+        """Tell whether a folder holds files with features that end so."""
+        return bool(data_files(folder, cls.suffixes))
+
+    def files(self, path: Path) -> list[Path]:
         """Return the files with features, then those of the signatures."""
-        return [*data_files(path, cls.suffixes), *signature_files(path)]
+        return [*data_files(path, self.suffixes), *signature_files(path)]
 
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
         """Return the columns."""
@@ -141,14 +140,9 @@ class ArrowSource(ParquetSource):
     ``parquet`` has the same columns, in less space.
     """
 
-    kind = "arrow"
+    kind, expected = "arrow", "Arrow files"
     suffixes = ARROW_SUFFIXES
     summary = "Arrow or Feather of your own, or a folder that the library datasets saved: columns as in Parquet"
-
-
-def is_folder_of(suffixes: Sequence[str], folder: Path) -> bool:
-    """Tell whether a folder holds files with features that end so."""
-    return bool(data_files(folder, suffixes))
 
 
 def data_files(path: Path, suffixes: Sequence[str]) -> list[Path]:

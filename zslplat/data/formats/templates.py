@@ -20,18 +20,6 @@ import numpy as np
 from zslplat.errors import DataError, UnknownNameError
 from zslplat.spec import Spec
 
-# By loader, the format that `zslplat data template` writes.
-FORMATS: Mapping[str, str] = {
-    "npz": "npz",
-    "npy": "npy",
-    "csv": "csv",
-    "xlsa17": "mat",
-    "hdf5": "hdf5",
-    "parquet": "parquet",
-    "arrow": "arrow",
-    "torch": "torch",
-}
-
 
 @contextmanager
 def with_right_form(loader: str) -> Iterator[None]:
@@ -291,3 +279,5 @@ TEMPLATES: Mapping[str, tuple[str, str, str, Writer]] = {
     "arrow": ("arrow", "path", "", _arrow),
     "torch": ("torch", "path", ".pt", _torch),
 }
+# By loader, the format that `zslplat data template` writes.
+FORMATS: Mapping[str, str] = {loader: kind for kind, (loader, *_) in reversed(list(TEMPLATES.items()))}

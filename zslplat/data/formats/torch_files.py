@@ -23,7 +23,6 @@ from zslplat.data.formats import reader_process
 from zslplat.data.formats.bounds import require_memory
 from zslplat.data.formats.feature_files import Piece, in_natural_order, rows_of_a_block, stream_of
 from zslplat.data.formats.fields import VIEWS, Fields, FieldsSource, field_parameters
-from zslplat.data.source import DataPlaces, find_path
 from zslplat.data.store.rows import RowStream
 from zslplat.errors import DataError
 from zslplat.space import Parameter, Text
@@ -98,9 +97,6 @@ def _array(file: Path, name: str, value: Any) -> np.ndarray:
     if array.dtype.kind not in "biufU":
         raise DataError(f"{file}: {name!r} is no tensor, and no list of numbers or of texts; leave it out")
     return array
-
-
-SUFFIXES = (".pt", ".pth")
 
 
 class TorchFields(Fields):
@@ -194,7 +190,7 @@ class TorchSource(FieldsSource):
     ``npz`` is one file of arrays, and needs no PyTorch.
     """
 
-    kind, located = "torch", "path"
+    kind, located, expected, suffixes = "torch", "path", "files of PyTorch", (".pt", ".pth")
     summary = "tensors of your own that PyTorch saved (.pt): features, labels, signatures, splits; needs PyTorch"
     licence = "that of the data in the files"
     parameters: ClassVar = {
@@ -202,26 +198,21 @@ class TorchSource(FieldsSource):
         **field_parameters("tensor"),
     }
 
-    def find(self, places: DataPlaces, name: str) -> Path:
-        """Return the file or folder."""
-        return find_path(places, name, SUFFIXES)
-
     @classmethod
-    def files(cls, path: Path) -> list[Path]:
+    def is_folder(cls, folder: Path) -> bool:
+        """Tell whether a folder holds files of PyTorch."""
+        return bool(cls().files(folder))
+
+    def files(self, path: Path) -> list[Path]:
         """Return the files in the order of their rows."""
         if not path.is_dir():
             return [path]
-        members = (file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
+        members = (file for file in path.iterdir() if file.suffix in self.suffixes and file.is_file())
         return in_natural_order(file for file in members if not file.name.startswith((".", "_")))
 
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
         """Return the tensors."""
         return TorchFields(path, self.files(path))
-
-
-def is_torch_folder(folder: Path) -> bool:
-    """Tell whether a folder holds files of PyTorch."""
-    return bool(TorchSource.files(folder))
 
 
 def _is_features(name: str) -> bool:

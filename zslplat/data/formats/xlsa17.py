@@ -36,12 +36,12 @@ from zslplat.data.class_lists import (
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.formats.array_likes import require_names
 from zslplat.data.formats.matlab import MatlabFile
-from zslplat.data.source import ABOUT_FILE, About, DataPlaces, DataSource, find_folder, read_about
+from zslplat.data.source import About, DataPlaces, FileSource
 from zslplat.data.splits import class_ids, row_indices
 from zslplat.data.store.array_store import file_stamp, sha256_of
 from zslplat.data.store.precision import DOUBLE, in_type
 from zslplat.data.store.rows import Rows, RowStream, View
-from zslplat.data.store.stored_sets import stored_dataset, stored_features
+from zslplat.data.store.stored_sets import stored_features
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
 from zslplat.space import Choice, Optional, Text, parameter
@@ -53,7 +53,7 @@ _BLOCK_ROWS = 4096
 _SCALES = ("scale", "feature_scale")
 
 
-class Xlsa17(DataSource):
+class Xlsa17(FileSource):
     """A folder in the layout of the standard package; rows are samples.
 
     Equations
@@ -116,20 +116,42 @@ class Xlsa17(DataSource):
         Choice(("auto", "lists", "rows", None)),
     )
 
-    def load(self, places: DataPlaces) -> Dataset:
-        """Read the folder, or the copy kept under ``places.cache`` by an earlier load of the same files."""
-        if "folder" not in self.options:
-            raise UsageError("xlsa17: folder is missing; write xlsa17(folder=AWA2), or just AWA2")
-        layout = _Layout.find(places, self.options)
+    kind, located, expected = "xlsa17", "folder", "att_splits.mat with res101.mat"
+
+    @classmethod
+    def is_folder(cls, folder: Path) -> bool:
+        """Tell whether a folder has this layout: it holds some ``*_splits.mat``."""
+        return any(folder.glob("*_splits.mat"))
+
+    @classmethod
+    def summary_of(cls, path: Path) -> str:
+        """Return the names that ``features=`` and ``signatures=`` can take."""
+        return f"features: {', '.join(feature_files(path)) or 'none'}; signatures: {', '.join(splits_files(path))}"
+
+    def files(self, path: Path) -> list[Path]:
+        """Return the files of features, splits and class lists."""
+        layout = self._layout(path)
+        return [*layout.features, layout.splits, *sorted(path.glob("*.txt"))]
+
+    def feature_paths(self, path: Path) -> tuple[Path, ...]:
+        """Return the files of features, one for each view."""
+        return self._layout(path).features
+
+    def read_files(self, places: DataPlaces, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
+        """Read the files; features are stored once for all splits files."""
+        layout = _Layout.find(path, about, options)
         X, y = _views(layout.features, places.cache)
-        return stored_dataset(places.cache, layout.key(), lambda: _assemble(layout, X, y))
+        return _assemble(layout, X, y)
+
+    def _layout(self, path: Path) -> _Layout:
+        about = self.about(path)
+        return _Layout.find(path, about, {**about.options, **self.options})
 
 
 @dataclass(frozen=True)
 class _Layout:
     """Which files and fields make the data set."""
 
-    name: str
     folder: Path
     features: tuple[Path, ...]
     splits: Path
@@ -137,37 +159,13 @@ class _Layout:
     about: About
 
     @classmethod
-    def find(cls, places: DataPlaces, options: Mapping[str, Any]) -> _Layout:
-        folder = find_folder(places, str(options["folder"]))
-        about = read_about(folder, Xlsa17.parameters)
-        options = {**about.options, **{name: value for name, value in options.items() if name != "folder"}}
+    def find(cls, folder: Path, about: About, options: Mapping[str, Any]) -> _Layout:
         splits = _find_splits(folder, str(options.get("signatures", "att")))
-        features = _find_views(folder, options.get("features"))
-        return cls(folder.name, folder, features, splits, options, about)
+        return cls(folder, _find_views(folder, options.get("features")), splits, options, about)
 
-    def files(self) -> list[Path]:
-        """Return all files that the data set is made of: features, splits, class lists."""
-        return [*self.features, self.splits, *sorted(self.folder.glob("*.txt"))]
-
-    def key(self) -> str:
-        """Identify everything that the data set is made of, by the files' stamps."""
-        stamps = [file_stamp(p) for p in (*self.files(), self.folder / ABOUT_FILE) if p.is_file()]
-        return key_of("xlsa17", _VERSION, stamps, dict(self.options))
-
-
-def is_xlsa17(folder: Path) -> bool:
-    """Tell whether a folder has this layout: it holds some ``*_splits.mat``."""
-    return any(folder.glob("*_splits.mat"))
-
-
-def source_files(source: Xlsa17, places: DataPlaces) -> list[Path]:
-    """Return the files that a source reads, the features file first."""
-    return _Layout.find(places, source.options).files()
-
-
-def feature_paths(source: Xlsa17, places: DataPlaces) -> list[Path]:
-    """Return the features files that a source reads, one for each view."""
-    return list(_Layout.find(places, source.options).features)
+    @property
+    def name(self) -> str:
+        return self.folder.name
 
 
 def feature_files(folder: Path) -> list[str]:

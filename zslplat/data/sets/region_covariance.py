@@ -15,7 +15,9 @@ Outside the image the pixels next to the edge are mirrored.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,11 +25,9 @@ from zslplat.data.assembly import RawArrays, assemble
 from zslplat.data.dataset import Dataset
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.npz import NpzFile, NpzSource
-from zslplat.data.source import DataPlaces, DataSource, about_path, find_file, read_about
-from zslplat.data.store.array_store import file_stamp, sha256_of
-from zslplat.data.store.stored_sets import stored_dataset
+from zslplat.data.source import About, DataPlaces, FileSource, read_about
+from zslplat.data.store.array_store import sha256_of
 from zslplat.errors import DataError, UsageError
-from zslplat.keys import key_of
 from zslplat.space import NON_NEGATIVE, Parameter
 
 ORIENTATIONS, SCALES = 4, 5
@@ -92,7 +92,7 @@ def _pixel_features(image: np.ndarray, margin: int, transforms: list[np.ndarray]
     return np.stack([plane.ravel() for plane in planes])
 
 
-class RegionCovariance(DataSource):
+class RegionCovariance(FileSource):
     r"""Region covariances (n, 25, 25) of the images (n, h, w) in an ``.npz`` file, with its labels and splits.
 
     Equations
@@ -124,37 +124,41 @@ class RegionCovariance(DataSource):
         "epsilon": Parameter("ridge, as a part of the mean diagonal", NON_NEGATIVE),
     }
 
+    kind, located, suffixes = "region-covariance", "file", (".npz",)
+
     def load(self, places: DataPlaces) -> Dataset:
-        """Read the file and compute the covariances, or take what an earlier load kept under ``places.cache``."""
+        """Read the file and compute the covariances, or take what an earlier load stored under ``places.cache``."""
         if "file" not in self.options or "X" not in self.options:
             raise UsageError("region-covariance: give the file, and which key holds the images: file=..., X=images")
-        name = str(self.options["file"])
-        path = find_file(places, name if name.endswith(".npz") else f"{name}.npz")
-        about = read_about(path, NpzSource.parameters)
-        options = {**about.options, **{k: v for k, v in self.options.items() if k != "file"}}
-        stamps = [file_stamp(p) for p in (path, about_path(path)) if p.is_file()]
-        key = key_of("region-covariance", 1, stamps, options)
+        return super().load(places)
 
-        def build() -> Dataset:
-            file = NpzFile(path)
-            keys = {role: file.key_of(role, options) for role in ("X", *KEYS)}
-            arrays = {role: file.read(key) for role, key in keys.items() if key}
-            if "y" not in arrays:
-                raise DataError(f"{path}: no labels; the file holds {', '.join(file.names)}; say which with y=...")
-            epsilon = float(options.get("epsilon", 1e-3))
-            names = arrays.get("class_names")
-            raw = RawArrays(
-                name=f"{path.stem}-covariances",
-                where=str(path),
-                X=region_covariances(arrays["X"], epsilon=epsilon),
-                y=arrays["y"],
-                class_names=None if names is None else names_of(names, f"{path}, class_names"),
-                splits={split: arrays[split] for split in ("train", "test") if split in arrays},
-                folds=arrays.get("folds"),
-                groups=arrays.get("groups"),
-                base=int(options.get("base", 0)),
-            )
-            source = {"loader": "region-covariance", "file": str(path), "sha256": sha256_of(path), "keys": keys}
-            return assemble(raw, about, {**source, "epsilon": epsilon})
+    def about(self, path: Path) -> About:
+        """Return what is stated beside the file, with any options of ``npz``."""
+        return read_about(path, NpzSource.parameters)
 
-        return stored_dataset(places.cache, key, build)
+    def files(self, path: Path) -> list[Path]:
+        """Return the file alone."""
+        return [path]
+
+    def read_files(self, places: DataPlaces, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
+        """Compute the covariances."""
+        file = NpzFile(path)
+        keys = {role: file.key_of(role, options) for role in ("X", *KEYS)}
+        arrays = {role: file.read(key) for role, key in keys.items() if key}
+        if "y" not in arrays:
+            raise DataError(f"{path}: no labels; the file holds {', '.join(file.names)}; say which with y=...")
+        epsilon = float(options.get("epsilon", 1e-3))
+        names = arrays.get("class_names")
+        raw = RawArrays(
+            name=f"{path.stem}-covariances",
+            where=str(path),
+            X=region_covariances(arrays["X"], epsilon=epsilon),
+            y=arrays["y"],
+            class_names=None if names is None else names_of(names, f"{path}, class_names"),
+            splits={split: arrays[split] for split in ("train", "test") if split in arrays},
+            folds=arrays.get("folds"),
+            groups=arrays.get("groups"),
+            base=int(options.get("base", 0)),
+        )
+        source = {"loader": "region-covariance", "file": str(path), "sha256": sha256_of(path), "keys": keys}
+        return assemble(raw, about, {**source, "epsilon": epsilon})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from zslplat.data.catalogue import named
+from zslplat.data.catalogue import find_data_set
 from zslplat.data.source import HOW_TO_SET
 from zslplat.errors import MissingDataError, UnknownNameError, UsageError
 from zslplat.evaluation.components import searched_space
@@ -219,7 +219,7 @@ def at_hand(dataset: str, files: Sequence[str], settings: Settings) -> bool:
     name = Spec.parse(dataset).name
     if name in names("datasets"):
         return True
-    return settings.data_root is not None and named(settings.data_root, name) is not None
+    return settings.data_root is not None and find_data_set(settings.data_root, name) is not None
 
 
 def _places(table: PublishedTable, recipe: Recipe, way: str, *, standins: bool) -> list[Place]:
