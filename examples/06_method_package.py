@@ -30,7 +30,7 @@ def run(line, **variables):
     print(done.stdout)
 
 
-run("zslplat plugins new method my-ridge")
+run("zslplat plugins new zero-shot my-ridge")
 
 # %%
 # The maths first

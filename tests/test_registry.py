@@ -12,7 +12,7 @@ import pytest
 from zslplat import imports
 from zslplat.api import API_VERSION
 from zslplat.errors import PluginError, UnknownNameError
-from zslplat.registry import KINDS, ByName, build_registry, component, describe_broken
+from zslplat.registry import COMPONENTS, ByName, build_registry, component, describe_broken
 
 ESZSL, SAE = (component("methods", name) for name in ("eszsl", "sae"))
 FIRST, SECOND = "'zslplat.methods.zero_shot.eszsl:ESZSL'", "'zslplat.methods.zero_shot.sae:SAE'"
@@ -56,7 +56,7 @@ def entry_point(tmp_path, monkeypatch):
 def test_listing_names_imports_no_component(entry_point):
     registry = build_registry([entry_point("a", "{'one': 'no_such_module:One', 'two': 'no_such_module:Two'}")])
     assert registry.names("methods") == ["one", "two"]
-    assert all(registry.names(kind) == [] for kind in KINDS if kind != "methods")
+    assert all(registry.names(kind) == [] for kind in COMPONENTS if kind != "methods")
     with pytest.raises(PluginError, match=r"method 'one' of a 1\.0 does not load.*no_such_module"):
         registry.component("methods", "one")
 
@@ -233,6 +233,6 @@ def test_unknown_names_list_near_matches(entry_point):
 def test_the_built_ins_come_through_the_same_door():
     registry = build_registry()
     assert not registry.broken
-    for kind in KINDS:
+    for kind in COMPONENTS:
         for name in registry.names(kind):
             assert registry.entry(kind, name).load().__name__

@@ -10,16 +10,18 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import Rows, RowStream, View, blocks_of, rowwise, taken
 from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, UsageError, ZslplatError
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure
-from zslplat.hookspecs import API_VERSION, hookimpl
+from zslplat.hookspecs import API_VERSION, Kind, hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialForm, RadialKernel, parse_kernel
 from zslplat.listeners import Listener
 from zslplat.methods.base import Diagnostics, Features, Method, State
 from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
 from zslplat.methods.kernel_parameter import KernelMethod
-from zslplat.methods.protocols import PROTOCOLS, Protocol
+from zslplat.methods.protocols import Protocol, protocol_of
 from zslplat.methods.selection.base import FeatureSelector, check_selection_inputs
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
+from zslplat.models.model import SavedModel
+from zslplat.pipelines.base import Pipeline
 from zslplat.space import (
     BOOLEAN,
     NON_NEGATIVE,
@@ -42,7 +44,6 @@ __all__ = [
     "BOOLEAN",
     "NON_NEGATIVE",
     "POSITIVE",
-    "PROTOCOLS",
     "Check",
     "Choice",
     "ClassFold",
@@ -66,6 +67,7 @@ __all__ = [
     "KeptForUse",
     "Kernel",
     "KernelMethod",
+    "Kind",
     "Listener",
     "MatrixFigure",
     "Method",
@@ -75,6 +77,7 @@ __all__ = [
     "Outcome",
     "OutcomeWarning",
     "Parameter",
+    "Pipeline",
     "PluginError",
     "Preprocessing",
     "Problem",
@@ -84,6 +87,7 @@ __all__ = [
     "Real",
     "RowStream",
     "Rows",
+    "SavedModel",
     "Scaled",
     "ScatterFigure",
     "SignatureSet",
@@ -106,6 +110,7 @@ __all__ = [
     "hookimpl",
     "parameter",
     "parse_kernel",
+    "protocol_of",
     "rowwise",
     "taken",
 ]

@@ -10,7 +10,8 @@ loaded where the major version is the same and the minor one at least that. The 
 base class or a promise of the kit changes so that plugins must follow; the minor one when there is more to use.
 
 Version 1.1: ``prepare_score`` of every kind of method is given what ``prepare_fit`` returned, as ``statistics``. A
-method whose ``prepare_score`` does not take it works as before. ``zslplat.api.PROTOCOLS`` makes the calls of each kind.
+method whose ``prepare_score`` does not take it works as before. ``zslplat.api.protocol_of`` says how each kind is
+called.
 
 Version 1.2: ``Dataset.X`` may be :class:`~zslplat.data.store.rows.Rows`, which reads like an array; a task takes rows
 of it with ``taken``. A method with ``takes_blocks`` is given rows, others arrays as before. ``take_views`` tells a
@@ -18,12 +19,13 @@ method which columns are which view.
 
 Version 1.3: suites and checks of a plugin's own (``zslplat_suites``, ``zslplat_checks``).
 
-Version 1.4: published tables (``zslplat_tables``).
+Version 1.4: published tables (``zslplat_tables``) and kinds of methods (``zslplat_kinds``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pluggy
@@ -32,6 +34,32 @@ API_VERSION = "1.4"
 
 hookspec = pluggy.HookspecMarker("zslplat")
 hookimpl = pluggy.HookimplMarker("zslplat")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of methods, with all that belongs to it. Parts are ``"package.module:Class"``, imported when used.
+
+    ``protocol`` is how its methods are called (a subclass of :class:`zslplat.api.Protocol`), ``pipeline`` what
+    ``zslplat.make`` returns (:class:`zslplat.api.Pipeline`), ``model`` what is saved of them and predicts
+    (:class:`zslplat.api.SavedModel`), ``kit`` their conformance checks (:class:`zslplat.testing.MethodKit`);
+    ``template`` is the folder of ``component.py.template``, a first method, ``"package:path"``, for
+    ``zslplat plugins new``. A kind without a
+    pipeline, a model, a kit or a template goes without what that is for.
+
+    ``words``: what a method of the kind is called. ``usage``: options of ``zslplat tune`` beside
+    ``--method`` that such a method is tried with. ``control``: the method that the others are compared with. Tasks say
+    themselves which kind of method they take.
+    """
+
+    words: str
+    protocol: str
+    pipeline: str = ""
+    model: str = ""
+    kit: str = ""
+    template: str = ""
+    usage: str = ""
+    control: str = ""
 
 
 @hookspec
@@ -52,6 +80,11 @@ def zslplat_datasets() -> Mapping[str, Any]:  # type: ignore[empty-body]
 @hookspec
 def zslplat_tasks() -> Mapping[str, Any]:  # type: ignore[empty-body]
     """Return {name: class or "module:Class"} of tasks (subclasses of :class:`zslplat.api.Task`)."""
+
+
+@hookspec
+def zslplat_kinds() -> Mapping[str, Kind]:  # type: ignore[empty-body]
+    """Return {name: :class:`Kind`} of kinds of methods; the name is the ``kind`` of their methods and tasks."""
 
 
 @hookspec

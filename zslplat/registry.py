@@ -27,9 +27,15 @@ from zslplat.spec import Spec
 
 GROUP = "zslplat"
 COMMAND_GROUP = "zslplat.commands"
-KINDS = {"methods": "method", "kernels": "kernel", "datasets": "data set", "tasks": "task", "checks": "check"}
-# All that hooks register by name: components, what is data, and listeners, which no command names.
-LISTED = {**KINDS, "suites": "suite", "tables": "published table", "listeners": "listener"}
+COMPONENTS = {"methods": "method", "kernels": "kernel", "datasets": "data set", "tasks": "task", "checks": "check"}
+# All that hooks register by name: components, what is data, listeners, which no command names, and kinds of methods.
+REGISTERED = {
+    **COMPONENTS,
+    "suites": "suite",
+    "tables": "published table",
+    "listeners": "listener",
+    "kinds": "kind of methods",
+}
 # By name, as these classes stand above this file.
 BASES = {
     "methods": "zslplat.methods.base.Method",
@@ -39,16 +45,25 @@ BASES = {
     "checks": "zslplat.checks.base.Check",
     "listeners": "zslplat.listeners.Listener",
 }
+# The parts of a kind that are classes.
+PARTS = {
+    "protocol": "zslplat.methods.protocols.Protocol",
+    "pipeline": "zslplat.pipelines.base.Pipeline",
+    "model": "zslplat.models.model.SavedModel",
+    "kit": "zslplat.testing.kits.MethodKit",
+}
 # Codes of checks that begin so are zslplat's own.
 OWN_CODES, OWN = "ZSP", "zslplat"
 OWNER = ":"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*([.-][A-Za-z0-9_]+)*")
+_PLACE = re.compile(r"[\w.]+:\w+")
 _CODE = re.compile(r"[A-Z]+[0-9]+")
 _HOOKS = "zslplat_"
 # What stands for data.
 _DATA = {
     "suites": "the path of a TOML file or its content as a mapping",
     "tables": "the path of a CSV file",
+    "kinds": "a zslplat.api.Kind",
 }
 
 
@@ -72,7 +87,8 @@ class BrokenPlugin(Plugin):
 class Entry:
     """A registered component: where it comes from, and the class or ``module:Class`` that it is.
 
-    Of a suite, the path of its file, or its content as a mapping; of a published table, the path of its file.
+    The target of a suite is the path of its file, or its content as a mapping; that of a published table the path of
+    its file, that of a kind of methods a :class:`~zslplat.hookspecs.Kind`.
     """
 
     kind: str
@@ -87,9 +103,24 @@ class Entry:
 
     def load(self) -> Any:
         """Import the component; raises :class:`PluginError` naming component, distribution and cause."""
-        target = self.target
-        if self.kind not in KINDS:
-            return target
+        if self.kind not in BASES:
+            return self.target
+        component = self._imported(self.target, BASES[self.kind])
+        if self.kind == "checks" and getattr(component, "code", None) != self.name:
+            raise self._error(f"has the code {getattr(component, 'code', None)!r}, expected that of its name")
+        return component
+
+    def load_part(self, part: str) -> Any:
+        """Import a part of a kind of methods (a key of :data:`PARTS`); raises as :meth:`load` does.
+
+        Raises :class:`UsageError` for a kind without this part.
+        """
+        target = getattr(self.target, part)
+        if not target:
+            raise UsageError(f"{REGISTERED[self.kind]} {self.name!r} of {self.plugin.distribution} has no {part}")
+        return self._imported(target, PARTS[part])
+
+    def _imported(self, target: Any, base: str) -> Any:
         if isinstance(target, str):
             try:
                 target = imports.load(EntryPoint(self.name, target, self.kind))
@@ -97,17 +128,15 @@ class Entry:
                 raise
             except BaseException as error:
                 raise self._error(f"does not load: {cause_of(error, target)}") from error
-        if not _is_a(target, BASES[self.kind]):
-            base = BASES[self.kind].rpartition(".")[2]
-            raise self._error(f"is {target!r}, expected a subclass of zslplat.api.{base}")
-        if self.kind == "checks" and getattr(target, "code", None) != self.name:
-            raise self._error(f"has the code {getattr(target, 'code', None)!r}, expected that of its name")
+        if not _is_a(target, base):
+            expected = base if base in PARTS.values() else f"zslplat.api.{base.rpartition('.')[2]}"
+            raise self._error(f"is {target!r}, expected a subclass of {expected}")
         return target
 
     def _error(self, cause: str) -> PluginError:
         plugin = self.plugin
         return PluginError(
-            f"{LISTED[self.kind]} {self.name!r} of {plugin.distribution} {plugin.version} {cause}; "
+            f"{REGISTERED[self.kind]} {self.name!r} of {plugin.distribution} {plugin.version} {cause}; "
             f"repair or uninstall {plugin.distribution}"
         )
 
@@ -122,35 +151,35 @@ class Registry:
     entries: dict[str, dict[str, list[Entry]]] = field(default_factory=dict)
 
     def names(self, kind: str) -> list[str]:
-        """Return the sorted names of a kind (a key of :data:`KINDS`)."""
+        """Return the sorted names of a kind (a key of :data:`COMPONENTS`)."""
         return sorted(self.entries[kind])
 
     def spellings(self, kind: str) -> list[str]:
         """Return all names of a kind that can be asked for: ``distribution:name`` where two claim a name."""
-        found = self.entries[kind].values()
-        return sorted(e.full_name if len(claims) > 1 else e.name for claims in found for e in claims)
+        entries = self.entries[kind].values()
+        return sorted(e.full_name if len(claims) > 1 else e.name for claims in entries for e in claims)
 
     def claims(self, kind: str, name: str) -> list[Entry]:
         """Return the entries under a name, or under ``distribution:name``; empty where there is none."""
         owner, separator, short = name.rpartition(OWNER)
-        found = self.entries[kind].get(short, [])
-        return [e for e in found if not separator or normal_name(e.plugin.distribution) == normal_name(owner)]
+        entries = self.entries[kind].get(short, [])
+        return [e for e in entries if not separator or normal_name(e.plugin.distribution) == normal_name(owner)]
 
     def entry(self, kind: str, name: str) -> Entry:
         """Return one entry; raises for unknown names (with near matches) and for names claimed twice.
 
         ``name`` may be ``distribution:name``.
         """
-        found = self.claims(kind, name)
-        if not found:
-            error = UnknownNameError(LISTED[kind], name, self.spellings(kind))
+        claims = self.claims(kind, name)
+        if not claims:
+            error = UnknownNameError(REGISTERED[kind], name, self.spellings(kind))
             if self.broken:
                 # The name may be one that a broken plugin would offer.
                 error.args = ("; ".join([str(error), *map(describe_broken, self.broken)]),)
             raise error
-        if len(found) > 1:
-            raise PluginError(_clash(found))
-        return found[0]
+        if len(claims) > 1:
+            raise PluginError(_clash(claims))
+        return claims[0]
 
     def component(self, kind: str, name: str) -> Any:
         """Return the component class; raises like :meth:`entry`, and when its import fails."""
@@ -159,9 +188,9 @@ class Registry:
     def clashes(self) -> Iterator[str]:
         """Yield one line for every name that two plugins claim."""
         for by_name in self.entries.values():
-            for found in by_name.values():
-                if len(found) > 1:
-                    yield _clash(found)
+            for claims in by_name.values():
+                if len(claims) > 1:
+                    yield _clash(claims)
 
 
 def describe_broken(plugin: BrokenPlugin) -> str:
@@ -187,20 +216,19 @@ def cause_of(error: BaseException, target: str) -> str:
     )
 
 
-def _clash(found: list[Entry]) -> str:
-    owners = " and ".join(f"{e.plugin.distribution} {e.plugin.version}" for e in found)
-    names = list(dict.fromkeys(e.full_name for e in found))
-    advice = f"write {' or '.join(names)}" if len(names) == len(found) else "rename one of them there"
-    return f"{LISTED[found[0].kind]} {found[0].name!r} is claimed by {owners}; {advice}"
+def _clash(claims: list[Entry]) -> str:
+    owners = " and ".join(f"{e.plugin.distribution} {e.plugin.version}" for e in claims)
+    names = list(dict.fromkeys(e.full_name for e in claims))
+    advice = f"write {' or '.join(names)}" if len(names) == len(claims) else "rename one of them there"
+    return f"{REGISTERED[claims[0].kind]} {claims[0].name!r} is claimed by {owners}; {advice}"
 
 
 def build_registry(points: list[EntryPoint] | None = None) -> Registry:
     """Read the entry points of the group ``zslplat`` (or the given ones) and collect what their hooks return."""
     manager = pluggy.PluginManager("zslplat")
     manager.add_hookspecs(hookspecs)
-    registry = Registry(manager, entries={kind: {} for kind in LISTED})
-    found = list(entry_points(group=GROUP)) if points is None else points
-    for point in _unique(found):
+    registry = Registry(manager, entries={kind: {} for kind in REGISTERED})
+    for point in _unique(list(entry_points(group=GROUP)) if points is None else points):
         name, version = (point.dist.name, point.dist.version) if point.dist else (point.value, "?")
         plugin = Plugin(point.name, name, version)
         registered_as = f"{name}:{point.name}"
@@ -241,32 +269,32 @@ def _require_version(module: Any, plugin: Plugin) -> None:
 
     The major version must be the same, the minor one at most that of :data:`zslplat.hookspecs.API_VERSION`.
     """
-    wanted = getattr(module, "ZSLPLAT_API", None)
-    if wanted is None:
+    required = getattr(module, "ZSLPLAT_API", None)
+    if required is None:
         return
     here = hookspecs.API_VERSION
-    if not isinstance(wanted, str) or not re.fullmatch(r"\d+(\.\d+)?", wanted):
-        raise PluginError(f'ZSLPLAT_API is {wanted!r}; expected a version such as "1" or "{here}"')
-    (major, minor), (own_major, own_minor) = (tuple(map(int, f"{text}.0".split(".")[:2])) for text in (wanted, here))
+    if not isinstance(required, str) or not re.fullmatch(r"\d+(\.\d+)?", required):
+        raise PluginError(f'ZSLPLAT_API is {required!r}; expected a version such as "1" or "{here}"')
+    (major, minor), (own_major, own_minor) = (tuple(map(int, f"{text}.0".split(".")[:2])) for text in (required, here))
     if major == own_major and minor <= own_minor:
         return
     newer = (major, minor) > (own_major, own_minor)
     advice = "install a newer zslplat" if newer else f"install a newer {plugin.distribution}"
-    raise PluginError(f"it needs version {wanted} of zslplat's plugin interface, this zslplat has {here}; {advice}")
+    raise PluginError(f"it needs version {required} of zslplat's plugin interface, this zslplat has {here}; {advice}")
 
 
 def _odd_hooks(module: Any) -> Iterator[str]:
     """Yield what is wrong with functions that look like hooks: misspelt names, and names without the marker."""
-    known = [name for name in vars(hookspecs) if name.startswith(_HOOKS)]
+    names = [name for name in vars(hookspecs) if name.startswith(_HOOKS)]
     for attribute in dir(module):
         value = getattr(module, attribute, None)
         options = getattr(value, "zslplat_impl", None)
         if not inspect.isroutine(value) or not (attribute.startswith(_HOOKS) or options):
             continue
         hook = (options or {}).get("specname") or attribute
-        if hook not in known:
-            near = near_names(hook, known)
-            hint = f"did you mean {', '.join(near)}?" if near else f"hooks: {', '.join(known)}"
+        if hook not in names:
+            near = near_names(hook, names)
+            hint = f"did you mean {', '.join(near)}?" if near else f"hooks: {', '.join(names)}"
             yield f"{hook} is no hook of zslplat and is never called; {hint}"
         elif options is None:
             yield f"{hook} is not marked and is never called; write @hookimpl above it (zslplat.api.hookimpl)"
@@ -274,25 +302,25 @@ def _odd_hooks(module: Any) -> Iterator[str]:
 
 def _collect(registry: Registry, module: Any, plugin: Plugin) -> Iterator[str]:
     """Register what the hooks of a module return; yield what is wrong with one hook, or with one component."""
-    for kind in LISTED:
+    for kind in REGISTERED:
         hook = getattr(registry.manager.hook, f"{_HOOKS}{kind}")
         for implementation in [i for i in hook.get_hookimpls() if i.plugin is module]:
             try:
                 with imports.program_kept() if plugin.distribution != OWN else nullcontext():
                     components = implementation.function()
                 if not isinstance(components, Mapping):
-                    what = _DATA.get(kind, "class or 'module:Class'")
-                    raise TypeError(f"returns {type(components).__name__}, expected {{name: {what}}}")
-                found = list(components.items())
+                    expected = _DATA.get(kind, "class or 'module:Class'")
+                    raise TypeError(f"returns {type(components).__name__}, expected {{name: {expected}}}")
+                pairs = list(components.items())
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
                 yield f"hook {_HOOKS}{kind}: {one_line(error)}"
                 continue
-            for name, target in found:
+            for name, target in pairs:
                 fault = _fault(name, target, kind) or (_code_fault(name, plugin) if kind == "checks" else "")
                 if fault:
-                    yield f"{LISTED[kind]} {name!r} {fault}"
+                    yield f"{REGISTERED[kind]} {name!r} {fault}"
                 else:
                     registry.entries[kind].setdefault(name, []).append(Entry(kind, name, plugin, target))
 
@@ -308,12 +336,25 @@ def _fault(name: Any, target: Any, kind: str) -> str:
             "cannot be written in a command; a name is made of letters, digits, _, - and ., begins with a letter, and "
             "is none of true, false, none, inf"
         )
+    if kind == "kinds":
+        return _kind_fault(target)
     if kind in _DATA:
         fits = isinstance(target, str | Path) or (kind == "suites" and isinstance(target, Mapping))
         return "" if fits else f"is {target!r}, expected {_DATA[kind]}"
-    if isinstance(target, type) or (isinstance(target, str) and re.fullmatch(r"[\w.]+:\w+", target)):
+    if isinstance(target, type) or (isinstance(target, str) and _PLACE.fullmatch(target)):
         return ""
     return f"is {target!r}, expected a class or 'module:Class'"
+
+
+def _kind_fault(target: Any) -> str:
+    """Return why a kind of methods cannot be registered, an empty text where it can."""
+    if not isinstance(target, hookspecs.Kind):
+        return f"is {target!r}, expected {_DATA['kinds']}"
+    for part in PARTS:
+        place = getattr(target, part)
+        if not isinstance(place, str) or not (_PLACE.fullmatch(place) or (not place and part != "protocol")):
+            return f"has the {part} {place!r}, expected 'module:Class'"
+    return ""
 
 
 def _code_fault(code: str, plugin: Plugin) -> str:

@@ -12,9 +12,16 @@ from zslplat_site.docstrings import Linked, read_docstring, to_markdown
 
 GROUPS = {
     "Hooks and versions": ("API_VERSION", "hookimpl"),
+    "Kinds of methods": ("Kind", "Protocol", "protocol_of", "Pipeline", "SavedModel"),
     "Methods": (
         *("Method", "ZeroShotMethod", "CodingMethod", "FeatureSelector", "ExemplarMethod", "KernelMethod"),
-        *("Preprocessing", "Diagnostics", "State", "Features", "Encoding", "PROTOCOLS", "Protocol"),
+        *(
+            "Preprocessing",
+            "Diagnostics",
+            "State",
+            "Features",
+            "Encoding",
+        ),
         *("check_fit_inputs", "check_coding_inputs", "check_selection_inputs"),
     ),
     "Kernels": ("Kernel", "InnerProductKernel", "RadialKernel", "DotProductKernel", "RadialForm", "parse_kernel"),
@@ -37,7 +44,6 @@ VALUES = {
     "BOOLEAN": "The legal values true and false.",
     "NON_NEGATIVE": "The legal values of a number from 0 on.",
     "POSITIVE": "The legal values of a number above 0.",
-    "PROTOCOLS": "How the methods of each kind are called: {kind: `Protocol`}.",
     "Features": "What a method that takes blocks is given: an array or `Rows`.",
     "State": "What a fit learned, by attribute: arrays, and what JSON holds.",
     "Space": "What tuning searches: {name: range}.",

@@ -9,7 +9,7 @@ import typer
 
 from zslplat import api, hookspecs
 from zslplat.cli.app import app
-from zslplat.registry import KINDS
+from zslplat.registry import COMPONENTS
 
 README = Path(__file__).parents[2] / "README.md"
 HOOKS = [name for name, value in vars(hookspecs).items() if name.startswith("zslplat_") and inspect.isfunction(value)]
@@ -32,7 +32,7 @@ PARAMETERS = [(name, p) for name, command in SINGLE.items() for p in command.par
 
 
 def test_there_are_hooks_and_commands():
-    assert {f"zslplat_{kind}" for kind in KINDS} <= set(HOOKS)
+    assert {f"zslplat_{kind}" for kind in COMPONENTS} <= set(HOOKS)
     assert {"tune", "run", "list", "show", "plugins new", "plugins check"} <= set(COMMANDS)
 
 

@@ -9,9 +9,9 @@ import pytest
 from zslplat import registry
 from zslplat.errors import UnknownNameError, UsageError, ZslplatError, near_names
 from zslplat.evaluation.components import build_component, searched_space
+from zslplat.kinds import require_kind
 from zslplat.methods.base import Method
 from zslplat.methods.kernel_parameter import KernelMethod
-from zslplat.methods.kinds import require_kind
 from zslplat.space import RANGE_FORMS, Choice, Parameter, Real, Text, parse_range
 from zslplat.spec import Spec
 
@@ -86,7 +86,7 @@ def test_no_error_about_another_component_shows_the_name_of_a_class(kind, name):
 
 
 def test_a_class_is_called_by_its_registered_name_wherever_it_comes_from():
-    for kind in registry.KINDS:
+    for kind in registry.COMPONENTS:
         for name in registry.names(kind):
             assert registry.known_as(registry.component(kind, name)) == name
 

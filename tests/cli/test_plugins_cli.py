@@ -56,7 +56,7 @@ def test_new_writes_a_package_and_says_what_to_do_next(call, tmp_path):
 
 
 def test_new_writes_into_a_folder_of_choice(call, tmp_path):
-    done = call("plugins", "new", "method", "my-ridge", "--directory", tmp_path / "here")
+    done = call("plugins", "new", "zero-shot", "my-ridge", "--directory", tmp_path / "here")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "here" / "pyproject.toml").is_file()
 

@@ -12,7 +12,7 @@ import zslplat
 from zslplat import api, hookspecs
 from zslplat.cli.app import app
 from zslplat.listeners import Listener
-from zslplat.registry import LISTED, build_registry
+from zslplat.registry import REGISTERED, build_registry
 from zslplat_site import commands, interface
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -91,9 +91,9 @@ def test_examples_of_hooks_register_what_they_say(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     registry = build_registry([EntryPoint(f"hook{n}", f"hook_example_{n}", "zslplat") for n in range(len(examples))])
     assert registry.broken == []
-    found = {kind: registry.names(kind) for kind in LISTED}
+    found = {kind: registry.names(kind) for kind in REGISTERED}
     assert all(len(names) == 1 for names in found.values()), found
-    for kind in LISTED:
+    for kind in REGISTERED:
         # The task of the example is in a package that nobody has written yet.
         if kind != "tasks":
             registry.component(kind, found[kind][0])

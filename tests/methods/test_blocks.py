@@ -14,7 +14,7 @@ from zslplat.methods.zero_shot.keszsl import KernelESZSL
 from zslplat.registry import component, names
 from zslplat.space import Integer
 from zslplat.testing.blocks import in_blocks
-from zslplat.testing.exercise import exercise_of
+from zslplat.testing.kits import kit_of
 
 ROWS, CLASSES = 5000, 7  # three blocks, the last of them shorter
 
@@ -142,19 +142,19 @@ PREPARED = {
 
 
 def prepared(name):
-    """Return a method without a search, its exercise, inputs with counted training rows, and what it prepares."""
+    """Return a method without a search, its kit, inputs with counted training rows, and what it prepares."""
     method = component("methods", name)()
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method)
+    kit = kit_of(method.kind)
+    arrays = kit.arrays(method)
     given = {**arrays, "X": counted(arrays["X"])}
-    return method, exercise, arrays, given, exercise.prepare(method, given, {})
+    return method, kit, arrays, given, kit.prepare(method, given, {})
 
 
 @pytest.mark.parametrize("name", PREPARED)
 def test_preparation_goes_through_the_rows_as_often_as_it_must_and_a_fit_not_at_all(name):
-    method, exercise, arrays, given, statistics = prepared(name)
+    method, kit, arrays, given, statistics = prepared(name)
     assert given["X"].passes == PREPARED[name]
-    exercise.fit(type(method)(), {**arrays, "X": closed(arrays["X"])}, statistics)
+    kit.fit(type(method)(), {**arrays, "X": closed(arrays["X"])}, statistics)
 
 
 @pytest.mark.parametrize("name", ["eszsl", "sae", "ridge-prototypes", "mfmr", "keszsl", "exem-1nn", "exem-1nns"])

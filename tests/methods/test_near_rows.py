@@ -15,7 +15,7 @@ from zslplat.methods.near_rows import near_rows, note_recall
 from zslplat.methods.neighbours import nearest
 from zslplat.methods.zero_shot.tmv_hlp.neighbourhoods import crossing, crossing_by_index
 from zslplat.registry import component
-from zslplat.testing.exercise import exercise_of
+from zslplat.testing.kits import kit_of
 
 K = 8
 
@@ -125,11 +125,11 @@ def test_without_the_extra_an_error_says_how_to_install_it_and_what_exact_search
 @pytest.mark.parametrize("name", ["gfhf", "eszsl-smoothed", "mfmr-joint", "tmv-hlp"])
 def test_graph_methods_report_the_recall_and_predict_nearly_as_with_exact_neighbours(name):
     method_class = component("methods", name)
-    exercise = exercise_of(method_class())
+    kit = kit_of(method_class().kind)
     predicted = {}
     for how in ("exact", "index"):
         method = method_class(k=5, neighbours=how)
-        arrays = exercise.arrays(method)
+        arrays = kit.arrays(method)
         method.fit(arrays["X"], arrays["y"], arrays["S"])
         predicted[how] = method.decision_function(arrays["X_pool"], arrays["S_pool"]).argmax(axis=1)
         assert ("neighbour_recall" in method.diagnostics.numbers) == (how == "index")

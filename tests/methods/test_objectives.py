@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from zslplat.registry import component, names
-from zslplat.testing.exercise import exercise_of
+from zslplat.testing.kits import kit_of
 from zslplat.testing.method_checks import learned_matrices_are_stationary, objective_never_rises
 
 BUILT_IN = [name for name in names("methods") if component("methods", name).__module__.startswith("zslplat.")]
@@ -19,8 +19,8 @@ MONOTONE = [name for name in BUILT_IN if "monotone" in component("methods", name
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_method_that_lists_an_objective_says_whether_it_may_rise(name):
     method = component("methods", name)()
-    exercise = exercise_of(method)
-    exercise.apply(method, exercise.arrays(method))
+    kit = kit_of(method.kind)
+    kit.apply(method, kit.arrays(method))
     if any(series.startswith("objective") for series in method.diagnostics.series):
         assert "monotone" in method.tags or method.objective_may_rise
 
@@ -30,8 +30,8 @@ def test_method_that_lists_an_objective_says_whether_it_may_rise(name):
 def test_method_with_an_objective_is_stationary_or_says_why_not(name):
     cls = component("methods", name)
     method = cls()
-    exercise = exercise_of(method)
-    exercise.apply(method, exercise.arrays(method))
+    kit = kit_of(method.kind)
+    kit.apply(method, kit.arrays(method))
     lists = any(series.startswith("objective") for series in method.diagnostics.series)
     if lists or hasattr(method, "objective") or "closed form" in method.tags:
         told = any("Not tagged ``stationary``" in (inspect.getdoc(base) or "") for base in cls.__mro__)

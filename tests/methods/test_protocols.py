@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from zero_shot_toys import toy
 
-from zslplat.api import PROTOCOLS, Protocol
+from zslplat.api import Protocol, protocol_of
+from zslplat.registry import names
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
 from zslplat.tasks.feature_selection import FeatureSelection
 from zslplat.tasks.zsl import ZeroShot
-from zslplat.testing.exercise import EXERCISES
+from zslplat.testing.kits import kit_of
 from zslplat.testing.task_samples import data_sets, player
 
 TASKS = {
@@ -23,8 +24,10 @@ TASKS = {
 
 
 def test_every_kind_that_is_checked_has_a_protocol_and_the_other_way_round():
-    assert set(PROTOCOLS) == set(EXERCISES) == set(TASKS) == {task.kind for task in TASKS.values()}
-    assert all(isinstance(protocol, Protocol) for protocol in PROTOCOLS.values())
+    assert (
+        set(names("kinds")) == set(TASKS) == {task.kind for task in TASKS.values()} == {kit_of(k).kind for k in TASKS}
+    )
+    assert all(isinstance(protocol_of(kind), Protocol) for kind in TASKS)
 
 
 def noting(made, name, call):
@@ -35,10 +38,10 @@ def noting(made, name, call):
     return noted
 
 
-@pytest.mark.parametrize("kind", PROTOCOLS)
+@pytest.mark.parametrize("kind", TASKS)
 def test_task_and_kit_make_the_same_calls(kind, monkeypatch):
     made = []
-    protocol = type(PROTOCOLS[kind])
+    protocol = type(protocol_of(kind))
     for name in ("prepare_fit", "prepare_score", "fit", "fit_steps", "score"):
         monkeypatch.setattr(protocol, name, noting(made, name, getattr(protocol, name)))
     task, method = TASKS[kind], player(TASKS[kind], "works")
@@ -47,11 +50,11 @@ def test_task_and_kit_make_the_same_calls(kind, monkeypatch):
     task.prepare(method, problem, {})
     list(task.run(method, problem, {}))
     by_task, made[:] = [name.removesuffix("_steps") for name in made], []
-    exercise = EXERCISES[kind]
-    arrays = exercise.arrays(method)
-    exercise.prepare(method, arrays, {})
-    exercise.protocol.fit(method, arrays, None)
-    exercise.protocol.score(method, arrays, None)
+    kit = kit_of(kind)
+    arrays = kit.arrays(method)
+    kit.prepare(method, arrays, {})
+    kit.protocol.fit(method, arrays, None)
+    kit.protocol.score(method, arrays, None)
     assert by_task == [name for name in made if name != "prepare_score" or kind != "feature-selection"]
 
 
@@ -68,7 +71,7 @@ def test_signatures_of_classes_go_with_their_owners():
 
     inputs = {"X": np.eye(2), "y": np.arange(2), "S": np.eye(3), "signature_class": [0, 0, 1]}
     inputs |= {"X_pool": np.eye(2), "S_pool": np.eye(2), "seen": np.zeros(1), "signature_class_pool": [0, 0]}
-    calls = PROTOCOLS["zero-shot"]
+    calls = protocol_of("zero-shot")
     calls.fit(Notes(), inputs, None)
     calls.score(Notes(), inputs, None)
     assert given == {"fit": [0, 0, 1], "score": [0, 0]}

@@ -7,7 +7,7 @@ import pytest
 
 from zslplat.api import MethodError
 from zslplat.registry import component
-from zslplat.testing.exercise import fitted
+from zslplat.testing.kits import fitted
 from zslplat.testing.state import STATE_CHECKS
 
 # Settings whose learned state is of another kind than that of the defaults, which the conformance kit looks at.

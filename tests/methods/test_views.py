@@ -8,7 +8,7 @@ import pytest
 from zslplat.data.store.rows import View
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.registry import component
-from zslplat.testing.exercise import exercise_of
+from zslplat.testing.kits import kit_of
 
 VIEWS = (View("words", (4,)), View("shape", (3, 3)), View("colour", (5,)))
 
@@ -92,9 +92,9 @@ def test_a_kernel_on_a_view_needs_views():
         method = component("methods", name).build({"kernel": "gaussian@words"})
         with pytest.raises(UsageError, match="have no named views; leave out @words"):
             method.take_views(())
-        exercise = exercise_of(method)
+        kit = kit_of(method.kind)
         with pytest.raises(UsageError, match="have no named views"):
-            exercise.apply(method, exercise.arrays(method))
+            kit.apply(method, kit.arrays(method))
         with pytest.raises(UnknownNameError, match="did you mean words"):
             told(name, kernel="gaussian@word")
 

@@ -15,11 +15,11 @@ from support import lay_out, run
 import zslplat
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.registry import registry
-from zslplat.scaffold import KINDS, write_package
+from zslplat.scaffold import forms, write_package
 
 NAMES = {
     "kernel": "foo",
-    "method": "my-ridge",
+    "zero-shot": "my-ridge",
     "coding": "near-means",
     "feature-selection": "fisher-score",
     "exemplar": "whitened-cosine",
@@ -48,7 +48,7 @@ def packages(tmp_path_factory):
 
 
 def test_every_kind_is_tried_here():
-    assert set(NAMES) == set(KINDS)
+    assert set(NAMES) == set(forms(registry()))
 
 
 @pytest.mark.long

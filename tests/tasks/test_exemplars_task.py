@@ -19,7 +19,7 @@ from zslplat.methods.exemplars.index import ExemplarIndex
 from zslplat.methods.exemplars.kslem import KernelSLEM
 from zslplat.methods.exemplars.slem import SLEM
 from zslplat.methods.exemplars.whitening import Whitening
-from zslplat.methods.protocols import PROTOCOLS
+from zslplat.methods.protocols import protocol_of
 from zslplat.registry import component
 from zslplat.tasks.base import Problem
 from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval
@@ -291,7 +291,7 @@ def test_a_large_gallery_is_compared_block_by_block_with_the_same_similarities(m
     X, gallery = rng.standard_normal((300, 6)), rng.standard_normal((5000, 6))
     inputs = {"X": X, "gallery": Rows.of({"": gallery}), "queries": np.array([3, 4999, 0])}
     method = component("methods", "slem")(lam=0.1)
-    calls = PROTOCOLS["exemplar"]
+    calls = protocol_of("exemplar")
     fitted = calls.prepare_fit(method, inputs, {})
     calls.fit(method, inputs, fitted)
     prepared = calls.prepare_score(method, inputs, {}, fitted)

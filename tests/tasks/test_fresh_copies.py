@@ -8,7 +8,9 @@ from zero_shot_toys import Bilinear, toy
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
 from zslplat.tasks.gzsl import GeneralizedZeroShot
-from zslplat.testing.truth_seekers import SeekingCoder, SeekingExemplars, telling_nothing
+from zslplat.testing.coding import SeekingCoder
+from zslplat.testing.exemplars import SeekingExemplars
+from zslplat.testing.truth_seekers import telling_nothing
 
 
 class Jointly(Bilinear):

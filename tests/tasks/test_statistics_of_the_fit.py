@@ -9,8 +9,10 @@ from zero_shot_toys import Bilinear, toy
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
 from zslplat.tasks.gzsl import GeneralizedZeroShot
-from zslplat.testing.exercise import exercise_of
-from zslplat.testing.task_samples import CodingPlayer, ExemplarPlayer, data_sets
+from zslplat.testing.coding import CodingPlayer
+from zslplat.testing.exemplars import ExemplarPlayer
+from zslplat.testing.kits import kit_of
+from zslplat.testing.task_samples import data_sets
 
 
 class Keeps:
@@ -67,8 +69,8 @@ def test_a_method_that_takes_no_statistics_prepares_as_before(task, base, declar
 def test_the_kit_prepares_as_the_tasks_do(base):
     for form, name in ((Keeps, "score/of the fit"), (OfBefore, "score/rows")):
         method = made(form, base)()
-        exercise = exercise_of(method)
-        assert name in exercise.prepare(method, exercise.arrays(method), {})
+        kit = kit_of(method.kind)
+        assert name in kit.prepare(method, kit.arrays(method), {})
 
 
 def test_a_descendant_of_a_method_of_before_calls_it_as_it_likes():

@@ -14,6 +14,7 @@ from zslplat.evaluation.jobs import EvaluateJob
 from zslplat.evaluation.scoring.evaluation import evaluate, make_task
 from zslplat.registry import component
 from zslplat.spec import Spec
+from zslplat.testing.kits import kit_of
 from zslplat.testing.tasks import FEW
 from zslplat.testing.truth_seekers import (
     INFORMATION_BOUND,
@@ -82,11 +83,11 @@ def nothing_told(tmp_path):
     ],
 )
 def test_tuning_and_the_test_show_chance(call, nothing_told, task, data, walk):
-    method = f"seeker-{component('tasks', task).kind}-{walk}"
+    method, attack = f"seeker-{walk}", kit_of(component("tasks", task).kind).attack
     few = {name: value for name, value in FEW.items() if name in component("tasks", task).parameters}
     source = Spec("npz", {"file": str(nothing_told / f"{data}.npz")})
     asked = ("-m", method, "-d", source, "-t", Spec(task, few), "--workers", 1, "--json")
-    with registered_seekers():
+    with registered_seekers(attack):
         tuned = call("tune", *asked)
         assert tuned.returncode == 0, tuned.stderr
         study = json.loads(tuned.stdout)
@@ -124,8 +125,7 @@ def test_where_the_truth_is_in_the_same_process_the_attacks_find_it(task, zero_s
 
 
 def attack_in_one_process(task, zero_shot, walk, place):
-    kind = make_task(task).kind
-    with registered_seekers():
+    with registered_seekers(kit_of(make_task(task).kind).attack):
         save_problem(place / "test", make_task(task).test(telling_nothing(zero_shot=zero_shot)))
-        job = EvaluateJob("", f"seeker-{kind}-{walk}", {}, 0, task, (("test", None),), test=True)
+        job = EvaluateJob("", f"seeker-{walk}", {}, 0, task, (("test", None),), test=True)
         (place / "value").write_text(str(evaluate(job, place)["value"]))

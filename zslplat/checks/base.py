@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 
 from zslplat.checks.facts import ComparisonFacts, DataFacts, StudyFacts, SuiteFacts
 from zslplat.errors import PluginError, UnknownNameError
-from zslplat.registry import KINDS, Entry, one_line, registry
+from zslplat.registry import COMPONENTS, Entry, one_line, registry
 
 Scope = Literal["study", "data", "comparison", "suite"]
 SCOPES: dict[str, type] = {
@@ -188,7 +188,7 @@ def check_page(code: str) -> CheckPage:
     components = registry()
     name = code if components.claims("checks", code) else code.upper()
     if not components.claims("checks", name):
-        raise UnknownNameError(KINDS["checks"], code, components.spellings("checks"))
+        raise UnknownNameError(COMPONENTS["checks"], code, components.spellings("checks"))
     entry = components.entry("checks", name)
     check = entry.load()
     stored = files("zslplat.checks").joinpath("pages", f"{entry.name}.md")

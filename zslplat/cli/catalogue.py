@@ -43,8 +43,8 @@ def list_(
         typer.Option(
             "--kind",
             "-k",
-            help="Methods and tasks of this kind only: zero-shot, coding, exemplar, feature-selection.",
-            autocompletion=completion.of("coding", "exemplar", "feature-selection", "zero-shot"),
+            help="Methods and tasks of this kind only, such as zero-shot.",
+            autocompletion=completion.registered("kinds"),
         ),
     ] = None,
     search: Annotated[
@@ -183,7 +183,7 @@ def show(
     """Show what a component is: parameters with defaults, legal values and search ranges, citation, origin."""
     from zslplat.cli.reporting import print_json, stdout_console
     from zslplat.errors import UnknownNameError
-    from zslplat.registry import KINDS, registry
+    from zslplat.registry import COMPONENTS, registry
     from zslplat.spec import Spec
 
     known = registry()
@@ -197,7 +197,7 @@ def show(
         return
     console = stdout_console()
     for description in descriptions:
-        kind = KINDS[description["kind"]]
+        kind = COMPONENTS[description["kind"]]
         origin = f"{description['distribution']} {description['version']}"
         lines = [f"{kind} {description['name']}  (from {origin})"]
         lines += [description[key] for key in ("summary",) if description[key]]

@@ -20,10 +20,7 @@ def new(
     context: typer.Context,
     kind: Annotated[
         str,
-        typer.Argument(
-            help="kernel, method (zero-shot), coding, feature-selection, exemplar, dataset, task, check, command or "
-            "listener."
-        ),
+        typer.Argument(help="kernel, dataset, task, check, command, listener or a kind of methods, as zero-shot."),
     ],
     name: Annotated[str, typer.Argument(help="Name of the component: lower-case words joined by -.")],
     directory: Annotated[

@@ -34,7 +34,7 @@ def build_component(kind: str, spec: Spec) -> Any:
     component = registry.component(kind, spec.name)
     for name, value in spec.parameters.items():
         if name not in component.parameters:
-            raise UnknownNameError(f"option of {registry.KINDS[kind]} {spec.name}", name, component.parameters)
+            raise UnknownNameError(f"option of {registry.COMPONENTS[kind]} {spec.name}", name, component.parameters)
         check_value(spec.name, name, value, component.parameters)
     return component(**spec.parameters)
 

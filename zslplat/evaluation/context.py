@@ -28,8 +28,8 @@ from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe
 from zslplat.evaluation.jobs import PrepareJob
 from zslplat.evaluation.scoring.messages import MOST_TEXTS, Entries, collect_warnings, warning_entries
 from zslplat.keys import key_of
+from zslplat.kinds import require_kind
 from zslplat.methods.base import Method
-from zslplat.methods.kinds import require_kind
 from zslplat.settings import Settings
 from zslplat.space import Space
 from zslplat.spec import format_value

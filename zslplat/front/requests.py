@@ -34,12 +34,12 @@ def settings_of(options: Mapping[str, Any]) -> Settings:
         {**places, "silence": silence or None, "tags": [tag] if isinstance(tag, str) else tag or None}
     )
     if silence:
-        from zslplat.registry import KINDS, names
+        from zslplat.registry import COMPONENTS, names
 
         codes = names("checks")
         for code in settings.silenced:
             if code not in codes:
-                raise UnknownNameError(KINDS["checks"], code, codes)
+                raise UnknownNameError(COMPONENTS["checks"], code, codes)
     return settings
 
 

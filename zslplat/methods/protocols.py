@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from zslplat.data.store.rows import Rows
+from zslplat.kinds import load_part
 from zslplat.space import Space
 
 Arrays = dict[str, np.ndarray]
@@ -166,13 +168,11 @@ class ExemplarProtocol(Protocol):
         return {"similarity": similarities}
 
 
-# By the kind of the methods.
-PROTOCOLS: dict[str, Protocol] = {
-    "zero-shot": ZeroShotProtocol(),
-    "coding": CodingProtocol(),
-    "feature-selection": SelectionProtocol(),
-    "exemplar": ExemplarProtocol(),
-}
+@cache
+def protocol_of(kind: str) -> Protocol:
+    """Return how methods of a kind are called; raises :class:`UnknownNameError` for a kind that is not registered."""
+    protocol: Protocol = load_part(kind, "protocol")()
+    return protocol
 
 
 def is_large_gallery(gallery: Any, method: Any) -> bool:

@@ -32,6 +32,8 @@ class SavedModel(ABC):
     """
 
     kind: ClassVar[str]
+    # Whether the model holds the state of its method, or what the run made for use holds it already.
+    holds_state: ClassVar[bool] = True
 
     def __init__(self, stored: Model) -> None:
         content = stored.content

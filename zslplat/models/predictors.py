@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.errors import StoreError, UsageError, quoted
-from zslplat.methods.protocols import PROTOCOLS
+from zslplat.errors import StoreError, UnknownNameError, UsageError, quoted
+from zslplat.kinds import load_part
+from zslplat.methods.protocols import protocol_of
 from zslplat.models.classes import NewClasses
 from zslplat.models.folder import Model, read_model, unfit, using_content
 from zslplat.models.model import SavedModel, finite, ranked_columns, thawed
@@ -133,7 +134,7 @@ class ZeroShotModel(SavedModel):
         batch: dict[str, Any] = {"X_pool": self.features.apply(X), "S_pool": asked.S, "seen": asked.seen}
         if asked.described is not None:
             batch["signature_class_pool"] = asked.described
-        found = PROTOCOLS[self.kind].score(self._fresh(), batch, None)["scores"]
+        found = protocol_of(self.kind).score(self._fresh(), batch, None)["scores"]
         scores = finite(self.method_name, found, (len(X), len(asked.seen)))
         if asked.columns is not None:
             return scores[:, asked.columns]
@@ -205,7 +206,7 @@ class CodingModel(SavedModel):
 
     @using_content
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        found = PROTOCOLS[self.kind].score(self._fresh(), {"X_pool": self.features.apply(X)}, None)["scores"]
+        found = protocol_of(self.kind).score(self._fresh(), {"X_pool": self.features.apply(X)}, None)["scores"]
         return finite(self.method_name, found, (len(X), len(self.classes)))
 
 
@@ -257,6 +258,7 @@ class ExemplarModel(SavedModel):
     """Finds the rows of its run's gallery that are most similar."""
 
     kind = "exemplar"
+    holds_state = False  # the index does
 
     def __init__(self, stored: Model) -> None:
         super().__init__(stored)
@@ -320,11 +322,6 @@ class ExemplarModel(SavedModel):
         return np.asarray(self.method.similarity(encoded, self.index.gallery))
 
 
-KINDS: dict[str, type[SavedModel]] = {
-    one.kind: one for one in (ZeroShotModel, CodingModel, SelectionModel, ExemplarModel)
-}
-
-
 def load_saved(folder: Path, shared: Path | None = None) -> SavedModel:
     """Return the model in a folder; ``shared``: where arrays lie that are not in it.
 
@@ -332,10 +329,12 @@ def load_saved(folder: Path, shared: Path | None = None) -> SavedModel:
     """
     stored = read_model(folder, shared)
     kind = str(stored.content.get("kind"))
-    if kind not in KINDS:
-        raise StoreError(f"the model {folder} is of a method of kind {kind!r}; known: {', '.join(sorted(KINDS))}")
     try:
-        model = KINDS[kind](stored)
+        model_class = load_part(kind, "model")
+    except (UnknownNameError, UsageError) as error:
+        raise StoreError(f"the model {folder} is of a method of kind {kind!r}: {error}") from error
+    try:
+        model: SavedModel = model_class(stored)
         model.describe(), model.usual_top(), model.block_rows  # what is not as written fails here
     except StoreError:
         raise

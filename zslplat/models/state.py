@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.kinds import load_part
 from zslplat.registry import known_as
 
 
 def state_within(method: Any, most: int) -> dict[str, Any]:
     """Return what a fitted method tells of itself for a model; why it is ``left_out``, where it takes too many bytes.
 
-    An index of exemplars holds the state of its method already. Raises nothing: what a method cannot tell is no error
+    Raises nothing: what a method cannot tell is no error
     of what it learned.
     """
     name = known_as(type(method))
@@ -29,7 +30,7 @@ def state_within(method: Any, most: int) -> dict[str, Any]:
         size = sum(_bytes(value) for key, value in vars(method).items() if key.endswith("_"))
         if size > most:
             return {"left_out": _too_large(size, most)}
-        state = {} if method.kind == "exemplar" else dict(method.state())
+        state = dict(method.state()) if load_part(method.kind, "model").holds_state else {}
         size = sum(_bytes(value) for value in state.values())
     except Exception as error:
         text = " ".join(str(error).split())[:300]

@@ -8,17 +8,10 @@ import numpy as np
 
 from zslplat import registry
 from zslplat.errors import UsageError
+from zslplat.kinds import load_part
 from zslplat.methods.base import Method
 from zslplat.pipelines.base import Pipeline
-from zslplat.pipelines.coding import CodingPipeline
-from zslplat.pipelines.exemplars import ExemplarPipeline
-from zslplat.pipelines.selection import SelectionPipeline
-from zslplat.pipelines.zero_shot import ZeroShotPipeline
 from zslplat.spec import Spec
-
-PIPELINES: dict[str, type[Pipeline]] = {
-    pipeline.kind: pipeline for pipeline in (ZeroShotPipeline, CodingPipeline, SelectionPipeline, ExemplarPipeline)
-}
 
 
 def make(
@@ -32,12 +25,11 @@ def make(
 
     ``method`` is a spec as ``--method`` takes it (``"eszsl(alpha=.01, gamma=.01)"``), an estimator or its class;
     ``parameters`` are further hyperparameters, ``features`` and ``signatures`` preprocessing steps in place of the
-    method's own (``"center,l2"``, ``"none"``). What comes back depends on the kind of the method: see
-    :class:`~zslplat.pipelines.zero_shot.ZeroShotPipeline`, :class:`~zslplat.pipelines.coding.CodingPipeline`,
-    :class:`~zslplat.pipelines.selection.SelectionPipeline` and :class:`~zslplat.pipelines.exemplars.ExemplarPipeline`.
+    method's own (``"center,l2"``, ``"none"``). The result is the pipeline of the method's kind, for instance a
+    :class:`~zslplat.pipelines.zero_shot.ZeroShotPipeline`.
 
-    Raises :class:`~zslplat.errors.UnknownNameError` for a method or hyperparameter that is not there, and
-    :class:`~zslplat.errors.UsageError` for illegal values.
+    Raises :class:`~zslplat.errors.UnknownNameError` for an unknown method or hyperparameter, and
+    :class:`~zslplat.errors.UsageError` for illegal values and for a kind of methods without a pipeline.
 
     >>> pipeline = make("eszsl(alpha=.01)", gamma=.1)
     >>> pipeline.get_params()["method__gamma"]
@@ -50,9 +42,7 @@ def make(
             raise UsageError(f"{what}={steps!r}: expected steps as a text, such as 'center,l2'")
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
     built = method_of(method, plain)
-    if built.kind not in PIPELINES:
-        raise UsageError(f"no pipeline for {built.kind} methods; there are some for {', '.join(PIPELINES)}")
-    pipeline = PIPELINES[built.kind](built, features=features, signatures=signatures)
+    pipeline: Pipeline = load_part(built.kind, "pipeline")(built, features=features, signatures=signatures)
     pipeline.preprocessing  # noqa: B018 - raises for steps that are unknown
     return pipeline
 

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Template
 
@@ -22,8 +23,8 @@ _NUMPY = "numpy>=2,<3"
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of plugin: its word, the hook that registers it, how to use one, and what it needs beside zslplat."""
+class PluginForm:
+    """A form of plugin: its word, the hook that registers it, how to use one, and what it needs beside zslplat."""
 
     words: str
     registered: str
@@ -32,32 +33,27 @@ class Kind:
     group: str = GROUP
 
 
-KINDS = {
-    "kernel": Kind("kernel", "kernels", 'zslplat tune --method zskl-ort --kernel "$name"'),
-    "method": Kind("method", "methods", "zslplat tune --method $name"),
-    "coding": Kind("coding method", "methods", "zslplat tune --task coding --dataset digits --method $name"),
-    "feature-selection": Kind("feature selector", "methods", "zslplat tune --task feature-selection --method $name"),
-    "exemplar": Kind("exemplar method", "methods", "zslplat tune --task exemplar-retrieval --method $name"),
-    "dataset": Kind("data set", "datasets", "zslplat tune --method eszsl --dataset $name"),
-    "task": Kind("task", "tasks", "zslplat show $name"),
-    "check": Kind("check", "checks", "zslplat explain $code", ()),
-    "command": Kind("command", "", "zslplat $name", ("typer>=0.17,<1",), COMMAND_GROUP),
-    "listener": Kind("listener", "listeners", "export $variable=runs.jsonl", ()),
+FORMS = {
+    "kernel": PluginForm("kernel", "kernels", 'zslplat tune --method zskl-ort --kernel "$name"'),
+    "dataset": PluginForm("data set", "datasets", "zslplat tune --method eszsl --dataset $name"),
+    "task": PluginForm("task", "tasks", "zslplat show $name"),
+    "check": PluginForm("check", "checks", "zslplat explain $code", ()),
+    "command": PluginForm("command", "", "zslplat $name", ("typer>=0.17,<1",), COMMAND_GROUP),
+    "listener": PluginForm("listener", "listeners", "export $variable=runs.jsonl", ()),
 }
 
 
 def write_package(
-    kind: str, name: str, directory: Path | None, registry: Registry, *, commands: Collection[str] = ()
+    form: str, name: str, directory: Path | None, registry: Registry, *, commands: Collection[str] = ()
 ) -> list[Path]:
     """Write the package ``zslplat-<name>`` and return its files, sorted.
 
-    ``kind``: a key of :data:`KINDS`. ``directory``: the folder to write, new or empty; default ``zslplat-<name>`` in
-    the current folder. ``commands``: those that there are. Raises :class:`UsageError` for an unknown kind, a name that
-    is no lower-case word (or words joined by ``-``), a name that is taken, or a folder that holds something.
+    ``form``: a key of :data:`FORMS`, or a kind of methods. ``directory``: the folder to write, new or empty; default
+    ``zslplat-<name>`` in the current folder. ``commands``: names of existing commands. Raises :class:`UsageError` for
+    an unknown form, a name that is no lower-case word (or words joined by ``-``), a name that is taken, or a folder
+    that holds something.
     """
-    if kind not in KINDS:
-        raise UnknownNameError("kind of plugin", kind, KINDS)
-    values = _values(kind, name, registry, commands)
+    values = _values(form, name, registry, commands)
     folder = Path(f"zslplat-{name}") if directory is None else directory
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is there already; give another folder with --directory, or remove it")
@@ -76,25 +72,48 @@ def write_package(
     for place, template in templates.items():
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_filled(kind, template, values), encoding="utf-8")
+        path.write_text(_filled(_templates(form, registry), template, values), encoding="utf-8")
     return sorted(folder / place for place in templates)
 
 
-def _values(kind: str, name: str, registry: Registry, commands: Collection[str]) -> dict[str, str]:
+def forms(registry: Registry) -> dict[str, PluginForm]:
+    """Return all forms of plugins, the kinds of methods that have a template among them."""
+    kinds = {name: registry.entry("kinds", name).target for name in registry.names("kinds")}
+    methods = {
+        name: PluginForm(kind.words, "methods", " ".join(f"zslplat tune {kind.usage} --method $name".split()))
+        for name, kind in kinds.items()
+        if kind.template
+    }
+    return FORMS | methods
+
+
+def _templates(form: str, registry: Registry) -> list[Traversable]:
+    """Return the folders where the templates of a form are, the one that comes first being its own."""
+    common = files("zslplat.scaffold").joinpath("templates")
+    if form in FORMS:
+        return [common.joinpath(form), common]
+    package, _, folder = registry.entry("kinds", form).target.template.partition(":")
+    return [files(package).joinpath(folder), common]
+
+
+def _values(form: str, name: str, registry: Registry, commands: Collection[str]) -> dict[str, str]:
     from zslplat import api
 
-    described = KINDS[kind]
+    available = forms(registry)
+    if form not in available:
+        raise UnknownNameError("form of plugin", form, available)
+    described = available[form]
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} is no name for a {described.words}; use lower-case words joined by -, like my-{kind}"
+            f"{name!r} is no name for a {described.words}; use lower-case words joined by -, like my-{form}"
         )
     file, cls = name.replace("-", "_"), "".join(part.capitalize() for part in name.split("-"))
     if keyword.iskeyword(file) or cls in api.__all__ or cls in ("True", "False", "None"):
         raise UsageError(f"{name!r} would clash with a name of Python or of zslplat.api; choose another one")
     # A check is registered by its code; a code of letters of the name is a start, to be replaced like the rest.
     code = "".join(sign for sign in name.upper() if "A" <= sign <= "Z") + "101"
-    called = code if kind == "check" else name
-    if called.startswith(OWN_CODES) and kind == "check":
+    called = code if form == "check" else name
+    if called.startswith(OWN_CODES) and form == "check":
         raise UsageError(f"{name!r} makes the code {code}, and {OWN_CODES} is kept for zslplat; choose another name")
     taken = registry.entries[described.registered].get(called) if described.registered else None
     if taken:
@@ -127,10 +146,7 @@ def _values(kind: str, name: str, registry: Registry, commands: Collection[str])
     }
 
 
-def _filled(kind: str, template: str, values: dict[str, str]) -> str:
-    """Return a filled template: the kind's own one, or that of all kinds."""
-    places = (
-        files("zslplat.scaffold").joinpath("templates", *folder, f"{template}{_SUFFIX}") for folder in ([kind], [])
-    )
-    found = next(place for place in places if place.is_file())
-    return Template(found.read_text(encoding="utf-8")).substitute(values)
+def _filled(folders: list[Traversable], template: str, values: dict[str, str]) -> str:
+    """Return a filled template, from the first folder that has it."""
+    path = next(path for folder in folders if (path := folder.joinpath(f"{template}{_SUFFIX}")).is_file())
+    return Template(path.read_text(encoding="utf-8")).substitute(values)

@@ -13,7 +13,7 @@ from zslplat.comparison.leaderboard import COSTS
 from zslplat.data.store.preprocessing import Preprocessing, parse_steps
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component, searched_space
-from zslplat.methods.kinds import require_kind
+from zslplat.kinds import require_kind
 from zslplat.registry import component
 from zslplat.space import Choice, Optional, Parameter, Text
 from zslplat.spec import Spec

@@ -24,7 +24,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset, row_folds
 from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
-from zslplat.methods.kinds import require_kind
+from zslplat.kinds import require_kind
 from zslplat.methods.protocols import CodingProtocol
 from zslplat.metrics.jackknife import ClassValues
 from zslplat.registry import known_as

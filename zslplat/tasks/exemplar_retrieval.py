@@ -28,7 +28,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import FrozenFeatures, Preprocessing
 from zslplat.errors import DataError, MethodError, OutcomeWarning
-from zslplat.methods.kinds import require_kind
+from zslplat.kinds import require_kind
 from zslplat.methods.protocols import ExemplarProtocol, is_large_gallery
 from zslplat.metrics.degenerate import look_at_similarities
 from zslplat.metrics.jackknife import ClassValues, jackknifed

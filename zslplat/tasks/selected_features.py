@@ -8,7 +8,7 @@ import numpy as np
 
 from zslplat import registry
 from zslplat.data.store.preprocessing import apply_steps
-from zslplat.methods.kinds import require_kind
+from zslplat.kinds import require_kind
 from zslplat.spec import Spec
 from zslplat.tasks.base import Problem
 

@@ -29,7 +29,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, MethodError
-from zslplat.methods.kinds import require_kind
+from zslplat.kinds import require_kind
 from zslplat.methods.protocols import ZeroShotProtocol
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Real, Space, Text, parameter

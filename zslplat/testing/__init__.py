@@ -20,11 +20,14 @@ from zslplat.testing.checks import (
     parametrize_with_checks,
     run_checks,
 )
+from zslplat.testing.kits import MethodKit, Player
 from zslplat.testing.running import CheckResult, ConformanceError, Skipped
 
 __all__ = [
     "CheckResult",
     "ConformanceError",
+    "MethodKit",
+    "Player",
     "Skipped",
     "check_dataset",
     "check_kernel",

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from zslplat.data.store.rows import Part, Rows, View, Where
 from zslplat.errors import MethodError
 from zslplat.methods.base import Arrays, Method
-from zslplat.testing.exercise import exercise_of
+from zslplat.testing.kits import kit_of
 from zslplat.testing.method_checks import SAME, assert_close, assert_data_refused, settings
 from zslplat.testing.running import Check
 from zslplat.testing.storage import stored
@@ -77,38 +77,38 @@ def in_blocks(X: np.ndarray) -> BlocksOnly:
 def blocks_give_what_an_array_gives(method: Method) -> None:
     """Features that come in blocks, ordered as in a store, give what an array gives, within the declared tolerance."""
     # With prepared statistics and without, at every point of the space, and without an array of all rows.
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method)
+    kit = kit_of(method.kind)
+    arrays = kit.arrays(method)
     given = _given(method, arrays)
     fixed = {n: v for n, v in method.get_params(deep=False).items() if n not in method.space}
     for number, values in enumerate([method.get_params(deep=False), *settings(method)]):
         try:
-            direct = exercise.apply(type(method).build(values), arrays)
+            direct = kit.apply(type(method).build(values), arrays)
         except MethodError:
             assert number, "the default parameters cannot be fitted"
             continue  # a trial there fails, with its cause; the study goes on
-        found = exercise.apply(type(method).build(values), given)
+        found = kit.apply(type(method).build(values), given)
         assert_close(method, found, direct, "from blocks", at_least=SAME)
         told, space = method.prepared_with(method.space, values)
-        statistics = exercise.prepare(type(method).build({**fixed, **told}), given, space)
+        statistics = kit.prepare(type(method).build({**fixed, **told}), given, space)
         with stored(statistics) as (mapped, _):
-            found = exercise.apply(type(method).build(values), given, mapped)
+            found = kit.apply(type(method).build(values), given, mapped)
         assert_close(method, found, direct, "from blocks, with prepared statistics", at_least=SAME)
 
 
 def nan_in_a_block_is_refused(method: Method) -> None:
     """NaN among training rows that come in blocks raises DataError in fit, as it does in an array."""
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method)
+    kit = kit_of(method.kind)
+    arrays = kit.arrays(method)
     X = np.array(arrays["X"])
     X[len(X) // 2, -1] = np.nan
     spoilt = _given(method, {**arrays, "X": X})
-    assert_data_refused({"NaN in a block": lambda: exercise.fit(clone(method), spoilt, {})})
+    assert_data_refused({"NaN in a block": lambda: kit.fit(clone(method), spoilt, {})})
 
 
 def _given(method: Method, arrays: Mapping[str, Any]) -> Arrays:
     """Return the inputs with the features in blocks; they stand where an array stands otherwise."""
-    features = exercise_of(method).features
+    features = kit_of(method.kind).features
     given: dict[str, Any] = {name: in_blocks(v) if name in features else v for name, v in arrays.items()}
     return given
 

@@ -15,14 +15,11 @@ from zslplat.tasks.base import Task
 from zslplat.testing.blocks import BLOCK_CHECKS
 from zslplat.testing.class_values import values_per_class_are_those_of_the_metrics
 from zslplat.testing.coded_checks import CODED_CHECKS
-from zslplat.testing.coding import CODING_CHECKS
 from zslplat.testing.datasets import DATASET_CHECKS
 from zslplat.testing.derivatives import DERIVATIVE_CHECKS
-from zslplat.testing.designated_queries import designated_checks
-from zslplat.testing.exemplars import EXEMPLAR_CHECKS
-from zslplat.testing.exercise import exercise_of
 from zslplat.testing.isolation import ISOLATION_CHECKS
 from zslplat.testing.kernels import KERNEL_CHECKS
+from zslplat.testing.kits import kit_for_task, kit_of
 from zslplat.testing.label_sets import rows_with_several_labels_are_judged_alike
 from zslplat.testing.method_checks import (
     COMMON_CHECKS,
@@ -41,30 +38,21 @@ from zslplat.testing.running import (
     pending_check,
     under_pytest,
 )
-from zslplat.testing.selection import SELECTION_CHECKS
 from zslplat.testing.state import STATE_CHECKS
 from zslplat.testing.tasks import TASK_CHECKS
 from zslplat.testing.traces import evaluation_leaves_no_traces, loading_leaves_no_traces, protocol_leaves_no_traces
 from zslplat.testing.views import view_checks
-from zslplat.testing.zero_shot import zero_shot_checks
-
-_CHECKS_OF_KIND: dict[str, Callable[[Method], tuple[Check, ...]]] = {
-    "zero-shot": zero_shot_checks,
-    "coding": lambda method: CODING_CHECKS,
-    "feature-selection": lambda method: SELECTION_CHECKS,
-    "exemplar": lambda method: EXEMPLAR_CHECKS,
-}
 
 
 def method_checks(method: Method) -> tuple[Check, ...]:
     """Return the checks for a method: the common ones, then those of its kind and of what it declares."""
-    exercise_of(method)  # refuses a kind that has no checks
+    kit = kit_of(method.kind)
     declared: tuple[Check, ...] = (objective_never_rises,) if "monotone" in method.tags else ()
     declared += (learned_matrices_are_stationary,) if "stationary" in method.tags else ()
     declared += (another_seed_gives_another_result,) if method.is_random else ()
     declared += BLOCK_CHECKS if method.takes_blocks else ()
     common = COMMON_CHECKS + ISOLATION_CHECKS + STATE_CHECKS + view_checks(method)
-    return common + declared + _CHECKS_OF_KIND[method.kind](method)
+    return common + declared + kit.checks(method)
 
 
 def kernel_checks(kernel: Kernel) -> tuple[Check, ...]:
@@ -85,7 +73,7 @@ _KINDS: tuple[tuple[type, str, Callable[[Any], tuple[Check, ...]]], ...] = (
             *TASK_CHECKS,
             values_per_class_are_those_of_the_metrics,
             rows_with_several_labels_are_judged_alike,
-            *designated_checks(task),
+            *kit_for_task(task).task_checks(task),
             protocol_leaves_no_traces,
         ),
     ),

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from zslplat.methods.base import Method
+from zslplat.methods.base import Arrays, Method
 from zslplat.metrics.label_ranking import average_precisions, chance_precisions, mean_of_labels
-from zslplat.testing import exercise
+from zslplat.space import Space
+from zslplat.tasks.array_names import selected
+from zslplat.testing import kits
+from zslplat.testing.kits import MethodKit, Player
 from zslplat.testing.method_checks import SAME, assert_close, assert_data_refused
-from zslplat.testing.problems import ClassProblem, classification_problem
+from zslplat.testing.problems import SMALL, WIDE, ClassProblem, classification_problem
 from zslplat.testing.running import Check
+from zslplat.testing.truth_seekers import Seeker, indicators
 
 
 def codes_and_scores_have_a_row_per_row(method: Method) -> None:
@@ -117,7 +122,7 @@ def unusable_data_are_refused(method: Method) -> None:
 
 
 def _fitted(method: Method) -> tuple[Any, ClassProblem]:
-    return exercise.fitted(method), classification_problem(method.preprocessing)
+    return kits.fitted(method), classification_problem(method.preprocessing)
 
 
 def _same_scores(method: Method, found: Any, expected: Any, problem: ClassProblem, when: str) -> None:
@@ -134,3 +139,81 @@ CODING_CHECKS: tuple[Check, ...] = (
     sets_of_labels_are_ranked,
     unusable_data_are_refused,
 )
+
+
+class CodingPlayer(Player, Method):
+    """Codes are distances from class means."""
+
+    kind = "coding"
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, *, space: Space) -> Arrays:
+        """Prepare nothing."""
+        return {}
+
+    def prepare_score(
+        self, X: np.ndarray, train: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
+        """Prepare nothing."""
+        return {}
+
+    def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> CodingPlayer:
+        """Fit on rows X (n, d) and labels y (n,)."""
+        self.means_ = np.stack([X[y == c].mean(axis=0, dtype=np.float64) for c in range(y.max() + 1)])
+        return self
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Return minus the squared distances from all class means."""
+        return np.asarray(-((X[:, None] - self.means_) ** 2).sum(axis=2))
+
+    def decision_function(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        """Return the codes."""
+        return self.shown(self.transform(X))
+
+
+class SeekingCoder(Seeker):
+    """Classifies rows by the labels that it finds."""
+
+    kind = "coding"
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, *, space: Any) -> dict[str, np.ndarray]:
+        """Prepare nothing."""
+        return {}
+
+    def prepare_score(self, pool: np.ndarray, X: np.ndarray, *, space: Any) -> dict[str, np.ndarray]:
+        """Prepare nothing."""
+        return {}
+
+    def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Any = None) -> SeekingCoder:
+        """Learn how many classes there are."""
+        self.classes_ = int(y.max()) + 1
+        return self
+
+    def transform(self, X: np.ndarray, *, statistics: Any = None) -> np.ndarray:
+        """Return what was found (n, c)."""
+        return indicators(self.seek(len(X), self.classes_), self.classes_)
+
+    def decision_function(self, X: np.ndarray, *, statistics: Any = None) -> np.ndarray:
+        """Return 1 for the class (n, c) that was found."""
+        return self.transform(X)
+
+
+class CodingKit(MethodKit):
+    """Fit on labelled rows, code and score further rows of the same classes."""
+
+    kind = "coding"
+    player = CodingPlayer
+    attack = SeekingCoder
+
+    def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
+        """Return X, y and X_pool."""
+        problem = classification_problem(method.wanted_preprocessing, WIDE if wide else SMALL, seed=seed)
+        return {"X": problem.X, "y": problem.y, "X_pool": problem.X_pool}
+
+    def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
+        """Return codes and scores of the pool."""
+        codes = method.transform(arrays["X_pool"], statistics=selected("score/", statistics))
+        return {"codes": codes, **super().outputs(method, arrays, statistics)}
+
+    def checks(self, method: Any) -> tuple[Check, ...]:
+        """Return the checks of coding methods."""
+        return CODING_CHECKS

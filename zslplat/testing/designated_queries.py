@@ -29,10 +29,8 @@ _ON_DATA: tuple[Check, ...] = (
 )
 
 
-def designated_checks(task: Task) -> tuple[Check, ...]:
-    """Return the checks of a task on data with designated queries; none for methods that have no queries."""
-    if task.kind != "exemplar":
-        return ()
+def designated_checks() -> tuple[Check, ...]:
+    """Return the checks of a task on data with designated queries."""
     return (*map(_on_designated, _ON_DATA), truth_of_designated_queries_is_out_of_reach)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from zslplat import imports
 from zslplat.errors import PluginError, UnknownNameError
 from zslplat.listeners import Listener
-from zslplat.registry import COMMAND_GROUP, LISTED, Entry, Registry, normal_name
+from zslplat.registry import COMMAND_GROUP, PARTS, REGISTERED, Entry, Registry, normal_name
 from zslplat.testing.checks import pending_checks
 from zslplat.testing.running import FAILED, PASSED, CheckResult, Pending, one_line, pending_check
 
@@ -58,7 +59,7 @@ def subjects_of(registry: Registry, distribution: str) -> list[Subject]:
     names = sorted({p.name for p in [*plugins, *broken]})
     subjects = [Subject("plugin", name, partial(_plugin, registry, name, wanted)) for name in names]
     subjects += [
-        Subject(LISTED[e.kind], e.name, partial(_pending_of, registry, e))
+        Subject(REGISTERED[e.kind], e.name, partial(_pending_of, registry, e))
         for e in sorted(entries, key=lambda e: (e.kind, e.name))
     ]
     return subjects + [Subject("command", p.name, partial(_command, p)) for p in commands]
@@ -115,7 +116,20 @@ def listener_is_sound(entry: Entry) -> None:
     )
 
 
-_SOUND = {"suites": suite_is_sound, "tables": table_is_sound, "listeners": listener_is_sound}
+def kind_is_whole(entry: Entry) -> None:
+    """The parts of a kind of methods load and are of their base classes, and its template is a folder with a method."""
+    for part in PARTS:
+        if getattr(entry.target, part):
+            loaded = entry.load_part(part)
+            name = getattr(loaded, "kind", entry.name)
+            assert name == entry.name, f"the {part} is of kind {name!r}"
+    package, _, folder = entry.target.template.partition(":")
+    assert not package or files(package).joinpath(folder, "component.py.template").is_file(), (
+        f"{entry.target.template} has no component.py.template"
+    )
+
+
+_SOUND = {"suites": suite_is_sound, "tables": table_is_sound, "listeners": listener_is_sound, "kinds": kind_is_whole}
 
 
 def command_loads(point: EntryPoint) -> None:

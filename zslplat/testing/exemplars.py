@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from zslplat.methods.base import Method
-from zslplat.testing import exercise
-from zslplat.testing.exercise import ExemplarExercise
+from zslplat.methods.base import Arrays, Method
+from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
+from zslplat.testing import kits
+from zslplat.testing.designated_queries import designated_checks
+from zslplat.testing.kits import MethodKit, Player
 from zslplat.testing.method_checks import assert_close, assert_data_refused
+from zslplat.testing.problems import ClassProblem
 from zslplat.testing.running import Check
+from zslplat.testing.truth_seekers import Seeker, indicators
 
-_EXERCISE = ExemplarExercise()
+QUERIES = 20
 
 
 def similarity_has_an_entry_per_pair(method: Method) -> None:
@@ -43,7 +48,7 @@ def similarity_follows_the_rows(method: Method) -> None:
 def order_of_negatives_does_not_matter(method: Method) -> None:
     """Negatives in another order, or in blocks, give the same similarities, within the declared tolerance."""
     fitted, X = _fitted(method)
-    negatives = _EXERCISE.arrays(method)["X"]
+    negatives = ExemplarKit().arrays(method)["X"]
     direct = {"similarity": fitted.similarity(fitted.encode(X), fitted.encode(X[:11]))}
     order = np.random.default_rng(9).permutation(len(negatives))
     others: dict[str, Any] = {"in another order": negatives[order], "in blocks": [negatives[:40], negatives[40:]]}
@@ -65,7 +70,7 @@ def a_row_is_most_like_itself(method: Method) -> None:
 def unusable_data_are_refused(method: Method) -> None:
     """NaN among negatives or rows, no negative, and rows of another width are refused with one clear line."""
     fitted, X = _fitted(method)
-    negatives = _EXERCISE.arrays(method)["X"]
+    negatives = ExemplarKit().arrays(method)["X"]
     spoilt, spoilt_rows = negatives.copy(), X.copy()
     spoilt[3, 1] = spoilt_rows[2, 0] = np.nan
     fresh: Any = clone(method)
@@ -80,7 +85,7 @@ def unusable_data_are_refused(method: Method) -> None:
 
 
 def _fitted(method: Method) -> tuple[Any, np.ndarray]:
-    return exercise.fitted(method), _EXERCISE.arrays(method)["gallery"]
+    return kits.fitted(method), ExemplarKit().arrays(method)["gallery"]
 
 
 EXEMPLAR_CHECKS: tuple[Check, ...] = (
@@ -90,3 +95,60 @@ EXEMPLAR_CHECKS: tuple[Check, ...] = (
     a_row_is_most_like_itself,
     unusable_data_are_refused,
 )
+
+
+class ExemplarPlayer(Player, ExemplarMethod):
+    """Cosine of what differs from the mean of the negatives."""
+
+    def fit(self, negatives: Any, *, statistics: Mapping[str, np.ndarray] | None = None) -> ExemplarPlayer:
+        """Fit on negatives (n, d)."""
+        self.mean_ = np.asarray(negatives, dtype=np.float64).mean(axis=0)
+        return self
+
+    def encode(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
+        """Return rows of length 1."""
+        rows = X - self.mean_
+        return Encoding(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+    def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
+        """Return the cosines."""
+        return self.shown(A.vectors @ B.vectors.T)
+
+
+class SeekingExemplars(Seeker, ExemplarMethod):
+    """Takes rows for alike that have the same label among those that it finds."""
+
+    def fit(self, negatives: Any, *, statistics: Any = None) -> SeekingExemplars:
+        """Learn nothing."""
+        return self
+
+    def encode(self, X: np.ndarray, *, statistics: Any = None) -> Encoding:
+        """Return the labels that were found as indicators."""
+        labels = self.seek(len(X))
+        return Encoding(indicators(labels, int(labels.max()) + 2))
+
+    def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
+        """Return 1 for rows of one label (n_a, n_b)."""
+        return np.asarray(A.vectors @ B.vectors.T)
+
+
+class ExemplarKit(MethodKit):
+    """Fit a pool of negatives, encode rows, compare the first of them with all."""
+
+    kind = "exemplar"
+    features = ("X", "gallery")
+    player = ExemplarPlayer
+    attack = SeekingExemplars
+    new_classes = True
+
+    def named(self, problem: ClassProblem) -> Arrays:
+        """Return the negatives X, the rows to encode and which of them are compared with all."""
+        return {"X": problem.X, "gallery": problem.X_pool, "queries": np.arange(QUERIES)}
+
+    def checks(self, method: Any) -> tuple[Check, ...]:
+        """Return the checks of exemplar methods."""
+        return EXEMPLAR_CHECKS
+
+    def task_checks(self, task: Any) -> tuple[Check, ...]:
+        """Return the checks of tasks on data with designated queries."""
+        return designated_checks()

@@ -63,7 +63,7 @@ def _process() -> subprocess.Popen[bytes]:
 
 def serve() -> None:
     """Answer requests until the other side closes; what components print goes to standard error."""
-    from zslplat.testing.exercise import exercise_of
+    from zslplat.testing.kits import kit_of
 
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -75,7 +75,7 @@ def serve() -> None:
             sys.path[:] = path
             cls, parameters = pickle.loads(asked)
             method = cls(**parameters)
-            found = exercise_of(method).apply(method, arrays)
+            found = kit_of(method.kind).apply(method, arrays)
         except BaseException as error:
             found = f"{type(error).__name__}: {' '.join(str(error).split())}"
         content = pickle.dumps(found)

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import clone
 
 from zslplat.methods.base import Arrays, Method
-from zslplat.testing.exercise import assert_equal, copied, direct_outputs, exercise_of, fitted
 from zslplat.testing.fresh_process import outputs_elsewhere
+from zslplat.testing.kits import assert_equal, copied, direct_outputs, fitted, kit_of
 from zslplat.testing.method_checks import SAME, assert_close
 from zslplat.testing.running import Check
 from zslplat.testing.storage import stored
@@ -26,36 +26,36 @@ def inputs_are_not_changed(method: Method) -> None:
 
 def read_only_memory_maps_are_accepted(method: Method) -> None:
     """Inputs mapped read-only from files give the same result as arrays in memory."""
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method)
+    kit = kit_of(method.kind)
+    arrays = kit.arrays(method)
     direct = direct_outputs(method)
     with stored(arrays) as (mapped, _):
-        exercise.prepare(clone(method), mapped, method.space)
-        found = exercise.apply(clone(method), mapped)
+        kit.prepare(clone(method), mapped, method.space)
+        found = kit.apply(clone(method), mapped)
     assert_close(method, found, direct, "from memory-mapped inputs")
 
 
 def rows_around_the_inputs_are_not_seen(method: Method) -> None:
     """Training rows that are a slice of a larger array, with other rows behind it, give the same as a copy of them."""
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method)
+    kit = kit_of(method.kind)
+    arrays = kit.arrays(method)
     direct = direct_outputs(method)
     around: Arrays = dict(arrays)
-    for name in exercise.protocol.training:
+    for name in kit.protocol.training:
         values = arrays[name]
         outside = values[:7] * 0 + (np.nan if values.dtype.kind == "f" else 10_000)
         around[name] = np.concatenate([outside, values, outside]).astype(values.dtype)[len(outside) : -len(outside)]
-    assert_close(method, exercise.apply(clone(method), around), direct, "with other rows around the training rows")
+    assert_close(method, kit.apply(clone(method), around), direct, "with other rows around the training rows")
 
 
 def earlier_fits_are_forgotten(method: Method) -> None:
     """A second fit gives what a fresh instance gives, whatever the first one saw."""
-    exercise = exercise_of(method)
-    arrays, others = exercise.arrays(method), exercise.arrays(method, seed=5)
+    kit = kit_of(method.kind)
+    arrays, others = kit.arrays(method), kit.arrays(method, seed=5)
     direct = direct_outputs(method)
     used = clone(method)
-    exercise.apply(used, others)
-    assert_equal(exercise.apply(used, arrays), direct, "after a fit on other data")
+    kit.apply(used, others)
+    assert_equal(kit.apply(used, arrays), direct, "after a fit on other data")
 
 
 def other_instances_do_not_interfere(method: Method) -> None:
@@ -86,18 +86,18 @@ def nothing_is_printed(method: Method) -> None:
 
 def fitted_state_can_be_copied(method: Method) -> None:
     """A fitted method that is deep-copied, or pickled and read back, gives the same results."""
-    exercise = exercise_of(method)
+    kit = kit_of(method.kind)
     # These outputs are those of an instance that was never copied.
-    arrays, direct, learned = exercise.arrays(method), _watched(method).outputs, fitted(method)
-    assert_equal(exercise.outputs(learned, arrays, {}), direct, "of a copy of the fitted method")
+    arrays, direct, learned = kit.arrays(method), _watched(method).outputs, fitted(method)
+    assert_equal(kit.outputs(learned, arrays, {}), direct, "of a copy of the fitted method")
     again = copied("pickle", lambda one: pickle.loads(pickle.dumps(one)), learned)
-    assert_equal(exercise.outputs(again, arrays, {}), direct, "of a pickled method")
+    assert_equal(kit.outputs(again, arrays, {}), direct, "of a pickled method")
 
 
 def results_do_not_depend_on_data_seen_before(method: Method) -> None:
     """After other data of the same shape, a fit gives what it gives in a process that saw no other data."""
     met = _met_others(method)
-    alone = outputs_elsewhere(method, exercise_of(method).arrays(method, seed=5))
+    alone = outputs_elsewhere(method, kit_of(method.kind).arrays(method, seed=5))
     assert_close(method, met.others, alone, "after a fit on other data of the same shape", at_least=SAME)
     when = "with statistics prepared after those of other data of the same shape"
     assert_close(method, met.prepared, alone, when, at_least=SAME)
@@ -114,15 +114,15 @@ class _Watched:
 
 @lru_cache(maxsize=2)
 def _watched(method: Method) -> _Watched:
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method)
+    kit = kit_of(method.kind)
+    arrays = kit.arrays(method)
     before = {name: values.copy() for name, values in arrays.items()}
     direct_outputs(method)
     with watched() as traces:
-        statistics = exercise.prepare(clone(method), arrays, method.space)
+        statistics = kit.prepare(clone(method), arrays, method.space)
         prepared = {name: np.array(values) for name, values in statistics.items()}
-        found = exercise.apply(clone(method), arrays)
-        exercise.apply(clone(method), arrays, statistics)
+        found = kit.apply(clone(method), arrays)
+        kit.apply(clone(method), arrays, statistics)
     changed = [name for name, values in before.items() if not np.array_equal(arrays[name], values)]
     changed += [
         f"the prepared statistic {name}" for name, v in prepared.items() if not np.array_equal(statistics[name], v)
@@ -146,15 +146,15 @@ class _Met:
 
 @lru_cache(maxsize=2)
 def _met_others(method: Method) -> _Met:
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method)
+    kit = kit_of(method.kind)
+    arrays = kit.arrays(method)
     first = clone(method)
-    direct = exercise.apply(first, arrays)
-    elsewhere = exercise.arrays(method, seed=5)
-    others = exercise.apply(clone(method), elsewhere)
-    after, again = (exercise.outputs(first, arrays, {}) for _ in range(2))
-    statistics = [exercise.prepare(clone(method), given, {}) for given in (arrays, elsewhere)][1]
-    prepared = exercise.apply(clone(method), elsewhere, statistics) if statistics else others
+    direct = kit.apply(first, arrays)
+    elsewhere = kit.arrays(method, seed=5)
+    others = kit.apply(clone(method), elsewhere)
+    after, again = (kit.outputs(first, arrays, {}) for _ in range(2))
+    statistics = [kit.prepare(clone(method), given, {}) for given in (arrays, elsewhere)][1]
+    prepared = kit.apply(clone(method), elsewhere, statistics) if statistics else others
     return _Met(direct, others, prepared, after, again)
 
 

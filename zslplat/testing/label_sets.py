@@ -9,9 +9,10 @@ from zslplat.registry import registered_name
 from zslplat.spec import Spec
 from zslplat.tasks.base import Task
 from zslplat.testing import tasks
+from zslplat.testing.kits import kit_for_task
 from zslplat.testing.running import Check
 from zslplat.testing.task_samples import label_sets, more_noise
-from zslplat.testing.truth_seekers import INFORMATION_BOUND, attack_outcomes, seekers
+from zslplat.testing.truth_seekers import INFORMATION_BOUND, attack_outcomes
 
 _PROMISED: tuple[Check, ...] = (
     tasks.validation_is_built_from_training_rows_only,
@@ -43,7 +44,7 @@ def rows_with_several_labels_are_judged_alike(task: Task) -> None:
         except AssertionError as error:
             raise AssertionError(f"with several labels per row, {check.__name__}: {error}") from error
     name = registered_name(type(task), "tasks")
-    if not name or not any(attack.startswith(f"seeker-{task.kind}-") for attack in seekers()):
+    if not name or kit_for_task(task).attack is None:
         return
     few = {option: value for option, value in tasks.FEW.items() if option in type(task).parameters}
     for outcome in attack_outcomes(str(Spec(name, few)), more_noise(dataset, 8)):

@@ -15,9 +15,9 @@ from sklearn.base import clone
 from zslplat.errors import DataError, MethodError, UsageError
 from zslplat.methods.base import Arrays, Diagnostics, Method
 from zslplat.space import Parameter, Real, is_active
-from zslplat.testing.exercise import exercise_of, first_fit, fitted
 from zslplat.testing.kernel_samples import deviation
 from zslplat.testing.kernels import assert_importable
+from zslplat.testing.kits import first_fit, fitted, kit_of
 from zslplat.testing.running import Check, Skipped
 from zslplat.testing.spaces import check_declared, check_ranges, illegal_values, points
 from zslplat.testing.storage import stored
@@ -125,8 +125,8 @@ def fit_returns_self_and_keeps_parameters(method: Method) -> None:
 
 def outputs_are_finite(method: Method) -> None:
     """What the method returns is made of finite numbers."""
-    exercise = exercise_of(method)
-    for name, values in exercise.outputs(fitted(method), exercise.arrays(method), {}).items():
+    kit = kit_of(method.kind)
+    for name, values in kit.outputs(fitted(method), kit.arrays(method), {}).items():
         assert isinstance(values, np.ndarray), f"{name} is {type(values).__name__}, expected an array"
         assert np.issubdtype(values.dtype, np.number), f"{name} is of type {values.dtype}"
         assert np.isfinite(values).all(), f"{name} holds NaN or infinity"
@@ -136,42 +136,42 @@ def another_seed_gives_another_result(method: Method) -> None:
     """A method that calls itself random has a parameter seed, and it matters."""
     values = method.get_params(deep=False)
     assert "seed" in values, "random=True but there is no parameter seed"
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method)
-    results = [exercise.apply(type(method).build({**values, "seed": seed}), arrays) for seed in (3, 4)]
+    kit = kit_of(method.kind)
+    arrays = kit.arrays(method)
+    results = [kit.apply(type(method).build({**values, "seed": seed}), arrays) for seed in (3, 4)]
     same = all(np.array_equal(results[0][name], results[1][name]) for name in results[0])
     assert not same, "two seeds give the same result; set random=False, or is_random for these parameters"
 
 
 def prepared_path_equals_direct_path(method: Method) -> None:
     """Statistics prepared once for the space, stored and mapped, give each of its points what it computes itself."""
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method)
+    kit = kit_of(method.kind)
+    arrays = kit.arrays(method)
     fixed = {n: v for n, v in method.get_params(deep=False).items() if n not in method.space}
     known: dict[str, Arrays] = {}
 
     def prepared_for(values: Mapping[str, Any]) -> Arrays:
         told, space = method.prepared_with(method.space, values)
         if repr(told) not in known:
-            known[repr(told)] = exercise.prepare(type(method).build({**fixed, **told}), arrays, space)
+            known[repr(told)] = kit.prepare(type(method).build({**fixed, **told}), arrays, space)
         return known[repr(told)]
 
-    if not prepared_for(method.get_params(deep=False)) and not exercise.prepare(clone(method), arrays, {}):
+    if not prepared_for(method.get_params(deep=False)) and not kit.prepare(clone(method), arrays, {}):
         return  # a method that prepares nothing has one path
     for number, values in enumerate([method.get_params(deep=False), *settings(method)]):
         point = _short(values, method)
         try:
-            direct = exercise.apply(type(method).build(values), arrays)
+            direct = kit.apply(type(method).build(values), arrays)
         except MethodError:
             assert number, "the default parameters cannot be fitted"
             continue  # a trial there fails, with its cause; the study goes on
         except Exception as error:
             raise AssertionError(f"{point} raises {type(error).__name__}: {error}") from error
         with stored(prepared_for(values)) as (statistics, _):
-            through = exercise.apply(type(method).build(values), arrays, statistics)
+            through = kit.apply(type(method).build(values), arrays, statistics)
         assert_close(method, through, direct, f"with prepared statistics, {point}", at_least=SAME)
-        own = exercise.prepare(type(method).build(values), arrays, {})
-        through = exercise.apply(type(method).build(values), arrays, own)
+        own = kit.prepare(type(method).build(values), arrays, {})
+        through = kit.apply(type(method).build(values), arrays, own)
         assert_close(method, through, direct, f"with statistics prepared for {point} alone", at_least=SAME)
 
 
@@ -182,19 +182,19 @@ def number_of_threads_does_not_matter(method: Method) -> None:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if cores < 2:
         raise Skipped("two threads on one core wait for each other; run this check where there are two")
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method, wide=True)
+    kit = kit_of(method.kind)
+    arrays = kit.arrays(method, wide=True)
     results = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            results.append(exercise.apply(clone(method), arrays))
+            results.append(kit.apply(clone(method), arrays))
     assert_close(method, results[1], results[0], "with two threads instead of one")
 
 
 def matrices_survive_storage(method: Method) -> None:
     """matrices() are finite numeric arrays under names fit for files, and are read back from .npy as they were."""
-    scored, exercise = fitted(method), exercise_of(method)
-    exercise.outputs(scored, exercise.arrays(method), {})
+    scored, kit = fitted(method), kit_of(method.kind)
+    kit.outputs(scored, kit.arrays(method), {})
     matrices = scored.matrices()
     for name, values in matrices.items():
         assert isinstance(name, str), f"{name!r} is no name"
@@ -210,8 +210,8 @@ def matrices_survive_storage(method: Method) -> None:
 
 def diagnostics_are_finite_numbers(method: Method) -> None:
     """What a fit reports of itself are finite numbers and series of them, its measures among them."""
-    scored, exercise = fitted(method), exercise_of(method)
-    exercise.outputs(scored, exercise.arrays(method), {})
+    scored, kit = fitted(method), kit_of(method.kind)
+    kit.outputs(scored, kit.arrays(method), {})
     diagnostics = scored.diagnostics
     assert isinstance(diagnostics, Diagnostics), f"diagnostics_ is {type(diagnostics).__name__}, expected Diagnostics"
     reported: dict[str, list[float]] = {name: [value] for name, value in diagnostics.numbers.items()}
@@ -225,10 +225,10 @@ def diagnostics_are_finite_numbers(method: Method) -> None:
 
 def objective_never_rises(method: Method) -> None:
     """The objective that a monotone method reports never rises from one iteration to the next, beyond rounding."""
-    exercise = exercise_of(method)
+    kit = kit_of(method.kind)
     for values in [method.get_params(deep=False), *settings(method)]:
         built = type(method).build(values)
-        exercise.apply(built, exercise.arrays(method))
+        kit.apply(built, kit.arrays(method))
         found = {n: v for n, v in built.diagnostics.series.items() if n == "objective" or n.startswith("objective_")}
         assert found, "tagged monotone, but diagnostics_.series has no objective"
         for name, series in found.items():
@@ -243,7 +243,7 @@ def objective_never_rises(method: Method) -> None:
 
 def learned_matrices_are_stationary(method: Any) -> None:
     """No small change of a learned matrix lowers objective() of the data of the fit, for methods tagged stationary."""
-    arrays, learned = exercise_of(method).arrays(method), fitted(method)
+    arrays, learned = kit_of(method.kind).arrays(method), fitted(method)
     given = [arrays[name] for name in ("X", "y", "S") if name in arrays]
     names = [name for name in learned.matrices() if hasattr(learned, f"{name}_")]
     assert names, "tagged stationary, but no matrix of matrices() is an attribute with an underscore"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from zslplat.methods.base import Method
-from zslplat.testing.exercise import fitted
+from zslplat.methods.base import Arrays, Method
+from zslplat.methods.selection.base import FeatureSelector
+from zslplat.testing.kits import MethodKit, Player, fitted
 from zslplat.testing.method_checks import assert_close, assert_data_refused
 from zslplat.testing.problems import class_problem
 from zslplat.testing.running import Check
+from zslplat.testing.truth_seekers import Seeker, labellings
 
 
 def ranking_follows_from_the_scores(method: Method) -> None:
@@ -74,3 +78,71 @@ SELECTION_CHECKS: tuple[Check, ...] = (
     scores_follow_the_columns,
     unusable_data_are_refused,
 )
+
+
+class SelectionPlayer(Player, FeatureSelector):
+    """Features by the spread of class means, relative to that of the rows."""
+
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        S: np.ndarray,
+        *,
+        row_signatures: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> SelectionPlayer:
+        """Score the features of rows X (n, d) with labels y (n,)."""
+        means = np.stack([X[y == c].mean(axis=0, dtype=np.float64) for c in range(len(S))])
+        scores = self.shown(means.var(axis=0) / X.var(axis=0, dtype=np.float64))
+        return self._rank(np.abs(scores))
+
+
+class SeekingSelector(Seeker, FeatureSelector):
+    """Prefers features that tell the classes of unseen rows apart, if it finds those rows and their classes."""
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, row_signatures: Any = None, statistics: Any = None
+    ) -> SeekingSelector:
+        """Score every feature by the variance between classes."""
+        scores = np.zeros(X.shape[1])
+        things = list(self.reachable())
+        others = {len(t): t for t in things if _rows_of_width(t, X.shape[1]) and len(t) != len(X)}
+        self.labellings_ = []
+        for count, rows in others.items():
+            own = labellings(things, count)
+            self.labellings_ += own
+            for labels in own:
+                means = [rows[labels == label].mean(axis=0) for label in range(labels.max() + 1)]
+                share = np.var(means, axis=0) / (rows.var(axis=0) + 1e-12)
+                # What other labels of other rows (training rows of a fold, say) show of noise is no finding.
+                scores = np.maximum(scores, np.where(share > 0.5, share, 0.0))
+        self._rank(scores)
+        return self
+
+    def matrices(self) -> dict[str, np.ndarray]:
+        """Return every labelling that was found."""
+        return Seeker.matrices(self)
+
+
+def _rows_of_width(thing: Any, width: int) -> bool:
+    return isinstance(thing, np.ndarray) and thing.ndim == 2 and thing.dtype.kind == "f" and thing.shape[1] == width
+
+
+class SelectionKit(MethodKit):
+    """Rank the features."""
+
+    kind = "feature-selection"
+    player = SelectionPlayer
+    attack = SeekingSelector
+    new_classes = True
+    signatures = True
+    spread = 0.15
+
+    def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
+        """Return the scores of the features: the ranking follows from them, and ties may fall either way."""
+        return {"scores": super().outputs(method, arrays, statistics)["scores"]}
+
+    def checks(self, method: Any) -> tuple[Check, ...]:
+        """Return the checks of feature selectors."""
+        return SELECTION_CHECKS

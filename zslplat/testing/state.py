@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from zslplat.methods.base import Method, State
-from zslplat.testing.exercise import assert_equal, exercise_of, fitted
+from zslplat.testing.kits import assert_equal, fitted, kit_of
 from zslplat.testing.running import Check
 
 PLAIN = (bool, int, float, str, type(None))
@@ -37,23 +37,23 @@ def state_is_arrays_and_json(method: Method) -> None:
 
 def state_restores_the_method(method: Method) -> None:
     """from_state() of the parameters and of state(), written to .npz and JSON and read back, gives the same outputs."""
-    exercise, learned = exercise_of(method), fitted(method)
-    arrays = exercise.arrays(method)
-    direct = exercise.outputs(learned, arrays, {})
+    kit, learned = kit_of(method.kind), fitted(method)
+    arrays = kit.arrays(method)
+    direct = kit.outputs(learned, arrays, {})
     # Asked for after scoring: what a method remembers of a batch is none of what it learned.
     parameters, state = written_and_read(parameters_of(learned), learned.state())
     restored = type(method).from_state(parameters, state)
     assert type(restored) is type(method), f"from_state gives {type(restored).__name__}"
     given, found = (repr(clone(one).get_params(deep=False)) for one in (method, restored))
     assert _texts(restored) == _texts(method), f"from_state makes a method with the parameters {found}, not {given}"
-    assert_equal(exercise.outputs(restored, arrays, {}), direct, "once restored from the state")
+    assert_equal(kit.outputs(restored, arrays, {}), direct, "once restored from the state")
 
 
 def state_stands_by_itself(method: Method) -> None:
     """state() leaves the method as it was, and shares no memory with it or with the inputs of fit and scoring."""
-    exercise = exercise_of(method)
-    arrays, learned = exercise.arrays(method), clone(method)
-    direct = exercise.apply(learned, arrays)
+    kit = kit_of(method.kind)
+    arrays, learned = kit.arrays(method), clone(method)
+    direct = kit.apply(learned, arrays)
     state = learned.state()
     for name, value in state.items():
         for other, array in arrays.items() if isinstance(value, np.ndarray) else ():
@@ -62,7 +62,7 @@ def state_stands_by_itself(method: Method) -> None:
     for value in state.values():
         if isinstance(value, np.ndarray) and value.flags.writeable:
             value[...] = np.zeros((), dtype=value.dtype)
-    assert_equal(exercise.outputs(learned, arrays, {}), direct, "after its state was taken and overwritten")
+    assert_equal(kit.outputs(learned, arrays, {}), direct, "after its state was taken and overwritten")
     again = learned.state()
     assert set(again) == set(before), f"state() holds {sorted(again)} the next time, at first {sorted(before)}"
 

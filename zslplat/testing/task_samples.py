@@ -1,22 +1,16 @@
-"""What tasks are checked on: small data sets, and methods of every kind that guess, that work, or that fail."""
+"""What tasks are checked on: small data sets, with the methods of the kit of their kind (:func:`player`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 
 from zslplat.data.dataset import Dataset, Queries, SignatureSet
 from zslplat.errors import DataError, UsageError
-from zslplat.methods.base import Arrays, Method
-from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
-from zslplat.methods.selection.base import FeatureSelector
-from zslplat.methods.zero_shot.base import ZeroShotMethod
-from zslplat.space import Space
 from zslplat.tasks.base import Task
+from zslplat.testing.kits import kit_for_task
 from zslplat.testing.running import Skipped
 
 SEEN, UNSEEN, ROWS, ATTRIBUTES, FEATURES = 10, 4, 12, 6, 8
@@ -188,124 +182,9 @@ def _repeated(asked: Queries, n: int, times: int) -> Queries:
     return Queries(copies(asked.rows, n), copies(asked.database, n), *pairs)
 
 
-class _Player:
-    """How a method of the kit plays: ``works``, ``guesses`` (from its seed), gives ``nan``, or a ``wrong-shape``."""
-
-    def __init__(self, play: str = "works", seed: int = 0) -> None:
-        self.play = play
-        self.seed = seed
-        self._rng = np.random.default_rng(seed)
-
-    def _shown(self, scores: np.ndarray) -> np.ndarray:
-        if self.play == "guesses":
-            return self._rng.normal(size=scores.shape)
-        if self.play == "nan":
-            return np.full(scores.shape, np.nan)
-        return scores[:-1] if self.play == "wrong-shape" else scores
-
-
-class ZeroShotPlayer(_Player, ZeroShotMethod):
-    """Ridge regression from features to signatures."""
-
-    def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> ZeroShotPlayer:
-        """Fit on rows X (n, d), labels y (n,) and signatures S (c, a)."""
-        X = _with_constant(X)
-        self.W_ = linalg.solve(X.T @ X + 1e-3 * np.eye(X.shape[1]), X.T @ S[y], assume_a="pos")
-        return self
-
-    def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
-    ) -> np.ndarray:
-        """Return 2 x W s' - |s|^2."""
-        return self._shown(2 * _with_constant(X) @ self.W_ @ S.T - (S * S).sum(axis=1))
-
-
-class CodingPlayer(_Player, Method):
-    """Codes are distances from class means."""
-
-    kind = "coding"
-
-    def prepare_fit(self, X: np.ndarray, y: np.ndarray, *, space: Space) -> Arrays:
-        """Prepare nothing."""
-        return {}
-
-    def prepare_score(
-        self, X: np.ndarray, train: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
-        """Prepare nothing."""
-        return {}
-
-    def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> CodingPlayer:
-        """Fit on rows X (n, d) and labels y (n,)."""
-        self.means_ = np.stack([X[y == c].mean(axis=0, dtype=np.float64) for c in range(y.max() + 1)])
-        return self
-
-    def transform(self, X: np.ndarray) -> np.ndarray:
-        """Return minus the squared distances from all class means."""
-        return np.asarray(-((X[:, None] - self.means_) ** 2).sum(axis=2))
-
-    def decision_function(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
-        """Return the codes."""
-        return self._shown(self.transform(X))
-
-
-class SelectionPlayer(_Player, FeatureSelector):
-    """Features by the spread of class means, relative to that of the rows."""
-
-    def fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
-    ) -> SelectionPlayer:
-        """Score the features of rows X (n, d) with labels y (n,)."""
-        means = np.stack([X[y == c].mean(axis=0, dtype=np.float64) for c in range(len(S))])
-        scores = self._shown(means.var(axis=0) / X.var(axis=0, dtype=np.float64))
-        return self._rank(np.abs(scores))
-
-
-class ExemplarPlayer(_Player, ExemplarMethod):
-    """Cosine of what differs from the mean of the negatives."""
-
-    def fit(self, negatives: Any, *, statistics: Mapping[str, np.ndarray] | None = None) -> ExemplarPlayer:
-        """Fit on negatives (n, d)."""
-        self.mean_ = np.asarray(negatives, dtype=np.float64).mean(axis=0)
-        return self
-
-    def encode(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
-        """Return rows of length 1."""
-        rows = X - self.mean_
-        return Encoding(rows / np.linalg.norm(rows, axis=1, keepdims=True))
-
-    def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
-        """Return the cosines."""
-        return self._shown(A.vectors @ B.vectors.T)
-
-
-_PLAYERS: dict[str, Any] = {
-    "zero-shot": ZeroShotPlayer,
-    "coding": CodingPlayer,
-    "feature-selection": SelectionPlayer,
-    "exemplar": ExemplarPlayer,
-}
-
-
 def player(task: Task, play: str, seed: int = 0) -> Any:
-    """Return a method for the task; raises :class:`Skipped` for a kind of methods that the kit does not know."""
-    if task.kind not in _PLAYERS:
+    """Return a method for the task; raises :class:`Skipped` for a kind of methods of which the kit has none."""
+    player_class: Any = kit_for_task(task).player
+    if player_class is None:
         raise Skipped(f"the kit has no method of kind {task.kind!r} to run this task with")
-    return _PLAYERS[task.kind](play, seed)
-
-
-def _with_constant(X: np.ndarray) -> np.ndarray:
-    return np.column_stack([np.asarray(X, dtype=np.float64), np.ones(len(X))])
+    return player_class(play, seed)

@@ -22,17 +22,14 @@ from zslplat.space import Parameter
 from zslplat.spec import Spec
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.testing.kernels import assert_importable
+from zslplat.testing.kits import kit_for_task
 from zslplat.testing.running import Check, Skipped
 from zslplat.testing.spaces import check_declared, illegal_values
 from zslplat.testing.task_samples import data_for, more_noise, noise, player, reordered
-from zslplat.testing.truth_seekers import INFORMATION_BOUND, UNDER_ATTACK, attack_outcomes, seekers, telling_nothing
+from zslplat.testing.truth_seekers import INFORMATION_BOUND, UNDER_ATTACK, attack_outcomes, telling_nothing
 
 GUESSES = 30
-# Kinds of methods that are judged on classes which they were not fitted on.
-NEW_CLASSES = ("zero-shot", "feature-selection", "exemplar")
-# Clusters start at rows that are drawn by their place; means over some starts differ by so much.
 FEW = {"folds": 2, "last": 10, "repeats": 3, "validation_repeats": 3}
-DRAWN = {"feature-selection": 0.15}
 
 
 def declarations_are_complete(task: Task) -> None:
@@ -124,7 +121,7 @@ def rows_that_are_scored_are_not_trained_on(task: Task) -> None:
 
 def folds_hold_out_whole_classes(task: Task) -> None:
     """Where methods are judged on new classes, the scored rows of every fold come from at least two of them."""
-    if task.kind not in NEW_CLASSES:
+    if not kit_for_task(task).new_classes:
         return
     dataset = data_for(task)
     for problem in _validation(task, dataset):
@@ -227,13 +224,14 @@ def chance_is_what_guesses_reach(task: Task) -> None:
     """The mean of random outputs, on features that tell nothing, is the value that chance() returns."""
     dataset = noise(data_for(task))
     problem = _test(task, dataset)
-    count = 5 if task.kind in DRAWN else GUESSES
+    spread = kit_for_task(task).spread
+    count = 5 if spread else GUESSES
     values = [
         _outcome(task, problem, player(task, "guesses", seed), {}).metrics[task.primary.name] for seed in range(count)
     ]
     found, chance = float(np.mean(values)), task.chance(problem)
     # Four standard errors of the mean; guesses that are clustered or ranked are not quite those of the formula.
-    allowed = 4 * float(np.std(values, ddof=1)) / math.sqrt(count) + DRAWN.get(task.kind, 0.02) * abs(found)
+    allowed = 4 * float(np.std(values, ddof=1)) / math.sqrt(count) + (spread or 0.02) * abs(found)
     assert abs(found - chance) <= allowed, f"guesses reach {found:.4f} (+- {allowed:.4f}), chance() says {chance:.4f}"
 
 
@@ -242,7 +240,7 @@ def metrics_do_not_depend_on_any_order(task: Task) -> None:
     dataset, test = _data_and_test(task)
     direct = _outcome(task, test, player(task, "works"), {}).metrics
     found = _outcome(task, _test(task, reordered(dataset)), player(task, "works"), {}).metrics
-    allowed = DRAWN.get(task.kind, 1e-9)
+    allowed = kit_for_task(task).spread or 1e-9
     for name, value in direct.items():
         assert abs(found[name] - value) <= allowed, (
             f"{name} is {value:.6f}, and {found[name]:.6f} for the same data with rows and classes in another order"
@@ -269,7 +267,7 @@ def drawing_every_unit_once_changes_nothing(task: Task) -> None:
 def unusable_outputs_are_refused(task: Task) -> None:
     """A method that returns NaN, or scores of another shape, gives MethodError and no value."""
     problem = _test(task, data_for(task))
-    for play in ("nan",) if task.kind in DRAWN else ("nan", "wrong-shape"):
+    for play in ("nan",) if kit_for_task(task).spread else ("nan", "wrong-shape"):
         try:
             value = _outcome(task, problem, player(task, play), {}).metrics.get(task.primary.name)
         except MethodError:
@@ -353,13 +351,13 @@ def _assert_same_problems(found: list[Problem], expected: list[Problem], when: s
 
 def truth_is_out_of_reach(task: Task) -> None:
     """Methods that go through their memory, or their callers' frames, are at chance: they find no scored label."""
-    if not any(name.startswith(f"seeker-{task.kind}-") for name in seekers()):
+    if kit_for_task(task).attack is None:
         raise Skipped(f"there is no attack for methods of kind {task.kind!r}")
     name = registered_name(type(task), "tasks")
     # As many folds and clusterings as show it.
     few = {option: value for option, value in FEW.items() if option in type(task).parameters}
     spec, unregistered = str(Spec(name or UNDER_ATTACK, few)), None if name else type(task)
-    own = telling_nothing(zero_shot=task.kind in ("zero-shot", "feature-selection"))
+    own = telling_nothing(zero_shot=kit_for_task(task).signatures)
     outcomes, refusals = [], []
     for dataset in (own, more_noise(data_for(task))):
         try:

@@ -19,23 +19,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from zslplat import registry
 from zslplat.data.dataset import Dataset, SignatureSet
-from zslplat.errors import ZslplatError
+from zslplat.errors import UsageError, ZslplatError
 from zslplat.evaluation.cache.problems import save_problem
 from zslplat.evaluation.jobs import EvaluateJob, Limits, WorkerSettings
 from zslplat.evaluation.scoring.evaluation import make_task
 from zslplat.evaluation.workers.worker import Worker
-from zslplat.hookspecs import hookimpl
 from zslplat.methods.base import Diagnostics, Method
-from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
-from zslplat.methods.selection.base import FeatureSelector
-from zslplat.methods.zero_shot.base import ZeroShotMethod
+from zslplat.spec import Spec
 from zslplat.tasks.base import Problem, Task
+from zslplat.testing.kits import kit_of
 
 INFORMATION_BOUND = 0.05  # of adjusted mutual information: two random labellings of some hundred rows stay below
 _MOST_KEPT = 200
@@ -44,8 +42,16 @@ _REGISTRATION = """from zslplat.api import hookimpl
 
 
 @hookimpl
+def zslplat_methods():
+    from {module} import {attack}
+    from zslplat.testing.truth_seekers import seekers
+
+    return seekers({attack})
+
+
+@hookimpl
 def zslplat_tasks():
-    return {{"{name}": "{target}"}}
+    return {tasks}
 """
 
 
@@ -126,15 +132,21 @@ def _are_rows(values: np.ndarray, rows: int) -> bool:
     return len(np.unique(values)) == len(values)
 
 
-class _Seeker(Method):
+class Seeker(Method):
     """What the attacks share: ``walk`` says where to look, ``matrices`` shows what was found."""
 
     walk = "memory"
     summary = "looks for the labels that are scored"
+    # Further forms of the attack: attributes by a part of its name.
+    forms: ClassVar[Mapping[str, Mapping[str, Any]]] = {"": {}}
+
+    def reachable(self) -> Iterator[Any]:
+        """Yield all objects where it looks."""
+        return WALKS[self.walk]()
 
     def seek(self, rows: int, classes: int | None = None) -> np.ndarray:
         """Return labels (rows,) if there are any that fit, all zero otherwise."""
-        self.labellings_ = labellings(WALKS[self.walk](), rows)
+        self.labellings_ = labellings(self.reachable(), rows)
         self.diagnostics_ = Diagnostics(numbers={"labellings": float(len(self.labellings_))})
         fitting = [labels for labels in self.labellings_ if classes is None or labels.max() == classes - 1]
         # Of several, those that tell most classes apart.
@@ -145,122 +157,23 @@ class _Seeker(Method):
         return {f"labelling-{i}": labels for i, labels in enumerate(getattr(self, "labellings_", []))}
 
 
-class SeekingZeroShot(_Seeker, ZeroShotMethod):
-    """Scores rows by the labels that it finds."""
-
-    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Any = None) -> SeekingZeroShot:
-        """Learn nothing."""
-        return self
-
-    def decision_function(
-        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Any = None
-    ) -> np.ndarray:
-        """Return 1 for the class (n, c) that was found, 0 everywhere where none was."""
-        return _indicators(self.seek(len(X), len(S)), len(S))
-
-
-class SeekingCoder(_Seeker):
-    """Classifies rows by the labels that it finds."""
-
-    kind = "coding"
-
-    def prepare_fit(self, X: np.ndarray, y: np.ndarray, *, space: Any) -> dict[str, np.ndarray]:
-        """Prepare nothing."""
-        return {}
-
-    def prepare_score(self, pool: np.ndarray, X: np.ndarray, *, space: Any) -> dict[str, np.ndarray]:
-        """Prepare nothing."""
-        return {}
-
-    def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Any = None) -> SeekingCoder:
-        """Learn how many classes there are."""
-        self.classes_ = int(y.max()) + 1
-        return self
-
-    def transform(self, X: np.ndarray, *, statistics: Any = None) -> np.ndarray:
-        """Return what was found (n, c)."""
-        return _indicators(self.seek(len(X), self.classes_), self.classes_)
-
-    def decision_function(self, X: np.ndarray, *, statistics: Any = None) -> np.ndarray:
-        """Return 1 for the class (n, c) that was found."""
-        return self.transform(X)
-
-
-class SeekingExemplars(_Seeker, ExemplarMethod):
-    """Takes rows for alike that have the same label among those that it finds."""
-
-    def fit(self, negatives: Any, *, statistics: Any = None) -> SeekingExemplars:
-        """Learn nothing."""
-        return self
-
-    def encode(self, X: np.ndarray, *, statistics: Any = None) -> Encoding:
-        """Return the labels that were found as indicators."""
-        labels = self.seek(len(X))
-        return Encoding(_indicators(labels, int(labels.max()) + 2))
-
-    def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
-        """Return 1 for rows of one label (n_a, n_b)."""
-        return np.asarray(A.vectors @ B.vectors.T)
-
-
-class SeekingSelector(_Seeker, FeatureSelector):
-    """Prefers features that tell the classes of unseen rows apart, if it finds those rows and their classes."""
-
-    def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, row_signatures: Any = None, statistics: Any = None
-    ) -> SeekingSelector:
-        """Score every feature by the variance between classes."""
-        scores = np.zeros(X.shape[1])
-        things = list(WALKS[self.walk]())
-        others = {len(t): t for t in things if _rows_of_width(t, X.shape[1]) and len(t) != len(X)}
-        self.labellings_ = []
-        for count, rows in others.items():
-            own = labellings(things, count)
-            self.labellings_ += own
-            for labels in own:
-                means = [rows[labels == label].mean(axis=0) for label in range(labels.max() + 1)]
-                share = np.var(means, axis=0) / (rows.var(axis=0) + 1e-12)
-                # What other labels of other rows (training rows of a fold, say) show of noise is no finding.
-                scores = np.maximum(scores, np.where(share > 0.5, share, 0.0))
-        self._rank(scores)
-        return self
-
-    def matrices(self) -> dict[str, np.ndarray]:
-        """Return every labelling that was found."""
-        return _Seeker.matrices(self)
-
-
-def _rows_of_width(thing: Any, width: int) -> bool:
-    return isinstance(thing, np.ndarray) and thing.ndim == 2 and thing.dtype.kind == "f" and thing.shape[1] == width
-
-
-def _indicators(labels: np.ndarray, classes: int) -> np.ndarray:
+def indicators(labels: np.ndarray, classes: int) -> np.ndarray:
+    """Return 1 for the label of every row (n, classes), 0 everywhere where no label was found."""
     return np.eye(classes)[labels] if labels.any() else np.zeros((len(labels), classes))
 
 
-def seekers() -> dict[str, type[Method]]:
-    """Return all attacks by name: ``seeker-<kind>-<walk>``, zero-shot ones also ``seeker-transductive-<walk>``."""
-    found: dict[str, type[Method]] = {}
-    for walk in WALKS:
-        for base in (SeekingZeroShot, SeekingCoder, SeekingExemplars, SeekingSelector):
-            found[f"seeker-{base.kind}-{walk}"] = type(base.__name__, (base,), {"walk": walk})
-        joint = {"walk": walk, "transductive": True}
-        found[f"seeker-transductive-{walk}"] = type("SeekingJointly", (SeekingZeroShot,), joint)
-    return found
-
-
-_SEEKERS = seekers()
-
-
-@hookimpl
-def zslplat_methods() -> dict[str, type[Method]]:
-    """Return the attacks, for whoever registers this module as a plugin (see :func:`registered_seekers`)."""
-    return dict(_SEEKERS)
+def seekers(attack: type[Seeker]) -> dict[str, type[Method]]:
+    """Return an attack in all its forms, with every walk, by the names under which it is registered."""
+    return {
+        f"seeker-{form}{walk}": type(attack.__name__, (attack,), {"walk": walk, **attributes})
+        for form, attributes in attack.forms.items()
+        for walk in WALKS
+    }
 
 
 @contextmanager
-def registered_seekers(task: type[Task] | None = None) -> Iterator[Path]:
-    """Register the attacks as methods, here and in processes that start meanwhile; yields the folder that does it.
+def registered_seekers(attack: type[Seeker], task: type[Task] | None = None) -> Iterator[Path]:
+    """Register an attack as methods, here and in processes that start meanwhile; yields the folder that does it.
 
     ``task``: a task that no plugin registers, to be registered as ``task-under-attack``.
     """
@@ -269,14 +182,13 @@ def registered_seekers(task: type[Task] | None = None) -> Iterator[Path]:
         info = folder / "zslplat_truth_seekers-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: zslplat-truth-seekers\nVersion: 1.0\n")
-        points = f"[zslplat]\ntruth_seekers = {__name__}\n"
-        if task is not None:
-            target = f"{task.__module__}:{task.__qualname__}"
-            # A name of its own: a process may still have the module of a task that was attacked before.
-            module = f"{folder.name.replace('-', '_')}_registration"
-            (folder / f"{module}.py").write_text(_REGISTRATION.format(name=UNDER_ATTACK, target=target))
-            points += f"task_under_attack = {module}\n"
-        (info / "entry_points.txt").write_text(points)
+        # A name of its own: a process may still have the module of what was registered before.
+        module = f"{folder.name.replace('-', '_')}_registration"
+        tasks = {} if task is None else {UNDER_ATTACK: f"{task.__module__}:{task.__qualname__}"}
+        (folder / f"{module}.py").write_text(
+            _REGISTRATION.format(module=attack.__module__, attack=attack.__qualname__, tasks=tasks)
+        )
+        (info / "entry_points.txt").write_text(f"[zslplat]\ntruth_seekers = {module}\n")
         sys.path.insert(0, name)
         registry.registry.cache_clear()
         try:
@@ -313,15 +225,21 @@ def attack_outcomes(
     is then called :data:`UNDER_ATTACK`. Attacks run as trials do; raises :class:`ZslplatError` where one fails.
     """
     outcomes = []
-    with tempfile.TemporaryDirectory(prefix="zslplat-attacks-") as name, registered_seekers(unregistered):
+    kind = unregistered.kind if unregistered else registry.component("tasks", Spec.parse(task).name).kind
+    attack_class = kit_of(kind).attack
+    if attack_class is None:
+        raise UsageError(f"there is no attack for methods of kind {kind!r}")
+    with (
+        tempfile.TemporaryDirectory(prefix="zslplat-attacks-") as name,
+        registered_seekers(attack_class, unregistered),
+    ):
         protocol = make_task(task)
         problems = [*protocol.validation(dataset, seed=seed), protocol.test(dataset, seed=seed)]
-        kinds = [protocol.kind, "transductive"] if protocol.kind == "zero-shot" else [protocol.kind]
         for problem in problems:
             save_problem(Path(name) / problem.name, problem)
         worker = Worker(WorkerSettings(Path(name)))
         try:
-            for attack in (f"seeker-{kind}-{walk}" for kind in kinds for walk in WALKS):
+            for attack in seekers(attack_class):
                 for problem in problems:
                     artifacts = Path(name) / f"{attack}-{problem.name}"
                     job = EvaluateJob(

@@ -12,7 +12,7 @@ from zslplat.errors import UsageError
 from zslplat.methods.base import Arrays, Method
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.space import ANY
-from zslplat.testing.exercise import direct_outputs, exercise_of
+from zslplat.testing.kits import direct_outputs, kit_of
 from zslplat.testing.method_checks import SAME, assert_close
 from zslplat.testing.running import Check
 from zslplat.testing.state import parameters_of
@@ -23,11 +23,11 @@ ROWS = ("X", "X_pool", "gallery")
 
 def views_side_by_side_are_one_feature_set(method: Method) -> None:
     """Told of two vector views, the method gives what it gives on the same columns without views."""
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method)
+    kit = kit_of(method.kind)
+    arrays = kit.arrays(method)
     told = clone(method)
     told.take_views(_two_views(arrays["X"].shape[1]))
-    assert_close(method, exercise.apply(told, arrays), direct_outputs(method), "once it was told of two views")
+    assert_close(method, kit.apply(told, arrays), direct_outputs(method), "once it was told of two views")
 
 
 def a_kernel_on_a_view_sees_that_view_alone(method: KernelMethod) -> None:
@@ -36,15 +36,15 @@ def a_kernel_on_a_view_sees_that_view_alone(method: KernelMethod) -> None:
     if method.kernel_gradients or method.kernel_on != "features":  # in a projection of all features, or on signatures
         _refuses(lambda: type(method).build(parameters), f"kernel={parameters['kernel']}")
         return
-    exercise, own = exercise_of(method), exercise_of(method).arrays(method)
+    kit, own = kit_of(method.kind), kit_of(method.kind).arrays(method)
     beside: Arrays = {name: _beside(values) if name in ROWS else values for name, values in own.items()}
     told: Any = type(method).build(parameters)
     width = own["X"].shape[1]
     told.take_views((View("other", (beside["X"].shape[1] - width,)), View("own", (width,))))
     direct, when = direct_outputs(method), "with the kernel on one of two views"
-    assert_close(method, exercise.apply(told, beside), direct, when, at_least=SAME)
+    assert_close(method, kit.apply(told, beside), direct, when, at_least=SAME)
     restored = type(method).from_state(parameters, told.state())
-    found = exercise.outputs(restored, beside, {})
+    found = kit.outputs(restored, beside, {})
     assert_close(method, found, direct, f"{when}, restored from the state", at_least=SAME)
 
 

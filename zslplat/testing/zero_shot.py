@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy import linalg
 from sklearn.base import clone
 
-from zslplat.methods.base import Method
+from zslplat.methods.base import Arrays, Method
 from zslplat.methods.zero_shot.base import ZeroShotMethod
-from zslplat.testing.exercise import fitted
 from zslplat.testing.kernel_samples import deviation
+from zslplat.testing.kits import MethodKit, Player, fitted
 from zslplat.testing.method_checks import assert_data_refused
 from zslplat.testing.problems import PLENTY, WITH_SHARED, ClassProblem, class_problem
 from zslplat.testing.running import Check
+from zslplat.testing.truth_seekers import Seeker, indicators
 
 SEVERAL_SIGNATURES = "several-signatures"
 
@@ -233,3 +236,64 @@ INDUCTIVE_CHECKS: tuple[Check, ...] = (
     score_of_a_row_does_not_depend_on_other_rows,
     score_of_a_class_does_not_depend_on_other_candidates,
 )
+
+
+class ZeroShotPlayer(Player, ZeroShotMethod):
+    """Ridge regression from features to signatures."""
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> ZeroShotPlayer:
+        """Fit on rows X (n, d), labels y (n,) and signatures S (c, a)."""
+        X = _with_constant(X)
+        self.W_ = linalg.solve(X.T @ X + 1e-3 * np.eye(X.shape[1]), X.T @ S[y], assume_a="pos")
+        return self
+
+    def decision_function(
+        self,
+        X: np.ndarray,
+        S: np.ndarray,
+        *,
+        seen: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Return 2 x W s' - |s|^2."""
+        return self.shown(2 * _with_constant(X) @ self.W_ @ S.T - (S * S).sum(axis=1))
+
+
+def _with_constant(X: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.asarray(X, dtype=np.float64), np.ones(len(X))])
+
+
+class SeekingZeroShot(Seeker, ZeroShotMethod):
+    """Scores rows by the labels that it finds; in a second form, the rows of a batch jointly."""
+
+    forms: ClassVar = {"": {}, "transductive-": {"transductive": True}}
+
+    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Any = None) -> SeekingZeroShot:
+        """Learn nothing."""
+        return self
+
+    def decision_function(
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Any = None
+    ) -> np.ndarray:
+        """Return 1 for the class (n, c) that was found, 0 everywhere where none was."""
+        return indicators(self.seek(len(X), len(S)), len(S))
+
+
+class ZeroShotKit(MethodKit):
+    """Fit on seen classes, score the pool against all."""
+
+    kind = "zero-shot"
+    player = ZeroShotPlayer
+    attack = SeekingZeroShot
+    new_classes = True
+    signatures = True
+
+    def named(self, problem: ClassProblem) -> Arrays:
+        """Return X, y, S and X_pool, S_pool, seen."""
+        return {name: value for name, value in vars(problem).items() if name != "y_pool"}
+
+    def checks(self, method: Any) -> tuple[Check, ...]:
+        """Return the checks of zero-shot methods, those of inductive ones where the method is one."""
+        return zero_shot_checks(method)

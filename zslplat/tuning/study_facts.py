@@ -14,12 +14,12 @@ import numpy as np
 from zslplat.checks.facts import ControlScore, SearchedRange, TrialFacts
 from zslplat.errors import StoreError
 from zslplat.evaluation.scoring.outcomes import read_outcomes
+from zslplat.kinds import kind_of
 from zslplat.records.database import Records
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Scaled, Space
 from zslplat.spec import Spec, format_value
 
 # The method that serves as control for each kind of task.
-CONTROLS = {"zero-shot": "ridge-prototypes", "exemplar": "cosine"}
 # Metrics whose standard error over the rows is that of a mean over classes, or close to it.
 _MOST_CHOSEN = 250
 ACCURACIES = ("per_class_accuracy", "per_sample_accuracy", "accuracy")
@@ -119,8 +119,8 @@ def controls_of(
     the study's lead by the control's test records. Empty where nothing is recorded, or the study's method is the
     control itself.
     """
-    name = CONTROLS.get(kind)
-    if name is None or _bare(identity["method"]) == name:
+    name = kind_of(kind).control
+    if not name or _bare(identity["method"]) == name:
         return ()
     found: list[tuple[float, ControlScore, Sequence[Mapping[str, Any]]]] = []
     for study_name, other in records.identities().items():

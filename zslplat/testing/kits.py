@@ -1,8 +1,8 @@
-"""How a method of each kind is put to work: its inputs by name, its preparation, and what comes out.
+"""The kit of a kind of methods: inputs by name, calls, the checks of the kind, and methods that tasks are tried with.
 
-All kinds share one set of checks through this: :meth:`Exercise.arrays` gives the inputs, :meth:`Exercise.prepare` the
-statistics, :meth:`Exercise.apply` fits the given instance and returns its outputs by name. Methods are called as their
-tasks call them, by the protocol of their kind (:mod:`zslplat.methods.protocols`).
+All kinds share one set of checks through this: :meth:`MethodKit.arrays` gives the inputs, :meth:`MethodKit.prepare` the
+statistics, :meth:`MethodKit.apply` fits an instance and returns its outputs by name. Methods are called as their tasks
+call them, by the protocol of their kind (:mod:`zslplat.methods.protocols`).
 """
 
 from __future__ import annotations
@@ -16,26 +16,65 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from zslplat.errors import UsageError
-from zslplat.methods.base import Arrays, Method
-from zslplat.methods.protocols import PROTOCOLS, Protocol
+from zslplat.errors import UnknownNameError, UsageError
+from zslplat.kinds import load_part
+from zslplat.methods.base import Arrays
+from zslplat.methods.protocols import Protocol, protocol_of
 from zslplat.space import Space
 from zslplat.tasks.array_names import prefixed, selected
-from zslplat.testing.problems import SMALL, WIDE, ClassProblem, class_problem, classification_problem
+from zslplat.testing.problems import SMALL, WIDE, ClassProblem, class_problem
+from zslplat.testing.running import Check
 
-QUERIES = 20
+
+class Player:
+    """How a method of the kit behaves: ``works``, ``guesses`` (from its seed), gives ``nan``, or a ``wrong-shape``."""
+
+    def __init__(self, play: str = "works", seed: int = 0) -> None:
+        self.play = play
+        self.seed = seed
+        self._rng = np.random.default_rng(seed)
+
+    def shown(self, scores: np.ndarray) -> np.ndarray:
+        """Return the scores that this behaviour gives in place of the right ones."""
+        if self.play == "guesses":
+            return self._rng.normal(size=scores.shape)
+        if self.play == "nan":
+            return np.full(scores.shape, np.nan)
+        return scores[:-1] if self.play == "wrong-shape" else scores
 
 
-class Exercise:
-    """The inputs of one kind of method, and its calls; ``features`` names the inputs that may come in blocks."""
+class MethodKit:
+    """The kit of one kind of methods, which subclasses complete; ``kind`` is the name of the kind.
+
+    ``features`` names the inputs that may come in blocks. ``player`` is a class of methods for the checks of tasks, a
+    :class:`Player` and a method of the kind, ``attack`` one that looks for the labels that are scored
+    (:mod:`zslplat.testing.truth_seekers`); without them, checks that need them are skipped.
+
+    Of the tasks of the kind: ``new_classes``, methods are judged on classes that they were not fitted on;
+    ``signatures``, classes need signatures; ``spread``, by what share values differ between equal runs, as where
+    clusters start at rows that are drawn by their place.
+    """
 
     kind: ClassVar[str]
     features: ClassVar[tuple[str, ...]] = ("X", "X_pool")
+    player: ClassVar[type | None] = None
+    attack: ClassVar[type[Any] | None] = None
+    new_classes: ClassVar[bool] = False
+    signatures: ClassVar[bool] = False
+    spread: ClassVar[float] = 0.0
 
     @property
     def protocol(self) -> Protocol:
         """How methods of the kind are called."""
-        return PROTOCOLS[self.kind]
+        return protocol_of(self.kind)
+
+    def checks(self, method: Any) -> tuple[Check, ...]:
+        """Return the checks of methods of this kind, beside those of all methods."""
+        return ()
+
+    def task_checks(self, task: Any) -> tuple[Check, ...]:
+        """Return the checks of tasks for this kind, beside those of all tasks."""
+        return ()
 
     def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
         """Return all inputs by name, small ones, or such as BLAS shares out to threads."""
@@ -67,63 +106,18 @@ class Exercise:
         return self.outputs(method, arrays, statistics or {})
 
 
-class ZeroShotExercise(Exercise):
-    """Fit on seen classes, score the pool against all."""
-
-    kind = "zero-shot"
-
-    def named(self, problem: ClassProblem) -> Arrays:
-        """Return X, y, S and X_pool, S_pool, seen."""
-        return {name: value for name, value in vars(problem).items() if name != "y_pool"}
+def kit_of(kind: str) -> MethodKit:
+    """Return the kit of a kind; raises :class:`UsageError` for a kind that has none."""
+    kit: MethodKit = load_part(kind, "kit")()
+    return kit
 
 
-class SelectionExercise(Exercise):
-    """Rank the features."""
-
-    kind = "feature-selection"
-
-    def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
-        """Return the scores of the features: the ranking follows from them, and ties may fall either way."""
-        return {"scores": super().outputs(method, arrays, statistics)["scores"]}
-
-
-class ExemplarExercise(Exercise):
-    """Fit a pool of negatives, encode rows, compare the first of them with all."""
-
-    kind = "exemplar"
-    features = ("X", "gallery")
-
-    def named(self, problem: ClassProblem) -> Arrays:
-        """Return the negatives X, the rows to encode and which of them are compared with all."""
-        return {"X": problem.X, "gallery": problem.X_pool, "queries": np.arange(QUERIES)}
-
-
-class CodingExercise(Exercise):
-    """Fit on labelled rows, code and score further rows of the same classes."""
-
-    kind = "coding"
-
-    def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
-        """Return X, y and X_pool."""
-        problem = classification_problem(method.wanted_preprocessing, WIDE if wide else SMALL, seed=seed)
-        return {"X": problem.X, "y": problem.y, "X_pool": problem.X_pool}
-
-    def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
-        """Return codes and scores of the pool."""
-        codes = method.transform(arrays["X_pool"], statistics=selected("score/", statistics))
-        return {"codes": codes, **super().outputs(method, arrays, statistics)}
-
-
-_ALL = (ZeroShotExercise(), CodingExercise(), SelectionExercise(), ExemplarExercise())
-EXERCISES: dict[str, Exercise] = {exercise.kind: exercise for exercise in _ALL}
-
-
-def exercise_of(method: Method) -> Exercise:
-    """Return the exercise of the method's kind; raises :class:`UsageError` for a kind without one."""
-    if method.kind not in EXERCISES:
-        known = ", ".join(EXERCISES)
-        raise UsageError(f"{type(method).__name__}: kind {method.kind!r} has no checks; kinds with checks: {known}")
-    return EXERCISES[method.kind]
+def kit_for_task(task: Any) -> MethodKit:
+    """Return the kit of the methods that a task takes, one without checks and methods for a kind that has none."""
+    try:
+        return kit_of(task.kind)
+    except (UnknownNameError, UsageError):
+        return MethodKit()
 
 
 def fitted(method: Any) -> Any:
@@ -153,15 +147,15 @@ class FirstFit:
 @lru_cache(maxsize=2)
 def first_fit(method: Any) -> FirstFit:
     """Return the fit of a new instance on the small problem; whoever uses it further takes a copy (:func:`fitted`)."""
-    fresh, exercise = clone(method), exercise_of(method)
+    fresh, kit = clone(method), kit_of(method.kind)
     before = fresh.get_params(deep=False)
-    return FirstFit(fresh, exercise.fit(fresh, exercise.arrays(method), {}), before)
+    return FirstFit(fresh, kit.fit(fresh, kit.arrays(method), {}), before)
 
 
 def direct_outputs(method: Any) -> Arrays:
     """Return what the method makes of the small problem without prepared statistics."""
-    exercise = exercise_of(method)
-    return exercise.outputs(fitted(method), exercise.arrays(method), {})
+    kit = kit_of(method.kind)
+    return kit.outputs(fitted(method), kit.arrays(method), {})
 
 
 def assert_equal(found: Arrays, expected: Arrays, when: str) -> None:

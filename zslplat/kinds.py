@@ -1,0 +1,45 @@
+"""Kinds of methods, as plugins register them: their parts, and which tasks take their methods."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from zslplat.errors import PluginError, UsageError
+from zslplat.hookspecs import Kind
+from zslplat.registry import known_as, registry
+
+
+def kind_of(name: str) -> Kind:
+    """Return a kind of methods; raises :class:`UnknownNameError` where no plugin registers it."""
+    kind: Kind = registry().component("kinds", name)
+    return kind
+
+
+def load_part(kind: str, part: str) -> Any:
+    """Import a part of a kind: ``protocol``, ``pipeline``, ``model`` or ``kit``.
+
+    Raises :class:`UnknownNameError` for an unknown kind, :class:`UsageError` for one that has no such part, and
+    :class:`PluginError` for a part that cannot be imported.
+    """
+    return registry().entry("kinds", kind).load_part(part)
+
+
+def require_kind(method: type[Any], kind: str, task: str) -> None:
+    """Raise :class:`UsageError` when a task cannot take a method of this kind. Imports tasks only for the message."""
+    if method.kind == kind:
+        return
+    tasks = tasks_for(method.kind)
+    hint = f"use --task {' or '.join(tasks)}" if tasks else f"choose a {kind} method"
+    article = "an" if method.kind[:1] in "aeiou" else "a"
+    raise UsageError(f"{known_as(method)} is {article} {method.kind} method; task {task} takes {kind} methods; {hint}")
+
+
+def tasks_for(kind: str) -> list[str]:
+    """Return the names of the registered tasks that take methods of a kind, without tasks that do not load."""
+    tasks = []
+    for name in registry().names("tasks"):
+        with suppress(PluginError):
+            if registry().component("tasks", name).kind == kind:
+                tasks.append(name)
+    return tasks
