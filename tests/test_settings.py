@@ -9,8 +9,8 @@ import pytest
 
 from zslplat.config import read_config, write_config
 from zslplat.errors import StoreError, UsageError
-from zslplat.records.faults import shown_address
-from zslplat.records.journal import address_for_reading
+from zslplat.records.outages import shown_address
+from zslplat.records.sqlite_files import address_for_reading
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
 

@@ -11,7 +11,7 @@ from support import evaluations_of, runs_of
 from zslplat.errors import UnknownNameError
 from zslplat.front.options import TuneCommand
 from zslplat.front.schema import options_of, read_study_file, write_study_file
-from zslplat.records.glance import study_names
+from zslplat.records.folders import study_names
 
 NOTHING_SEARCHED = ("--dry-run", "--json")
 

@@ -11,7 +11,7 @@ from zslplat.comparison.exports import export
 from zslplat.comparison.sheets import sheets
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evidence.matching import Filters
-from zslplat.records.summaries import summaries
+from zslplat.records.overview import summaries
 from zslplat.reports.reading import recorded_studies
 
 

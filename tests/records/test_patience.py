@@ -12,7 +12,7 @@ from zslplat.records.studies import OpenStudy
 
 ASKING = {"connect", "begin", "lasting_errors"}
 # What they do not ask themselves: carried out inside of methods that wait; what was read before, and may be damaged.
-INSIDE = {(Records, "_has_content"), (Records, "_read_facts"), (Records, "_write_facts"), (Overview, "value")}
+INSIDE = {(Records, "_read_facts"), (Records, "_write_facts"), (Overview, "value")}
 
 
 def names_in(code):

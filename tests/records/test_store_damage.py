@@ -11,9 +11,9 @@ from support import ESZSL, FILLED, RUN, one_line, rows
 
 from zslplat.errors import StoreError
 from zslplat.records.database import Records
-from zslplat.records.faults import lasting_errors
-from zslplat.records.journal import may_not_be_written
 from zslplat.records.maintenance import problems_of, recorded_runs
+from zslplat.records.outages import lasting_errors
+from zslplat.records.sqlite_files import may_not_be_written
 from zslplat.settings import resolve_settings
 
 

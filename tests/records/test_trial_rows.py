@@ -6,7 +6,7 @@ import time
 import pytest
 
 from zslplat.errors import StoreError
-from zslplat.records import trial_rows
+from zslplat.records import trials as trial_rows
 from zslplat.records.database import Records
 from zslplat.records.trials import FinishedTrial
 from zslplat.settings import resolve_settings

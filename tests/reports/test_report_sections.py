@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zslplat.comparison.compare import Comparison
-from zslplat.records.took import took_together
+from zslplat.records.costs import took_together
 from zslplat.reports.blocks import Chart, Folded, TableBlock, Words
 from zslplat.reports.facts import Board, Evaluation, Facts, Recorded, Sweep
 from zslplat.reports.recorded_files import class_scores, picture_of, series_of, table_of

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from support import install_distribution, records_of, trials_of
 
+from zslplat.records.costs import most_bytes, prepared_seconds
 from zslplat.records.opening import existing_records
-from zslplat.records.took import most_bytes, prepared_seconds
 from zslplat.settings import resolve_settings
 from zslplat.suites.costs import costs_of
 

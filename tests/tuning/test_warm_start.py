@@ -8,7 +8,7 @@ import shutil
 import pytest
 from support import trials_of
 
-from zslplat.records.glance import study_names
+from zslplat.records.folders import study_names
 
 pytestmark = pytest.mark.long
 

@@ -89,7 +89,7 @@ def _name_of(path: Path) -> str:
 def studies(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the studies of the store, where it is a file on this machine."""
     with suppress(Exception):  # no store, or one that is damaged: the command says so
-        from zslplat.records.glance import study_names
+        from zslplat.records.folders import study_names
 
         settings = _settings(ctx)
         return _begun(study_names(settings.store) if settings.storage_is_local else (), incomplete)

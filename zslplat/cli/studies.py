@@ -46,7 +46,7 @@ def list_(
     from zslplat.evidence.matching import fits
     from zslplat.listeners import catch_up
     from zslplat.records.opening import existing_records
-    from zslplat.records.summaries import summaries
+    from zslplat.records.overview import summaries
 
     settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
     catch_up(settings, o.say)

@@ -38,8 +38,8 @@ from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import BASELINE
 from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 from zslplat.metrics.few_classes import too_few
+from zslplat.records.costs import mean_known, most_bytes, took
 from zslplat.records.database import Records
-from zslplat.records.took import mean_known, most_bytes, took
 from zslplat.tasks.base import Metric
 
 OTHER_ROWS, OTHER_DATA = NO_PAIR = ("other rows", "other data")

@@ -24,11 +24,11 @@ from zslplat.evaluation.scoring.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.workers.pool import Deadline, Workers
 from zslplat.keys import key_of
 from zslplat.models.folder import MODEL, SHARED, exists, settle
+from zslplat.records.costs import SECONDS, prepared_seconds
 from zslplat.records.database import Records
 from zslplat.records.folders import working_lock
 from zslplat.records.locks import file_lock
 from zslplat.records.studies import STUDY
-from zslplat.records.took import SECONDS, prepared_seconds
 from zslplat.space import Space
 
 # Problems with their statistics; without, where these are prepared for each value of what is costly.

@@ -14,7 +14,7 @@ from zslplat.checks.records import findings_of
 from zslplat.data.class_draws import images_of
 from zslplat.evaluation.experiment import TEST
 from zslplat.keys import key_of
-from zslplat.records.membership import parts_of, suites_of
+from zslplat.records.studies import parts_of, suites_of
 from zslplat.tasks.base import Metric
 
 Record = Mapping[str, Any]

@@ -15,7 +15,7 @@ from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.components import is_from_memory
 from zslplat.evaluation.scoring.outcomes import class_values, read_outcomes, replicates
 from zslplat.evidence.results import Evaluation, Result
-from zslplat.records.took import costs
+from zslplat.records.costs import costs
 from zslplat.spec import Spec
 from zslplat.tasks.base import Metric, Task
 

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,11 @@ import sqlalchemy as sa
 
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.keys import run_identifier
-from zslplat.records.copies import place_facts
-from zslplat.records.faults import lasting_errors, shown_address
-from zslplat.records.found import Found as Found
-from zslplat.records.journal import address_for_reading, may_not_be_written, settle, write_ahead
+from zslplat.records.engines import alone_on_server, engine_options, form_of_tables, leave_to_parent, optuna_storage
 from zslplat.records.leads import Leads
 from zslplat.records.locks import file_lock
-from zslplat.records.outages import Outages, patient
-from zslplat.records.servers import alone_on_server, engine_options, leave_to_parent
-from zslplat.records.storage import form_of_tables, optuna_storage
+from zslplat.records.outages import Outages, lasting_errors, patient, shown_address
+from zslplat.records.sqlite_files import address_for_reading, may_not_be_written, place_facts, settle, write_ahead
 from zslplat.records.studies import STUDY, OpenStudy, difference
 from zslplat.settings import Settings
 
@@ -56,6 +53,20 @@ _STORE = sa.Table(
     sa.Column("name", sa.String(64), primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
 )
+
+
+@dataclass(frozen=True)
+class Found:
+    """A recorded evaluation by its run identifier: whose it is, under which key, and its record.
+
+    ``study`` is empty for runs of their own.
+    """
+
+    run: str
+    owner: str
+    key: str
+    study: str
+    record: dict[str, Any]
 
 
 def damaged(owner: str, key: str) -> str:

@@ -67,3 +67,12 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "not installed"
+
+
+@cache
+def processor() -> str:
+    """Return the architecture of the machine and those that BLAS chose its code for: ``x86_64 SkylakeX``, say."""
+    from threadpoolctl import threadpool_info
+
+    found = {str(one["architecture"]) for one in threadpool_info() if one.get("architecture")}
+    return " ".join([platform.machine(), *sorted(found)])

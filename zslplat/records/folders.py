@@ -1,7 +1,9 @@
-"""Names of studies, and the folders in which their workers leave things."""
+"""The folders of a store's studies and runs, and the names of its studies, without the libraries of databases."""
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 from zslplat.keys import key_of
@@ -29,3 +31,15 @@ def owner_folder(settings: Settings, owner: str) -> Path:
 def working_lock(settings: Settings) -> Path:
     """Return the lock that every command shares while it evaluates, and that cleaning up takes for itself."""
     return settings.studies / "working.lock"
+
+
+def study_names(store: Path) -> list[str]:
+    """Return the names of the studies in a store's own file; none where there is no file.
+
+    Raises :class:`sqlite3.Error` where it cannot be read.
+    """
+    path = store / "optuna.db"
+    if not path.is_file():
+        return []
+    with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=0.2)) as connection:
+        return [name for (name,) in connection.execute("select study_name from studies order by study_id")]

@@ -14,12 +14,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from zslplat.errors import InUseError
-from zslplat.records.faults import lasting_errors
+from zslplat.records.engines import connecting, has_locks, number_of
 from zslplat.records.locks import file_lock
-from zslplat.records.outages import Outages, patient
-from zslplat.records.servers import connecting, has_locks, number_of
+from zslplat.records.outages import Outages, lasting_errors, patient
 
-# As :mod:`zslplat.records.servers` has it, from the server's side: the lock of a machine that lost its power goes soon.
+# As :mod:`zslplat.records.engines` has it, from the server's side: the lock of a machine that lost its power goes soon.
 _SESSION = ("tcp_keepalives_idle = 20", "tcp_keepalives_interval = 10", "tcp_keepalives_count = 3")
 _POLL_SECONDS = 0.1
 _KEPT_SECONDS = 3.0

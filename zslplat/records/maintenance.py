@@ -17,12 +17,11 @@ from zslplat.data.store.stored_sets import copy_stored_sets
 from zslplat.errors import StoreError
 from zslplat.models.sharing import take_over, unnamed
 from zslplat.records.database import SEALED, Records, damaged
-from zslplat.records.faults import lasting_errors
 from zslplat.records.folders import folder_name, working_lock
 from zslplat.records.locks import file_lock
-from zslplat.records.membership import counted_in, parts_of
+from zslplat.records.outages import lasting_errors
 from zslplat.records.overview import Overview
-from zslplat.records.studies import RETRIED, STUDY, OpenStudy
+from zslplat.records.studies import RETRIED, STUDY, OpenStudy, counted_in, parts_of
 from zslplat.settings import Settings
 
 

@@ -11,10 +11,9 @@ import sqlalchemy as sa
 
 from zslplat.errors import StoreError
 from zslplat.records.database import Records
-from zslplat.records.faults import lasting_errors, shown_address
-from zslplat.records.journal import may_not_be_written, uri_for_reading
-from zslplat.records.outages import Outages
-from zslplat.records.servers import tables_of
+from zslplat.records.engines import tables_of
+from zslplat.records.outages import Outages, lasting_errors, shown_address
+from zslplat.records.sqlite_files import may_not_be_written, uri_for_reading
 from zslplat.settings import Settings
 
 Warn = Callable[[str], None]

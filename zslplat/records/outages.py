@@ -1,6 +1,6 @@
-"""A database on a server may be away for a while: what was asked of it is asked again, for a bounded time.
+"""Errors of databases as one clear line, and waiting for a server that is away.
 
-This is the one place that waits for a database. Whatever speaks to it is a method that may be repeated as a whole
+This is the one place that waits for a database. What speaks to it is a method that may be repeated as a whole
 (``patient``): reading changes nothing, and what is written is written once, because it is looked for before or has a
 key. Pauses double from a fifth of a second to five, so that a server that comes back is found soon and is not
 besieged. When the time is over the command ends with one message; what was recorded is kept.
@@ -8,19 +8,23 @@ besieged. When the time is over the command ends with one message; what was reco
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
+from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 import sqlalchemy as sa
 
-from zslplat.errors import OutageError, StoreError
-from zslplat.settings import Settings
+from zslplat.errors import OutageError, StoreError, UsageError
+from zslplat.settings import Settings, masked_url
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 # Connections that break, servers that stop, crash or start (classes 08 and 57), have no connection left, or gave way to
 # another's transaction.
@@ -117,3 +121,62 @@ def is_outage(error: BaseException, url: str) -> bool:
             return bool(cause.connection_invalidated or broken or str(state).startswith(_STATES))
         cause = cause.__cause__
     return False
+
+
+@contextlib.contextmanager
+def lasting_errors(url: str, what: str = "a record") -> Iterator[None]:
+    """Turn database errors into one clear line; ``what`` is read there, and may be damaged.
+
+    Raises :class:`~zslplat.records.outages.LostError` where the same may be asked again.
+    """
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        raise StoreError(
+            f"{what} in the store {shown_address(url)} is damaged ({error}); restore the records from a copy of the "
+            "store, or choose another with --store"
+        ) from error
+    except _errors_of_databases() as error:
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        text = masked_url(" ".join(str(getattr(cause, "orig", None) or cause).split()), url)[:300]
+        shown = shown_address(url)
+        if is_outage(error, url):
+            raise LostError(f"the store {shown} does not answer ({text})") from error
+        advice = f"{_kept_from_writing(url)}free space, repair permissions or the file, or choose another with --store"
+        if isinstance(cause, ImportError):
+            advice = "install what speaks to such a database (for PostgreSQL: pip install 'zslplat[postgres]')"
+        elif not url.startswith("sqlite"):
+            advice = "repair the database or what its user may do, or choose another with --storage-url"
+        raise StoreError(f"the store {shown} cannot be used: {text}; what was recorded is kept; {advice}") from error
+
+
+def _kept_from_writing(url: str) -> str:
+    """Return in words which file beside a database of sqlite may not be written, though the database itself may."""
+    parsed = sa.engine.make_url(url)
+    if not (parsed.drivername.startswith("sqlite") and parsed.database):
+        return ""
+    beside = [Path(parsed.database + ending) for ending in ("-wal", "-shm")]
+    found = [str(path) for path in beside if path.exists() and not os.access(path, os.W_OK)]
+    if not found:
+        return ""
+    return f"{' and '.join(found)} may only be read: make writable (chmod u+w) what another user or a copy left so; "
+
+
+def _errors_of_databases() -> tuple[type[Exception], ...]:
+    """Return what the database raises, and Optuna where anybody has imported it."""
+    optuna = sys.modules.get("optuna.exceptions")
+    return (sa.exc.SQLAlchemyError, RuntimeError, OSError, ImportError, *((optuna.OptunaError,) if optuna else ()))
+
+
+def shown_address(url: str) -> str:
+    """Return the URL without its password; raises :class:`UsageError` for text that is no URL of a database."""
+    try:
+        sa.engine.make_url(url)
+    except (sa.exc.SQLAlchemyError, ValueError):
+        raise UsageError(
+            "the --storage-url cannot be read; write it as SQLAlchemy does, for example sqlite:////data/optuna.db or "
+            "postgresql+psycopg://user@host/name"
+        ) from None
+    return masked_url(url, url)

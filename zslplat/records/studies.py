@@ -1,19 +1,21 @@
-"""One study as it is recorded: finished trials, each with its record, and what the study needs to know of itself."""
+"""One study as it is recorded: finished trials with their records, its own values, and the suites that it belongs to.
+
+What is recorded is computed once. ``part_of`` says for which suite it was carried out first, and ``counts_in`` in which
+other suites it is a cell; each is a mapping with ``suite``, ``data``, ``row``, and ``split`` where classes are drawn.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from zslplat.errors import StoreError
 from zslplat.keys import run_identifier
-from zslplat.records.faults import lasting_errors
-from zslplat.records.outages import Outages, patient
-from zslplat.records.trial_rows import add_trial
-from zslplat.records.trials import FinishedTrial
+from zslplat.records.outages import Outages, lasting_errors, patient
+from zslplat.records.trials import FinishedTrial, add_trial
 from zslplat.space import Space
 
 STUDY = "study:"
@@ -22,6 +24,7 @@ RETRIED = "retried"
 PARENT, SUMMARY = "study", "sweep"
 _FINISHED = ("COMPLETE", "PRUNED", "FAIL")
 _DAMAGED = "cannot be read; restore the records from a copy of the store, or choose another --study"
+_PLACE = ("suite", "data", "row", "split")
 
 
 class OpenStudy:
@@ -175,3 +178,33 @@ def difference(name: str, stored: Mapping[str, Any], asked: Mapping[str, Any]) -
         f"study {name!r} was recorded with another configuration ({'; '.join(changes)}); "
         "give the recorded configuration to continue it, or another --study for a new one"
     )
+
+
+def parts_of(about: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the places of what is told of in ``about``, that which it was carried out for first; none of no suite."""
+    first = about.get("part_of") or {}
+    return [dict(part) for part in (*([first] if first else []), *(about.get("counts_in") or ()))]
+
+
+def suites_of(about: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of its suites, that which it was carried out for first."""
+    return tuple(dict.fromkeys(str(part["suite"]) for part in parts_of(about) if "suite" in part))
+
+
+def belongs(parts: Sequence[Mapping[str, str]], part: Mapping[str, str]) -> bool:
+    """Tell whether a place is among others; how long its parameters were searched for does not matter."""
+    return _place(part) in map(_place, parts)
+
+
+def counted_in(about: Mapping[str, Any], *parts: Mapping[str, str]) -> dict[str, Any]:
+    """Return ``about`` with those places that it does not name yet."""
+    known = parts_of(about)
+    new: list[Mapping[str, str]] = []
+    for part in parts:
+        if not belongs([*known, *new], part):
+            new.append(dict(part))
+    return {**about, "counts_in": [*(about.get("counts_in") or ()), *new]} if new else dict(about)
+
+
+def _place(part: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(str(part.get(name, "")) for name in _PLACE)

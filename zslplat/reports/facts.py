@@ -11,7 +11,7 @@ from zslplat.checks.base import Finding
 from zslplat.comparison.compare import Comparison
 from zslplat.data.class_draws import images_of
 from zslplat.evaluation.experiment import TEST
-from zslplat.records.membership import suites_of
+from zslplat.records.studies import suites_of
 from zslplat.tasks.base import Metric
 
 Record = Mapping[str, Any]

@@ -16,8 +16,8 @@ from zslplat.evidence.labels import dataset_titles
 from zslplat.evidence.matching import EVERYTHING, Filters, fits, other_option
 from zslplat.evidence.table import ResultTable
 from zslplat.listeners import run_of_alias
-from zslplat.records.membership import parts_of, suites_of
 from zslplat.records.opening import existing_records
+from zslplat.records.studies import parts_of, suites_of
 from zslplat.reports.facts import Board, Facts, Recorded, Sweep
 from zslplat.reports.reading import has_test, recorded_runs, recorded_studies, recorded_sweeps, with_trials
 from zslplat.reports.suite_findings import suite_findings

@@ -9,7 +9,7 @@ from zslplat.checks.base import Finding, run_checks
 from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.data.class_draws import drawn_from
 from zslplat.errors import ZslplatError
-from zslplat.records.membership import parts_of
+from zslplat.records.studies import parts_of
 from zslplat.reports.facts import Recorded
 from zslplat.reports.reading import has_test
 from zslplat.settings import Settings

@@ -13,9 +13,9 @@ import numpy as np
 from zslplat.data.class_draws import drawn_from
 from zslplat.errors import StoreError
 from zslplat.evaluation.experiment import TEST
+from zslplat.records.costs import CPU_SECONDS, most_bytes, took_together
 from zslplat.records.database import Records
 from zslplat.records.studies import STUDY
-from zslplat.records.took import CPU_SECONDS, most_bytes, took_together
 from zslplat.spec import Spec
 
 RECORDED, SCALED, UNKNOWN, SHARED = "records", "scaled", "unknown", "shared"

@@ -17,8 +17,8 @@ from zslplat.evaluation.experiment import VALIDATION
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.evaluation.session import Request, Session, seconds_of_trial
+from zslplat.records.costs import most_bytes
 from zslplat.records.database import Records
-from zslplat.records.took import most_bytes
 from zslplat.settings import Settings, sqlite_url
 from zslplat.suites.cells import Piece
 from zslplat.suites.costs import Cost, Costs

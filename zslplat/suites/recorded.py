@@ -21,10 +21,9 @@ from zslplat.evaluation.code import LIBRARIES, CodeReader, code_of, roots_of
 from zslplat.evaluation.components import build_component, open_dataset, source_of
 from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
 from zslplat.keys import key_of
+from zslplat.records.costs import took_together
 from zslplat.records.database import SEALED, Records
-from zslplat.records.membership import belongs, counted_in, parts_of
-from zslplat.records.studies import STUDY
-from zslplat.records.took import took_together
+from zslplat.records.studies import STUDY, belongs, counted_in, parts_of
 from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.spec import Spec

@@ -60,7 +60,7 @@ class Absence:
                 return isinstance(error, requests.exceptions.SSLError)
         import sqlalchemy as sa
 
-        from zslplat.records.servers import tables_of
+        from zslplat.records.engines import tables_of
 
         try:
             tables_of(self.address)

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError
-from zslplat.records.journal import settle, write_ahead
+from zslplat.records.engines import alone_on_server
 from zslplat.records.locks import file_lock
 from zslplat.records.opening import tables_of_file
-from zslplat.records.servers import alone_on_server
+from zslplat.records.sqlite_files import settle, write_ahead
 from zslplat.settings import Settings
 from zslplat.tracking.absence import Absence
 from zslplat.tracking.empty_database import make_database

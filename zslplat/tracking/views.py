@@ -16,8 +16,8 @@ import numpy as np
 
 from zslplat.checks.records import findings_of, findings_tags, warning_lines, warnings_tag
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
+from zslplat.records.costs import costs
 from zslplat.records.studies import PARENT
-from zslplat.records.took import costs
 from zslplat.tracking.descriptions import (
     Ends,
     evaluation_note,

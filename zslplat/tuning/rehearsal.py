@@ -23,9 +23,9 @@ from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.session import Request, Session, seconds_of_trial
+from zslplat.records.costs import most_bytes
 from zslplat.records.database import Records
 from zslplat.records.opening import existing_records
-from zslplat.records.took import most_bytes
 from zslplat.settings import Settings, sqlite_url
 from zslplat.tuning.identity import number_of_trials, searching, study_name, unsearched
 from zslplat.tuning.options import StudyOptions

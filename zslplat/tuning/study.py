@@ -18,11 +18,11 @@ from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter,
 from zslplat.evaluation.session import Problems, Request, Session
 from zslplat.evaluation.workers.pool import Deadline, DeadlineReached
 from zslplat.listeners import Listeners
+from zslplat.records.costs import took_together
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import study_folder
 from zslplat.records.opening import reach_database
-from zslplat.records.took import took_together
 from zslplat.settings import Settings
 from zslplat.tuning.code_changes import check_code, code_mark
 from zslplat.tuning.identity import number_of_trials, searching, study_name, unsearched

@@ -25,8 +25,8 @@ from zslplat.evaluation.scoring.messages import MOST_TEXTS, collect_warnings, wa
 from zslplat.evaluation.scoring.outcomes import REPLICATES
 from zslplat.evaluation.workers.memory import peak_bytes, reset_peak
 from zslplat.evaluation.workers.proxies import LocalMethods, Methods
-from zslplat.records.processor import processor
-from zslplat.records.took import CPU_SECONDS, PEAK_BYTES, PREPARED, SECONDS
+from zslplat.records.costs import CPU_SECONDS, PEAK_BYTES, PREPARED, SECONDS
+from zslplat.records.environment import processor
 from zslplat.spec import Spec
 from zslplat.tasks.base import Outcome, Problem, Task
 

@@ -35,7 +35,7 @@ class Fold:
     ``training`` yields what the task makes of each step (:meth:`zslplat.tasks.base.Task.run`). There is no ``method``
     where its outputs were made elsewhere. ``by_step`` holds all metrics after each step that was scored, ``kept`` the
     outcome at the step that is kept, ``warned_before`` what preparing its statistics warned of, ``prepared`` what that
-    took (:mod:`zslplat.records.took`).
+    took (:mod:`zslplat.records.costs`).
     """
 
     def __init__(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from zslplat.records.took import CPU_SECONDS, PREPARED, SECONDS, mean_known, most_bytes, prepared_seconds, took
+from zslplat.records.costs import CPU_SECONDS, PREPARED, SECONDS, mean_known, most_bytes, prepared_seconds, took
 from zslplat.reports.blocks import Block, Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.dots import Mark, mark_chart
 from zslplat.reports.charts.swatches import Swatch

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from zslplat.records.took import PREPARED, took_together
+from zslplat.records.costs import PREPARED, took_together
 from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.lines import Axes, Line, line_chart, thinned
 from zslplat.reports.charts.styles import Style

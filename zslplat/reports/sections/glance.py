@@ -8,7 +8,7 @@ from zslplat.comparison.columns import same_score
 from zslplat.comparison.leaderboard import GROUPS
 from zslplat.evidence.labels import name_by_rows
 from zslplat.evidence.matching import fits
-from zslplat.records.membership import parts_of
+from zslplat.records.studies import parts_of
 from zslplat.reports.blocks import Cell, Column, TableBlock
 from zslplat.reports.facts import Board, Record
 from zslplat.reports.sections.words import NOTHING, cell, metric_words

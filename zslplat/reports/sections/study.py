@@ -8,7 +8,7 @@ import numpy as np
 
 from zslplat.checks.base import finding_lines
 from zslplat.evidence.labels import quoted_in_list
-from zslplat.records.took import took_together
+from zslplat.records.costs import took_together
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Section, TableBlock, Words
 from zslplat.reports.charts.lines import Axes, Line, line_chart, thinned
 from zslplat.reports.charts.swatches import Swatch

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from zslplat.multiples import read_multiple
-from zslplat.records.took import own_seconds
+from zslplat.records.costs import own_seconds
 from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.lines import Axes, Line, line_chart
 from zslplat.reports.charts.swatches import Swatch

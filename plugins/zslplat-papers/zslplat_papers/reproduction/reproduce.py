@@ -23,8 +23,8 @@ from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import read_test_scores
 from zslplat.metrics.shares import within
+from zslplat.records.costs import took_together
 from zslplat.records.database import SEALED, Records
-from zslplat.records.took import took_together
 from zslplat.registry import one_line
 from zslplat.settings import Settings
 from zslplat.tuning.results import StudyResult

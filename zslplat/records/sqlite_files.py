@@ -1,4 +1,4 @@
-"""The write-ahead journal of the store's sqlite files: as safe as sqlite's default, with a fraction of the waiting.
+"""A store's database as a file of sqlite: its write-ahead journal, how it is read, and where it lies.
 
 By default every transaction waits several times for the disk, some 25 ms on a slow one, and a run in MLflow takes up to
 nine transactions. With the write-ahead journal, records wait once (nothing that was recorded is lost, even when the
@@ -10,9 +10,12 @@ elsewhere sqlite's default stays. At the end the file is left as one that any pr
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
+import uuid
 import weakref
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +28,6 @@ _LOCAL = {
     *("apfs", "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "hfs", "jfs"),
     *("overlay", "ramfs", "reiserfs", "tmpfs", "ufs", "xfs", "zfs"),
 }
-
 # MLflow hands out one engine per file, so several projections meet the same one.
 _DONE: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
 
@@ -85,3 +87,27 @@ def on_local_disk(path: Path) -> bool:
             if real.startswith(mount) and len(mount) >= len(found):
                 found, kind = mount, part.fstype
     return kind.lower() in _LOCAL
+
+
+def place_facts(database: Path | None, facts: Mapping[str, str]) -> dict[str, str]:
+    """Return what is to be noted of where a database lies, which is nothing where it is noted in ``facts`` already.
+
+    ``place``: its device with its inode, and its path; ``copy``: what tells it from the one that is at its former
+    place still.
+    """
+    if database is None:
+        return {}
+    file, path = _file_key(database), str(database.absolute())
+    place, former = f"{file} {path}", facts.get("place", "")
+    if place == former:
+        return {}
+    former_file, _, former_path = former.partition(" ")
+    with contextlib.suppress(OSError):
+        if file != former_file == _file_key(Path(former_path)):
+            return {"place": place, "copy": uuid.uuid4().hex[:16]}
+    return {"place": place}
+
+
+def _file_key(path: Path) -> str:
+    status = path.stat()
+    return f"{status.st_dev}:{status.st_ino}"

@@ -1,9 +1,9 @@
-"""What evaluations took: their own seconds, and those of what was prepared for them.
+"""What evaluations cost: their own seconds, and those of what was prepared for them.
 
 What a method prepares for a problem is made once and shared: by all trials, or by those of one value, and by later
 studies, which find it in the cache. The record of an evaluation names what it used (``prepared``, by the key of the
-statistics) with the time and memory that making it took, whoever made it. One evaluation, shown as what a method costs,
-counts all of it; of many evaluations each preparation counts once.
+statistics) with the time and memory that making it took, in whichever process. One evaluation, shown as what a method
+costs, counts all of it; of many evaluations each preparation counts once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Databases on a server: how connections to them are made, and locks that all who use one database share.
+"""Connections to databases: how they are made, Optuna's storage over them, and locks that all who use a server share.
 
 The store's files have locks of their own, which say nothing to a command that has the same database with another store
 folder, perhaps on another machine. PostgreSQL has locks by number ("advisory"), which end with the connection.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import warnings
 import weakref
 from collections.abc import Iterator
 from functools import cache
@@ -28,6 +29,13 @@ _CONNECTION = {
     "tcp_user_timeout": 50000,
     "fallback_application_name": "zslplat",
 }
+# What Optuna keeps studies in; where some are missing, it makes them.
+_TABLES = frozenset(
+    (
+        *("studies", "study_directions", "study_user_attributes", "trials", "trial_user_attributes", "trial_params"),
+        *("trial_values", "trial_intermediate_values", "version_info", "alembic_version"),
+    )
+)
 
 
 def engine_options(url: str) -> dict[str, Any]:
@@ -92,3 +100,39 @@ def connecting(url: str) -> dict[str, Any]:
 def number_of(name: str) -> int:
     """Return the number of 64 bits by which PostgreSQL knows the lock of this name."""
     return int.from_bytes(hashlib.sha256(f"zslplat:{name}".encode()).digest()[:8], signed=True)
+
+
+def form_of_tables(engine: sa.Engine) -> str | None:
+    """Return which form Optuna's tables have, by the name that its migrations give it; None where some are missing."""
+    if not set(sa.inspect(engine).get_table_names()) >= _TABLES:
+        return None
+    with engine.connect() as connection:
+        return str(connection.execute(sa.text("select version_num from alembic_version")).scalar())
+
+
+def optuna_storage(engine: sa.Engine) -> Any:
+    """Return Optuna's storage, which makes its tables where there are none; its imports take half a second."""
+    import optuna
+    from optuna.storages import RDBStorage
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    url = engine.url.render_as_string(hide_password=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        storage = RDBStorage(url, engine_kwargs=engine_options(url), skip_compatibility_check=True)
+        if storage.get_current_version() != _newest_form():
+            RDBStorage(url, engine_kwargs=engine_options(url))  # whose check says what is wrong
+    # One engine for all, so that closing it closes everything.
+    storage.scoped_session.remove()
+    storage.engine.dispose()
+    storage.engine = engine
+    storage.scoped_session.configure(bind=engine)
+    return storage
+
+
+@cache
+def _newest_form() -> str:
+    """Return the form of the tables that the installed Optuna writes; it reads all its migrations to tell."""
+    from optuna.storages import RDBStorage
+
+    return RDBStorage("sqlite:///:memory:", skip_compatibility_check=True).get_head_version()
