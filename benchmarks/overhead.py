@@ -149,7 +149,7 @@ def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[C
     from zslplat.registry import component
     from zslplat.settings import resolve_settings
     from zslplat.spec import Spec
-    from zslplat.tracking.shown import ShownStudy
+    from zslplat.tracking.listener import ShownStudy
     from zslplat.tuning import study
     from zslplat.tuning.options import StudyOptions
     from zslplat.tuning.trial_log import TrialLog

@@ -21,7 +21,7 @@ from support import with_own_path
 from zslplat.cli import interface, mlflow_server
 from zslplat.errors import UsageError
 from zslplat.settings import resolve_settings
-from zslplat.tracking.links import local_start, server_start
+from zslplat.tracking.experiment_page import local_start, server_start
 from zslplat.tracking.projection import Projection
 from zslplat.tracking.run_view import RunView
 
@@ -172,8 +172,7 @@ def test_the_link_leads_to_the_experiment_that_was_completed_last(settings, arra
 @pytest.fixture
 def arranged_page():
     def arrange(settings, experiment, ended, stage):
-        from zslplat.tracking.experiment_page import FACTS
-        from zslplat.tracking.saved_views import TAG
+        from zslplat.tracking.experiment_page import FACTS, TAG
 
         name = {"final": "results", "trial": "trials"}[stage]
         with closing(sqlite3.connect(settings.store / "mlflow.db")) as connection, connection:

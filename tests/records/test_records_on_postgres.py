@@ -18,7 +18,7 @@ from zslplat.records.overview import Overview
 from zslplat.records.trials import FinishedTrial
 from zslplat.settings import resolve_settings
 from zslplat.space import Choice, Real
-from zslplat.tracking.deletion import delete_study
+from zslplat.tracking.maintenance import delete_study
 
 pytestmark = pytest.mark.services
 

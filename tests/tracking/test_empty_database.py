@@ -9,8 +9,8 @@ from contextlib import closing
 import pytest
 
 from zslplat.settings import resolve_settings
-from zslplat.tracking import empty_database
-from zslplat.tracking.empty_database import make_database
+from zslplat.tracking import local_database
+from zslplat.tracking.local_database import make_database
 from zslplat.tracking.projection import Projection
 
 
@@ -31,7 +31,7 @@ def made(tmp_path, monkeypatch, store_template):
         path.write_bytes((store_template / "mlflow.db").read_bytes())
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(empty_database, "_made_by_mlflow", make)
+    monkeypatch.setattr(local_database, "_made_by_mlflow", make)
     return calls
 
 

@@ -15,10 +15,11 @@ from support import rows_of, runs_of
 from zslplat.errors import StoreError
 from zslplat.records.folders import owner_folder
 from zslplat.settings import resolve_settings
-from zslplat.tracking import absence, listener
+from zslplat.tracking import listener
 from zslplat.tracking import projection as projections
+from zslplat.tracking import server as mlflow_server
+from zslplat.tracking.listener import ShownStudy
 from zslplat.tracking.projection import Projection, RunView
-from zslplat.tracking.shown import ShownStudy
 
 NUL = "nothing \x00, half a pair \ud800, ä"
 
@@ -79,7 +80,7 @@ def test_mlflows_tables_are_made_once_by_programs_that_start_at_once(postgres, t
 @pytest.mark.long
 @pytest.mark.services
 def test_what_a_server_missed_is_shown_once_when_it_returns(postgres, tmp_path, monkeypatch):
-    monkeypatch.setattr(absence, "_FIRST_PAUSE", 0.1)
+    monkeypatch.setattr(mlflow_server, "_FIRST_PAUSE", 0.1)
     url, said = postgres.new_database(), []
     shown = projection(tmp_path, url, said)
     shown.show(view("study", "RUNNING"), "run")
@@ -134,7 +135,7 @@ def test_a_server_that_never_answered_is_not_waited_for(tmp_path):
 def test_a_server_is_looked_for_ever_more_seldom(monkeypatch, tmp_path):
     now, looked = [0.0], []
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    missing = absence.Absence(resolve_settings({"store": tmp_path, "tracking_uri": "http://nowhere"}))
+    missing = mlflow_server.Absence(resolve_settings({"store": tmp_path, "tracking_uri": "http://nowhere"}))
     monkeypatch.setattr(missing, "_is_there", lambda: looked.append(now[0]))
     missing.begins()
     while now[0] < 300:

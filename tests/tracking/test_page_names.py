@@ -9,10 +9,9 @@ import re
 import pytest
 
 from zslplat.registry import registry
-from zslplat.tracking.experiment_page import page_facts
+from zslplat.tracking.descriptions import colour, result, table
+from zslplat.tracking.experiment_page import TAG, merged, page_facts, saved_views
 from zslplat.tracking.run_view import RunView, mlflow_name, parameter_name
-from zslplat.tracking.saved_views import TAG, merged, saved_views
-from zslplat.tracking.words import colour, result, table
 from zslplat.tuning.study_facts import chosen
 
 ABOUT = {

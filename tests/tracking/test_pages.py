@@ -11,8 +11,8 @@ import sqlite3
 import pytest
 
 from zslplat.tracking import experiment_page
+from zslplat.tracking.descriptions import colour, result
 from zslplat.tracking.run_view import NOTE
-from zslplat.tracking.words import colour, result
 
 pytestmark = pytest.mark.long
 
@@ -193,8 +193,8 @@ def test_no_run_fails_where_its_view_cannot_be_saved(call, tmp_path, monkeypatch
 def test_a_study_that_runs_can_be_looked_at(tmp_path, new_store):
     from zslplat.records.database import Records
     from zslplat.settings import resolve_settings
-    from zslplat.tracking.links import local_start
-    from zslplat.tracking.shown import ShownStudy
+    from zslplat.tracking.experiment_page import local_start
+    from zslplat.tracking.listener import ShownStudy
 
     settings = resolve_settings({"store": new_store()})
     settings.make_store()

@@ -9,9 +9,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from zslplat.records.importance import LEAST_TRIALS, importance_of
-from zslplat.tracking import history, search_figures
-from zslplat.tracking.history import write_history
-from zslplat.tracking.search_figures import write_search_figures
+from zslplat.tracking import study_figures
+from zslplat.tracking.study_figures import write_history, write_search_figures
 
 RANGES = {
     "lam": FloatDistribution(1e-3, 1e3, log=True),
@@ -129,8 +128,8 @@ def test_pictures_that_fail_cost_a_warning_each(tmp_path, monkeypatch):
     def fails(*given):
         raise ValueError("no pen")
 
-    monkeypatch.setattr(search_figures, "save", fails)
-    monkeypatch.setattr(history, "render", fails)
+    monkeypatch.setattr(study_figures, "save", fails)
+    monkeypatch.setattr(study_figures, "render", fails)
     said = []
     assert write_search_figures(tmp_path, trials_of(24), "accuracy", said.append).shares
     write_history(tmp_path, records_of(trials_of(24)), "accuracy", True, said.append)

@@ -9,8 +9,7 @@ from zslplat.evaluation.components import build_component
 from zslplat.records.studies import STUDY
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
-from zslplat.tuning.control_lead import lead_ends
-from zslplat.tuning.study_facts import controls_of
+from zslplat.tuning.study_facts import controls_of, lead_ends
 
 METRIC = "per_class_accuracy"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zslplat.records.trials import FinishedTrial
-from zslplat.tuning.pruning import PruningThresholds
+from zslplat.tuning.proposals import PruningThresholds
 
 
 def pruning_thresholds(pruner, earlier, *, maximise):

@@ -13,8 +13,7 @@ from zslplat.records.trials import FinishedTrial
 from zslplat.space import Real
 from zslplat.tuning import study as module
 from zslplat.tuning.options import StudyOptions
-from zslplat.tuning.proposals import Proposer
-from zslplat.tuning.pruning import PruningThresholds
+from zslplat.tuning.proposals import Proposer, PruningThresholds
 from zslplat.tuning.study import Study
 
 SPACE = {"a": Real(0, 1), "b": Real(1e-3, 1e3, log=True)}

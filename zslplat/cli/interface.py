@@ -42,7 +42,7 @@ def ui(
 
 
 def _lead_to_server(settings: Settings, *, opened: bool) -> None:
-    from zslplat.tracking.links import server_start
+    from zslplat.tracking.experiment_page import server_start
 
     shown = settings.shown_tracking_uri
     echo(f"runs are tracked at {shown}; open that address in a browser")
@@ -60,7 +60,7 @@ def _serve(settings: Settings, host: str, port: int | None, *, opened: bool) -> 
     from zslplat.cli.mlflow_server import Server, usable_port
     from zslplat.errors import StoreError, UsageError
     from zslplat.listeners import catch_up
-    from zslplat.tracking.links import local_start
+    from zslplat.tracking.experiment_page import local_start
 
     if not (settings.store / "mlflow.db").exists():
         recorded = (settings.store / "optuna.db").exists()

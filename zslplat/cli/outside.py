@@ -57,7 +57,7 @@ def export_split(options: ExportSplitOptions) -> None:
     from zslplat.front.datasets import dataset_spec
     from zslplat.front.requests import settings_of
     from zslplat.spec import Spec
-    from zslplat.tuning.verdicts import said_findings
+    from zslplat.tuning.findings import said_findings
 
     if options["split"] not in ("test", "validation", "all"):
         raise UnknownNameError("split", options["split"], ("test", "validation", "all"))

@@ -90,8 +90,8 @@ def rebuild(
     from zslplat.cli.reporting import print_json, reporting
     from zslplat.errors import UnknownNameError
     from zslplat.records.opening import existing_records
-    from zslplat.tracking.rebuild import ALL, FINAL, NONE
-    from zslplat.tracking.rebuild import rebuild as make_anew
+    from zslplat.tracking.maintenance import ALL, FINAL, NONE
+    from zslplat.tracking.maintenance import rebuild as make_anew
 
     if matrices not in (NONE, FINAL, ALL):
         raise UnknownNameError("value of --matrices", matrices, (NONE, FINAL, ALL))

@@ -157,7 +157,7 @@ def delete(
     from zslplat.errors import UsageError
     from zslplat.records.database import SEALED
     from zslplat.records.opening import existing_records
-    from zslplat.tracking.deletion import delete_study
+    from zslplat.tracking.maintenance import delete_study
 
     settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
     records = existing_records(settings, o.say)

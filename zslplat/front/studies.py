@@ -24,9 +24,8 @@ from zslplat.records.opening import existing_records
 from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.spec import Spec, format_value
-from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.options import StudyOptions, StudyResult
 from zslplat.tuning.rehearsal import Rehearsal, rehearse, space_lines
-from zslplat.tuning.results import StudyResult
 from zslplat.tuning.study import run_study
 from zslplat.wording import counted
 

@@ -21,8 +21,7 @@ from zslplat.settings import Settings
 from zslplat.space import Choice
 from zslplat.spec import format_value
 from zslplat.tuning.proposals import grid_values
-from zslplat.tuning.sweep import SweepResult, run_sweep, sweep_figure
-from zslplat.tuning.swept import Swept, swept_by
+from zslplat.tuning.sweep import SweepResult, Swept, run_sweep, sweep_figure, swept_by
 from zslplat.tuning.task_sweep import TaskSweepResult, run_task_sweep, task_sweep_figure
 
 if TYPE_CHECKING:

@@ -10,8 +10,6 @@ command that lost it or by the next one.
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -23,23 +21,25 @@ from zslplat.records.locks import file_lock
 from zslplat.records.opening import tables_of_file
 from zslplat.records.sqlite_files import settle, write_ahead
 from zslplat.settings import Settings
-from zslplat.tracking.absence import Absence
-from zslplat.tracking.empty_database import make_database
-from zslplat.tracking.entities import (
+from zslplat.tracking.descriptions import colour
+from zslplat.tracking.local_database import follow_the_store, make_database
+from zslplat.tracking.run_view import (
     MOST_PARAM,
     MOST_TAG,
+    NOTE,
+    OUR_NOTE,
+    RunView,
     dataset_input,
     described,
     has_files,
     is_ours,
     metrics_of,
+    mlflow_name,
     stamp_of,
     storable,
 )
-from zslplat.tracking.local_file import follow_the_store
-from zslplat.tracking.run_view import NOTE, OUR_NOTE, RunView, mlflow_name
+from zslplat.tracking.server import Absence, quiet_mlflow
 from zslplat.tracking.whole_runs import WholeRun, WholeRuns
-from zslplat.tracking.words import colour
 
 _FINAL = ("FINISHED", "FAILED", "KILLED")
 # What a run that goes on may leave behind: that it failed and was tried again, or that its code was mixed.
@@ -352,17 +352,3 @@ class Projection:
                     "and is shown when it answers again, by this command or by the same given again"
                 )
             return None
-
-
-def quiet_mlflow(settings: Settings) -> None:
-    """Have MLflow, and what it stands on, print nothing by itself and give up on a server that does not answer."""
-    for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"):
-        os.environ.setdefault(name, "true")
-    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
-    if not settings.tracking_is_local:
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
-    # What fails is raised, and shown as one line; the libraries would print their own account of it before.
-    for name in ("mlflow", "sqlalchemy.pool", "alembic", "urllib3"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -21,13 +21,13 @@ from zslplat.records.studies import PARENT
 from zslplat.tracking.descriptions import (
     Ends,
     evaluation_note,
+    result,
     running_note,
     study_note,
     sweep_note,
     trial_note,
 )
 from zslplat.tracking.run_view import FINAL_STAGE, STUDY_STAGE, SWEEP_STAGE, TRIAL_STAGE, RunView
-from zslplat.tracking.words import result
 from zslplat.tuning.study_facts import chosen
 
 ANALYSIS = "analysis"

@@ -22,8 +22,7 @@ from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.evaluation.scoring.messages import collect_warnings
 from zslplat.settings import Settings
 from zslplat.spec import Spec
-from zslplat.tuning.options import StudyOptions
-from zslplat.tuning.results import StudyResult
+from zslplat.tuning.options import StudyOptions, StudyResult
 from zslplat.tuning.study import run_study
 
 

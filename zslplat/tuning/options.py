@@ -1,10 +1,12 @@
-"""How a study is carried out, and how it may be called."""
+"""How a study is carried out, how it may be called, and what it gives."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from zslplat.errors import UsageError, quoted
 from zslplat.names import MOST_BYTES, unfit
@@ -18,7 +20,7 @@ class StudyOptions:
     """How a study is carried out.
 
     Part of its identity: ``batch_size``, ``sampler``, ``pruner`` (and the experiment with its seed), and the values of
-    ``warm_start``, a study whose best trials are tried first (:mod:`zslplat.tuning.warm_start`). Free to change between
+    ``warm_start``, a study whose best trials are tried first (:mod:`zslplat.tuning.identity`). Free to change between
     calls: ``trials`` (total; none: 20, or all points of a grid, if these are not too many or ``large_grid`` agrees to
     any number), ``patience`` (trials without a better one after which the search ends, at the end of a batch, so that
     it ends at the same one whoever carries it out), ``workers``, ``cluster``, ``timeout`` seconds
@@ -76,3 +78,37 @@ def fitting(text: str) -> str:
     """Return the text as a beginning of a study's name."""
     plain = _UNFIT_IN_NAMES.sub("_", text).encode()[: MOST_BYTES - 9]
     return plain.decode(errors="ignore")
+
+
+@dataclass
+class StudyResult:
+    """What a study gives: the winner, its validation record, the test metrics of each repeat, where things are.
+
+    ``findings`` are what checks found, ``warnings`` the lines of those that are not silenced, ``silenced`` the number
+    of those that are. ``chance`` is what guessing reaches on validation, the mean over the folds, ``test_chance`` on
+    the test split. ``known`` counts the trials of this call that were taken from records, ``known_tests`` the test
+    evaluations; ``code`` says where trials of several codes are mixed.
+    """
+
+    name: str
+    winner: int
+    parameters: dict[str, Any]
+    validation: dict[str, Any]
+    test: list[dict[str, float]]
+    primary: str
+    chance: float
+    test_chance: float
+    trials: dict[str, int]
+    test_evaluations: int
+    run_id: str
+    counts: dict[str, int]
+    seconds: float
+    warnings: list[str] = field(default_factory=list)
+    findings: list[dict[str, str]] = field(default_factory=list)
+    silenced: int = 0
+    complete: bool = True
+    config: Path | None = None
+    final_run_ids: list[str] = field(default_factory=list)
+    known: int = 0
+    known_tests: int = 0
+    code: str = ""

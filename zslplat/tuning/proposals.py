@@ -2,12 +2,14 @@
 
 Trials come in batches of a fixed size that is part of the study's identity. Batch b is proposed from the results of
 the batches before it; inside the batch, the parameters of lower-numbered trials are shown to the sampler as running.
-Nothing depends on the number of workers, on the time, or on where a study was interrupted.
+Nothing depends on the number of workers, on the time, or on where a study was interrupted. The same holds for the
+thresholds below which trials of an iterative method are stopped.
 """
 
 from __future__ import annotations
 
 import warnings
+from bisect import insort
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -22,6 +24,7 @@ from zslplat.tuning.samplers import adapted, quasi_random
 GRID_POINTS = 7
 # A grid of more points is searched only where that number of trials is asked for.
 MOST_GRID_POINTS = 1000
+_STARTS_AFTER = 8
 
 
 class Proposer:
@@ -290,3 +293,38 @@ def check_space(space: Space, fixed: Mapping[str, Any]) -> None:
         if not isinstance(dimension, Choice) and not (np.isfinite(dimension.low) and np.isfinite(dimension.high)):
             raise UsageError(f"the range of {name} has no end: {dimension}; write low..high")
     ordered(space)
+
+
+class PruningThresholds:
+    """Per step the median of the best mean over folds so far, of the trials of earlier batches.
+
+    A trial whose own best mean so far lies below it is pruned. Values are signed so that larger is better. What is
+    known of the trials that were counted is kept: to count a thousand again for each new one takes longer than to
+    record it.
+    """
+
+    def __init__(self, pruner: str, *, maximise: bool) -> None:
+        self._pruner, self._sign = pruner, 1.0 if maximise else -1.0
+        self._counted: list[FinishedTrial] = []
+        self._sorted: dict[int, list[float]] = {}  # by step, the best values so far
+
+    def after(self, earlier: Sequence[FinishedTrial]) -> dict[int, float]:
+        """Return the thresholds by step; none where the pruner is ``none``, or few trials are known."""
+        if self._pruner == "none" or len(earlier) < _STARTS_AFTER:
+            return {}
+        known = len(self._counted)
+        if self._counted != earlier[:known]:  # one was tried again, or fewer are asked for
+            known, self._counted, self._sorted = 0, [], {}
+        for trial in earlier[known:]:
+            best = -float("inf")
+            for step, value in sorted(trial.steps.items()):
+                best = max(best, self._sign * value)
+                insort(self._sorted.setdefault(step, []), best)
+            self._counted.append(trial)
+        return {step: _median(v) for step, v in self._sorted.items() if len(v) >= _STARTS_AFTER // 2}
+
+
+def _median(values: Sequence[float]) -> float:
+    """Return the median of sorted values."""
+    middle = len(values) // 2
+    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2

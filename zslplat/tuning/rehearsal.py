@@ -27,12 +27,11 @@ from zslplat.records.costs import most_bytes
 from zslplat.records.database import Records
 from zslplat.records.opening import existing_records
 from zslplat.settings import Settings, sqlite_url
-from zslplat.tuning.identity import number_of_trials, searching, study_name, unsearched
+from zslplat.tuning.findings import warn_of_data
+from zslplat.tuning.identity import first_values, number_of_trials, searching, study_name, unsearched, warm_start_of
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.proposals import check_space
 from zslplat.tuning.samplers import require_fitting, require_sampler
-from zslplat.tuning.verdicts import warn_of_data
-from zslplat.tuning.warm_start import first_values, warm_start_of
 
 # A trial that takes longer is stopped: the figures are then the least that it takes.
 LONGEST_SECONDS = 60.0

@@ -25,16 +25,13 @@ from zslplat.records.folders import study_folder
 from zslplat.records.opening import reach_database
 from zslplat.settings import Settings
 from zslplat.tuning.code_changes import check_code, code_mark
-from zslplat.tuning.identity import number_of_trials, searching, study_name, unsearched
-from zslplat.tuning.options import StudyOptions
-from zslplat.tuning.proposals import Proposer, check_space, nothing_to_search
-from zslplat.tuning.pruning import PruningThresholds
-from zslplat.tuning.results import StudyResult
+from zslplat.tuning.findings import remember_validation, study_findings, warn_of_data
+from zslplat.tuning.identity import first_values, number_of_trials, searching, study_name, unsearched, warm_start_of
+from zslplat.tuning.options import StudyOptions, StudyResult
+from zslplat.tuning.proposals import Proposer, PruningThresholds, check_space, nothing_to_search
+from zslplat.tuning.refit import evaluate_winner, write_best
 from zslplat.tuning.samplers import require_fitting, require_sampler
-from zslplat.tuning.test_evaluations import evaluate_winner, write_best
 from zslplat.tuning.trial_log import TrialLog
-from zslplat.tuning.verdicts import remember_validation, study_findings, warn_of_data
-from zslplat.tuning.warm_start import first_values, warm_start_of
 
 
 def run_study(

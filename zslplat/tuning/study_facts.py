@@ -13,16 +13,19 @@ import numpy as np
 
 from zslplat.checks.facts import ControlScore, SearchedRange, TrialFacts
 from zslplat.errors import StoreError
-from zslplat.evaluation.scoring.outcomes import read_outcomes
+from zslplat.evaluation.scoring.outcomes import read_outcomes, replicates
 from zslplat.kinds import kind_of
+from zslplat.metrics.replicate_intervals import centred_ends, over_repeats
 from zslplat.records.database import Records
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Scaled, Space
 from zslplat.spec import Spec, format_value
+from zslplat.tasks.base import Task
 
 # The method that serves as control for each kind of task.
 # Metrics whose standard error over the rows is that of a mean over classes, or close to it.
 _MOST_CHOSEN = 250
 ACCURACIES = ("per_class_accuracy", "per_sample_accuracy", "accuracy")
+Tested = Sequence[Mapping[str, Any]]
 
 
 def searched_facts(
@@ -175,3 +178,28 @@ def chosen(parameters: Mapping[str, Any]) -> str:
     """Return hyperparameters in one line, in the order of their names."""
     text = ", ".join(f"{name}={short(value)}" for name, value in sorted(parameters.items()))
     return text if len(text) <= _MOST_CHOSEN else text[: _MOST_CHOSEN - 4] + " ..."
+
+
+def lead_ends(records: Records, task: Task, own: Tested, control: Tested, metric: str) -> tuple[float, float] | None:
+    """Return the ends of the 95 % interval of the study's mean test score less the control's, over these test rows.
+
+    ``own`` and ``control`` are the records of the test repeats. None where the two scored other rows, or where the
+    outcomes of either cannot be read or drawn from.
+    """
+    if _rows(own) != _rows(control):
+        return None
+    try:
+        sides = [over_repeats(_replicates(records, task, tested, metric), i) for i, tested in enumerate((own, control))]
+    except (StoreError, KeyError):
+        return None
+    means = [float(np.mean([record["metrics"][metric] for record in tested])) for tested in (own, control)]
+    low, high = centred_ends(means[0] - means[1], sides[0] - sides[1])
+    return None if np.isnan(low) else (low, high)
+
+
+def _rows(tested: Tested) -> set[Any]:
+    return {fold.get("rows") for record in tested for fold in record["folds"]}
+
+
+def _replicates(records: Records, task: Task, tested: Tested, metric: str) -> np.ndarray:
+    return np.array([replicates(task, records.evaluation_folder(str(r["run"])))[metric] for r in tested])

@@ -33,8 +33,8 @@ from zslplat.records.studies import SUMMARY
 from zslplat.settings import Settings
 from zslplat.spec import format_value
 from zslplat.tables import Table, write_table
+from zslplat.tuning.findings import said_findings
 from zslplat.tuning.single import RunResult, run_experiment
-from zslplat.tuning.verdicts import said_findings
 
 Curves = dict[str, list[float | None]]
 

@@ -27,7 +27,7 @@ from zslplat.records.costs import took_together
 from zslplat.records.database import SEALED, Records
 from zslplat.registry import one_line
 from zslplat.settings import Settings
-from zslplat.tuning.results import StudyResult
+from zslplat.tuning.options import StudyResult
 from zslplat.tuning.study import run_study
 from zslplat_papers.published import load_table
 from zslplat_papers.reproduction.cells import Budget, Cell, Missing, planned

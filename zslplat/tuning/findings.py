@@ -1,4 +1,4 @@
-"""What is found in a study as a whole, and in a single evaluation: facts are gathered, and checks look at them."""
+"""What checks find in a study as a whole, and in a single evaluation: facts are gathered, and checks look at them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from zslplat.evaluation.scoring.messages import warning_entries
 from zslplat.evaluation.session import Session
 from zslplat.records.studies import OpenStudy
 from zslplat.tasks.base import Task
-from zslplat.tuning.control_lead import lead_ends
 from zslplat.tuning.study_facts import (
     combinations_of,
     controls_of,
+    lead_ends,
     outcome_facts,
     searched_facts,
     trial_facts,

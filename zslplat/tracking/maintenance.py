@@ -1,29 +1,30 @@
-"""MLflow's database and artifacts, made anew from the records of a store."""
+"""MLflow's database and artifacts made anew from the records of a store, and a study deleted from both."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from zslplat.errors import StoreError, ZslplatError
+from zslplat.errors import InUseError, StoreError, ZslplatError
 from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.session import Request, Session
-from zslplat.records.database import Records
+from zslplat.models.sharing import free
+from zslplat.records.database import SEALED, Records
 from zslplat.records.folders import owner_folder, study_folder
 from zslplat.records.locks import file_lock
+from zslplat.records.maintenance import at_rest, delete_records
 from zslplat.records.studies import STUDY, SUMMARY
 from zslplat.settings import Settings
-from zslplat.tracking.listener import LOCK, mark_shown, mark_unshown
+from zslplat.tracking.listener import LOCK, left_matrices, mark_shown, mark_unshown, show_run, show_study
 from zslplat.tracking.projection import Projection
-from zslplat.tracking.shown import left_matrices, show_run, show_study
 from zslplat.tuning.rerun import differences
 
 NONE, FINAL, ALL = "none", "final", "all"
@@ -191,3 +192,66 @@ def _evaluate(
     _, lines = differences(record["metrics"], result["metrics"])
     if lines:
         raise StoreError(f"{request.label} did not give its recorded numbers ({json.dumps(lines[:3])})")
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """What went with a study: trials, test evaluations, those of its oracle, runs in MLflow."""
+
+    study: str
+    trials: int
+    evaluations: int
+    oracle: int
+    runs: int
+
+
+def delete_study(settings: Settings, records: Records, name: str, warn: Callable[[str], None]) -> Deleted:
+    """Delete a study with all that is recorded and shown of it; may be stopped anywhere and given again.
+
+    Raises :class:`UnknownNameError` for an unknown name, :class:`InUseError` while a command leads the study, and
+    :class:`StoreError` where MLflow, which shows it, does not answer: nothing is deleted then.
+    """
+    study, folder = records.study(name), study_folder(settings, name)
+    with records.leads.leading(name, folder / "leader.lock"):
+        known, sealed, run_of = records.evaluations(study.owner), records.evaluations(SEALED + name), records.runs()
+        # What shows the records goes first: without them it could not be found.
+        runs = _delete_runs(settings, records, study.owner, study.values(), warn)
+        trials = delete_records(records, name)
+        for key in known:
+            shutil.rmtree(records.evaluation_folder(run_of(study.owner, key)), ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+    with suppress(InUseError), at_rest(settings):  # `store gc` frees them, too
+        free(settings.store)
+    return Deleted(name, trials, len(known), len(sealed), runs)
+
+
+def _delete_runs(
+    settings: Settings, records: Records, owner: str, values: Mapping[str, Any], warn: Callable[[str], None]
+) -> int:
+    """Delete the runs of an owner in MLflow; those on a server go to its trash, which the server's own gc empties."""
+    if "about" not in values or (settings.tracking_is_local and not (settings.store / "mlflow.db").exists()):
+        return 0
+    shown = Projection(settings, values["about"]["mlflow_experiment"], owner, records.shown_as, warn)
+    if shown.away:
+        raise StoreError(
+            f"MLflow at {settings.shown_tracking_uri} does not answer, and would show the runs of {owner} for ever; "
+            "nothing is deleted; give the same command again when it does"
+        )
+    from mlflow.exceptions import MlflowException
+
+    try:
+        for run, _ in shown.runs.values():
+            artifacts = shown.client.get_run(run).info.artifact_uri
+            shown.client.delete_run(run)
+            if settings.tracking_is_local:
+                # MLflow's own way to empty its trash, which for a file of one's own is nobody else's business.
+                shown.client._tracking_client.store._hard_delete_run(run)
+                if artifacts == f"{settings.artifacts.as_uri()}/{run}/artifacts":
+                    shutil.rmtree(settings.artifacts / run, ignore_errors=True)
+    except (MlflowException, OSError) as error:
+        text = settings.masked(" ".join(str(error).split()))[:300]
+        raise StoreError(
+            f"the runs of {owner} cannot be deleted from MLflow: {text}; give the command again"
+        ) from error
+    shown.close()
+    return len(shown.runs)

@@ -1,4 +1,5 @@
-"""An empty database of MLflow's: its migrations take seconds, so they run once per version and the result is copied.
+"""MLflow's database as a file in the store: made from a copy, since its migrations take seconds, and true to where the
+store is.
 
 The copy is kept in the user's cache folder under a name that tells by which migrations it was made. Where it cannot be
 kept or is not whole, the database is made in its place as MLflow makes it.
@@ -79,3 +80,23 @@ def _keep(made: Path, kept: Path) -> None:
                 for table in ("experiment_tags", "experiments"):
                     connection.execute(f"delete from {table}")
         remove_unused(kept.parent.glob(f"{_PREFIX}*.db"))
+
+
+def follow_the_store(path: Path, artifacts: Path) -> None:
+    """Have MLflow look for artifacts, and put them, where the store is now: it keeps whole paths."""
+    place = artifacts.as_uri()
+    with closing(sqlite3.connect(path, timeout=30)) as connection, connection:
+        rows = connection.execute(
+            "select experiment_id, artifact_location from experiments where artifact_location like 'file:%/artifacts'"
+        ).fetchall()
+        for mlflow_experiment, before in rows:
+            if before == place:
+                continue
+            connection.execute(
+                "update experiments set artifact_location = ? where experiment_id = ?", (place, mlflow_experiment)
+            )
+            connection.execute(
+                "update runs set artifact_uri = ? || substr(artifact_uri, ?) where experiment_id = ? and "
+                "substr(artifact_uri, 1, ?) = ?",
+                (place, len(before) + 1, mlflow_experiment, len(before), before),
+            )

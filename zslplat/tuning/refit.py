@@ -13,9 +13,9 @@ from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.session import Request, Session
 from zslplat.records.studies import OpenStudy
+from zslplat.tuning.findings import remember_test
 from zslplat.tuning.rerun import differences
 from zslplat.tuning.trial_log import TrialLog
-from zslplat.tuning.verdicts import remember_test
 
 
 def evaluate_winner(

@@ -1,0 +1,133 @@
+"""MLflow's server or database: whether it answers, and reading it without making what is not there."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import StoreError, UsageError
+from zslplat.records.opening import tables_of_file
+from zslplat.settings import Settings
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
+_POLL_SECONDS = 1.0
+_ANSWER_SECONDS = 3.0
+_TABLE = "experiments"
+
+
+class Absence:
+    """Whether the tracking server is away just now; looking for it costs little, and is done ever more seldom."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.address, self.seconds = settings.tracking_uri, settings.outage_seconds
+        self.lasts = False
+        self._known = False  # that it answered this command
+        self._began, self._looks_at, self._pause = 0.0, 0.0, _FIRST_PAUSE
+
+    def begins(self) -> bool:
+        """Note that the server did not answer; returns whether that is news."""
+        news, now = not self.lasts, time.monotonic()
+        if news:
+            self.lasts, self._began, self._pause = True, now, _FIRST_PAUSE
+        self._looks_at = now + self._pause
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        return news
+
+    def answered(self) -> None:
+        """Note that the server has answered."""
+        self._known, self.lasts = True, False
+
+    def is_over(self, *, wait: bool) -> bool:
+        """Look whether the server is there again, where it is time to; see :meth:`Projection.returned`."""
+        while self.lasts:
+            now = time.monotonic()
+            waits = wait and self._known and now < self._began + self.seconds
+            if waits or now >= self._looks_at:
+                if self._is_there():
+                    return True
+                self.begins()
+            if not waits:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return False
+
+    def _is_there(self) -> bool:
+        """Tell whether anything answers at the address; MLflow's own clients may try for minutes."""
+        if self.address.startswith("http"):
+            import requests
+
+            try:
+                with requests.get(self.address, timeout=_ANSWER_SECONDS, stream=True) as answer:  # whatever it sends
+                    return answer.status_code < 500
+            except requests.RequestException as error:
+                # Whom to trust is the affair of MLflow's client.
+                return isinstance(error, requests.exceptions.SSLError)
+        import sqlalchemy as sa
+
+        from zslplat.records.engines import tables_of
+
+        try:
+            tables_of(self.address)
+        except sa.exc.ArgumentError:
+            return True  # no database: only MLflow's client knows how to ask
+        except (sa.exc.SQLAlchemyError, OSError):
+            return False
+        return True
+
+
+def quiet_mlflow(settings: Settings) -> None:
+    """Have MLflow, and what it stands on, print nothing by itself and give up on a server that does not answer."""
+    for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"):
+        os.environ.setdefault(name, "true")
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    if not settings.tracking_is_local:
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+    # What fails is raised, and shown as one line; the libraries would print their own account of it before.
+    for name in ("mlflow", "sqlalchemy.pool", "alembic", "urllib3"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+@contextmanager
+def reading(settings: Settings, what: str = "the runs") -> Iterator[Any]:
+    """Give MLflow's client; errors inside become :class:`StoreError`, which says that ``what`` cannot be read.
+
+    Raises :class:`StoreError` for a file of sqlite that is not there (the client would make it), or holds no runs.
+    """
+    quiet_mlflow(settings)
+    import sqlalchemy as sa
+    from alembic.util import CommandError
+    from mlflow.exceptions import MlflowException
+    from mlflow.tracking import MlflowClient
+
+    try:
+        _require_runs(settings)
+        yield MlflowClient(tracking_uri=settings.tracking_uri)
+    except (MlflowException, sa.exc.SQLAlchemyError, CommandError, OSError) as error:
+        text = settings.masked(" ".join(str(error).split()))[:300]
+        raise StoreError(f"{what} in {settings.shown_tracking_uri} cannot be read: {text}") from error
+
+
+def _require_runs(settings: Settings) -> None:
+    import sqlalchemy as sa
+
+    if not settings.tracking_uri.startswith("sqlite"):
+        return
+    try:
+        database = sa.engine.make_url(settings.tracking_uri).database
+    except (sa.exc.SQLAlchemyError, ValueError):
+        raise UsageError(
+            f"tracking URI {settings.shown_tracking_uri!r} cannot be read; write sqlite:////folder/mlflow.db or http://host"
+        ) from None
+    path = Path(database or "").absolute()
+    place = settings.store if settings.tracking_is_local else path
+    if not path.is_file():
+        raise StoreError(f"no runs in {place}; give --store or --tracking-uri, or tune something first")
+    if _TABLE not in tables_of_file(path):
+        raise StoreError(f"{path} is no database of MLflow's; give --store or --tracking-uri of one that is")
