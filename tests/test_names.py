@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from zslplat.cli.terminal import Console
 from zslplat.errors import UnknownNameError, UsageError, quoted
+from zslplat.front.terminal import Console
 from zslplat.names import one_line, unfit, visible
 from zslplat.tuning.options import StudyOptions
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 from rich.console import Console
 
-from zslplat.cli.grid_view import GridTerminal, ended_text, grid_table, print_grid, print_plan, progress_text
+from zslplat.cli.grid_view import print_grid, print_plan
 from zslplat.evidence.scores import Scored
+from zslplat.front.grid_progress import GridTerminal, ended_text, grid_table, progress_text
 from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, WAITING, Cell
 from zslplat.suites.clock import Clock, duration
 from zslplat.suites.earlier_results import Again

@@ -10,7 +10,7 @@ import time
 import pytest
 from support import evaluations_of, runs_of, trials_of
 
-from zslplat.cli.interrupts import CONTINUE, GRACE_SECONDS
+from zslplat.cli.process import CONTINUE, GRACE_SECONDS
 
 COMMAND = ("tune", "--method", "plain", "--dataset", "marked", "--trials", 6, "--workers", 1, "--repeats", 2)
 # Where the command lingers, and what it has printed when it is stopped there.
@@ -116,7 +116,7 @@ zslplat.cli.main()
 def test_an_interrupt_that_a_callback_cannot_pass_on_is_raised_again():
     text = """
 import time
-from zslplat.cli.interrupts import limit_interrupts
+from zslplat.cli.process import limit_interrupts
 limit_interrupts()
 class Callback:
     def __del__(self):

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import zslplat
-from zslplat.cli import listed_facts
+from zslplat.cli import catalogue
 from zslplat.registry import Entry, Registry
 
 
@@ -47,21 +47,21 @@ def test_a_changed_source_file_has_a_file_of_its_own(cache, monkeypatch, tmp_pat
     package.mkdir()
     (package / "__init__.py").write_text("a = 1")
     monkeypatch.setattr(zslplat, "__file__", str(package / "__init__.py"))
-    first = listed_facts._place()
-    assert listed_facts._place() == first
+    first = catalogue._facts_file()
+    assert catalogue._facts_file() == first
     (package / "__init__.py").write_text("a = 10")
-    assert listed_facts._place() != first
+    assert catalogue._facts_file() != first
 
 
 def test_installations_side_by_side_keep_one_file_each(call, cache, monkeypatch):
     assert call("list", "kernels").returncode == 0
     (first,) = cache.glob("*.json")
-    monkeypatch.setattr(listed_facts, "_place", lambda: cache / "listed-another.json")
+    monkeypatch.setattr(catalogue, "_facts_file", lambda: cache / "listed-another.json")
     assert call("list", "kernels").returncode == 0
     assert sorted(cache.glob("listed-*.json")) == sorted([first, cache / "listed-another.json"])
     for old in (first, cache / "listed-another.json"):
         os.utime(old, (0, 0))
-    monkeypatch.setattr(listed_facts, "_place", lambda: cache / "listed-third.json")
+    monkeypatch.setattr(catalogue, "_facts_file", lambda: cache / "listed-third.json")
     assert call("list", "kernels").returncode == 0
     assert [path.name for path in cache.glob("listed-*.json")] == ["listed-third.json"]
 

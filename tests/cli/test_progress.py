@@ -9,8 +9,7 @@ import pytest
 
 from zslplat.evaluation.reporter import ProgressReporter, SilentReporter, StageProgress
 from zslplat.evaluation.workers.method_host import ReportingClient
-from zslplat.front.progress import TerminalReporter
-from zslplat.front.time_left import TimeLeft, duration
+from zslplat.front.progress import TerminalReporter, TimeLeft, duration
 
 RECORD = {"parameters": {}, "number": 0, "value": 0.5}
 

@@ -18,7 +18,7 @@ import psutil
 import pytest
 from support import with_own_path
 
-from zslplat.cli import interface, mlflow_server
+from zslplat.cli import mlflow_server, ui
 from zslplat.errors import UsageError
 from zslplat.settings import resolve_settings
 from zslplat.tracking.experiment_page import local_start, server_start
@@ -240,5 +240,5 @@ def test_a_browser_is_opened_only_where_there_is_a_screen(monkeypatch, variables
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    interface._open("http://127.0.0.1:5000/")
+    ui._open("http://127.0.0.1:5000/")
     assert bool(seen) is opened

@@ -220,7 +220,7 @@ def test_a_grid_is_kept_and_compared_with_what_was_kept(studies, tmp_path):
         (lambda s: zslplat.tune("eszsl", trials=0, store=s), UsageError, "at least 1"),
         (lambda s: zslplat.tune(object, store=s), UsageError, "expected a spec"),
         (lambda s: zslplat.tune("eszsl", 3, store=s), UsageError, "expected a name or spec"),
-        (lambda s: zslplat.evaluate(store=s), UsageError, "either method or config"),
+        (lambda s: zslplat.evaluate(store=s), UsageError, "either --method or --config"),
         (lambda s: zslplat.sweep("eszsl", "alfa", store=s), UnknownNameError, "did you mean alpha"),
         (lambda s: zslplat.compare(store=s), StoreError, "no test evaluation|no runs"),
         (lambda s: zslplat.bench("no-such", store=s), UnknownNameError, "suite"),

@@ -13,8 +13,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 def main() -> None:
     """Run the command line and leave with its exit code: 2 for a wrong request, 1 for a failure, 130 for Ctrl-C."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    from zslplat.cli.interrupts import CONTINUE, EXIT_CODE, leave, limit_interrupts
-    from zslplat.cli.streams import open_streams
+    from zslplat.cli.process import CONTINUE, EXIT_CODE, leave, limit_interrupts, open_streams
 
     open_streams()
     try:

@@ -14,25 +14,23 @@ import typer
 
 from zslplat import imports
 from zslplat.cli import (
-    bench,
     catalogue,
     compare,
     completion,
     data,
     docs,
     experiments,
-    interface,
     models,
     outside,
     plugins,
-    query,
     report,
     store,
     studies,
+    ui,
 )
 from zslplat.cli.commands import Command, Commands, Group, make_command
-from zslplat.cli.interrupts import CONTINUE
 from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, with_own_options, write_failure
+from zslplat.cli.process import CONTINUE
 from zslplat.errors import ZslplatError
 from zslplat.names import visible
 from zslplat.registry import COMMAND_GROUP, cause_of
@@ -107,7 +105,6 @@ app = Commands(
     help="Zero-shot learning and kernel methods: tune, run and compare, with every run tracked.",
 )
 experiments.register(app)
-bench.register(app)
 compare.register(app)
 report.register(app)
 catalogue.register(app)
@@ -116,9 +113,8 @@ app.add_typer(plugins.app, name="plugins")
 app.add_typer(store.app, name="store")
 app.add_typer(studies.app, name="studies")
 models.register(app)
-query.register(app)
 outside.register(app)
-interface.register(app)
+ui.register(app)
 docs.register(app)
 
 

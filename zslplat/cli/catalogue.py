@@ -1,15 +1,21 @@
 """``list``, ``show`` and ``explain``: what is there, what it is, and what a check means."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
 
 import typer
 
-from zslplat.cli import completion
-from zslplat.cli import options as o
+from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
+from zslplat.front.options import Json
+from zslplat.front.schema import REQUIRED, Option
+from zslplat.registry import OWN, Entry
 
+_PREFIX = "listed-"
+_SOURCES = (".py", ".toml")
 _KINDS = ("methods", "kernels", "datasets", "tasks")
 _SHOWN = (*_KINDS, "suites")
 _LISTED = (*_SHOWN, "checks")
@@ -22,65 +28,62 @@ _COLUMNS = {
 }
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the commands to the application."""
     app.command("list")(list_)
     app.command()(show)
     app.command()(explain)
 
 
-def list_(
+class ListOptions(TypedDict, total=False):
+    """The options of ``list``."""
+
     what: Annotated[
         str | None,
-        typer.Argument(
-            help="methods, kernels, datasets, tasks, suites, checks or plugins; default: all but the checks.",
-            autocompletion=completion.of(*_LISTED, "plugins"),
+        Option(
+            "methods, kernels, datasets, tasks, suites, checks or plugins; default: all but the checks.",
+            complete=(*_LISTED, "plugins"),
             metavar="[WHAT]",
+            positional=True,
         ),
-    ] = None,
+    ]
     kind: Annotated[
-        str | None,
-        typer.Option(
-            "--kind",
-            "-k",
-            help="Methods and tasks of this kind only, such as zero-shot.",
-            autocompletion=completion.registered("kinds"),
-        ),
-    ] = None,
+        str | None, Option("Methods and tasks of this kind only, such as zero-shot.", short="-k", complete="kinds")
+    ]
     search: Annotated[
-        str | None,
-        typer.Option("--search", "-s", help='Only what has these words in its name, summary or tags: "closed form".'),
-    ] = None,
-    as_json: o.Json = False,
-) -> None:
+        str | None, Option('Only what has these words in its name, summary or tags: "closed form".', short="-s")
+    ]
+    json: Json
+
+
+def list_(options: ListOptions) -> None:
     """List what is installed, each with a line on what it is, and the plugins that it comes from.
 
     ``list methods`` says as well what each knows of the scored batch, ``list checks`` what each looks at; ``show`` and
     ``explain`` tell more. Exit code 1 where a plugin is broken.
     """
-    from zslplat.cli.listed_facts import ListedFacts
-    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.cli.output import print_json, stdout_console
     from zslplat.errors import UnknownNameError, UsageError
     from zslplat.registry import describe_broken, registry
 
-    if what is not None and what not in (*_LISTED, "plugins"):
-        raise UnknownNameError("kind", what, (*_LISTED, "plugins"))
-    if kind is not None and what not in (None, "methods", "tasks"):
-        raise UsageError(f"--kind is of methods and tasks; {what} have none, so leave it out")
+    if options["what"] is not None and options["what"] not in (*_LISTED, "plugins"):
+        raise UnknownNameError("kind", options["what"], (*_LISTED, "plugins"))
+    if options["kind"] is not None and options["what"] not in (None, "methods", "tasks"):
+        raise UsageError(f"--kind is of methods and tasks; {options['what']} have none, so leave it out")
     known = registry()
-    listed = (what,) if what in _LISTED else _SHOWN if what is None else ()
+    listed = (options["what"],) if options["what"] in _LISTED else _SHOWN if options["what"] is None else ()
     facts = ListedFacts()
     rows = [
         _row(known, facts, group, name, entries) for group in listed for name, entries in known.entries[group].items()
     ]
     facts.write()
-    if kind is not None:
+    if options["kind"] is not None:
         kinds = {row["for"] for row in rows if row.get("for")}
-        if kind not in kinds:
-            raise UnknownNameError("kind of method or task", kind, kinds)
-        rows = [row for row in rows if row.get("for") == kind]
-    if search is not None:
-        rows = [row for row in rows if all(word in _text(row) for word in search.lower().split())]
+        if options["kind"] not in kinds:
+            raise UnknownNameError("kind of method or task", options["kind"], kinds)
+        rows = [row for row in rows if row.get("for") == options["kind"]]
+    if options["search"] is not None:
+        rows = [row for row in rows if all(word in _text(row) for word in options["search"].lower().split())]
     rows.sort(key=lambda row: (_LISTED.index(row["kind"]), str(row.get("for", "")), row["name"]))
     plugins = [
         {"plugin": p.name, "distribution": p.distribution, "version": p.version, "state": "loaded"}
@@ -91,16 +94,18 @@ def list_(
         for b in known.broken
     ]
     problems = list(known.clashes())
-    if as_json:
+    if options["json"]:
         print_json({"components": rows, "plugins": plugins, "clashes": problems})
     else:
         console = stdout_console()
-        if what != "plugins":
+        if options["what"] != "plugins":
             if rows:
-                _print_rows(console, rows, _COLUMNS.get(what or "", ("kind", "name", "summary", "from")))
+                _print_rows(console, rows, _COLUMNS.get(options["what"] or "", ("kind", "name", "summary", "from")))
             else:
                 echo("nothing fits; leave out --kind or --search, or `zslplat list` for everything", err=True)
-        if what == "plugins" or (what is None and kind is None and search is None):
+        if options["what"] == "plugins" or (
+            options["what"] is None and options["kind"] is None and options["search"] is None
+        ):
             _print_rows(console, plugins, ("plugin", "distribution", "version", "state"))
         for line in [*problems, *map(describe_broken, known.broken)]:
             echo(f"warning: {line}", err=True)
@@ -131,7 +136,7 @@ def _row(known: Any, facts: Any, kind: str, name: str, entries: Any) -> dict[str
     if found is None:
         try:
             found = _in_short(known, kind, name)
-            facts.keep(entries, found)
+            facts.add(entries, found)
         except Exception as error:  # somebody else's class may fail in any way, and the others are listed all the same
             found = {"title" if kind == "checks" else "summary": f"does not load: {error}"}
     return {**usual, **row, **found}
@@ -159,40 +164,48 @@ def _text(row: dict[str, Any]) -> str:
     return " ".join(str(value) for name, value in row.items() if name != "from").lower()
 
 
-def explain(
-    code: Annotated[str, typer.Argument(autocompletion=completion.checks, help="Code of a check: ZSP101.")],
-    as_json: o.Json = False,
-) -> None:
+class ExplainOptions(TypedDict, total=False):
+    """The options of ``explain``."""
+
+    code: Annotated[str, Option("Code of a check: ZSP101.", REQUIRED, complete="checks", positional=True)]
+    json: Json
+
+
+def explain(options: ExplainOptions) -> None:
     """Explain what a check found: when it speaks, causes, remedies, how to silence it, an example."""
     from zslplat.checks.base import check_page
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json
 
-    found = check_page(code)
-    if as_json:
+    found = check_page(options["code"])
+    if options["json"]:
         print_json(vars(found))
     else:
         echo(found.page, nl=False)
 
 
-def show(
+class ShowOptions(TypedDict, total=False):
+    """The options of ``show``."""
+
     name: Annotated[
-        str, typer.Argument(autocompletion=completion.components, help="Name of a method, kernel, data set or task.")
-    ],
-    as_json: o.Json = False,
-) -> None:
+        str, Option("Name of a method, kernel, data set or task.", REQUIRED, complete="components", positional=True)
+    ]
+    json: Json
+
+
+def show(options: ShowOptions) -> None:
     """Show what a component is: parameters with defaults, legal values and search ranges, citation, origin."""
-    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.cli.output import print_json, stdout_console
     from zslplat.errors import UnknownNameError
     from zslplat.registry import COMPONENTS, registry
     from zslplat.spec import Spec
 
     known = registry()
-    spec = Spec.parse(name)
+    spec = Spec.parse(options["name"])
     found = [known.entry(kind, spec.name) for kind in _KINDS if known.claims(kind, spec.name)]
     if not found:
         raise UnknownNameError("component", spec.name, {n for kind in _KINDS for n in known.spellings(kind)})
     descriptions = [described(entry, spec) for entry in found]
-    if as_json:
+    if options["json"]:
         print_json(descriptions)
         return
     console = stdout_console()
@@ -278,3 +291,81 @@ def _tags(component: Any) -> list[str]:
     if getattr(component, "psd", None) is not None and isinstance(component.psd, bool):
         tags.append("positive semidefinite" if component.psd else "indefinite")
     return [tag for tag in dict.fromkeys(tags) if tag]
+
+
+class ListedFacts:
+    """Facts {name: text or texts} of components by kind and name, those of an earlier call where there was one.
+
+    Importing all components takes two seconds, so facts of zslplat's own are stored from call to call; of others
+    nothing is stored, as their packages may change in ways that cannot be seen from here.
+    """
+
+    def __init__(self) -> None:
+        self._path = _facts_file()
+        self._facts = _read_facts(self._path)
+        self._changed = False
+
+    def find(self, entries: Sequence[Entry]) -> dict[str, Any] | None:
+        """Return the stored facts of a component of zslplat's own; None where there are none, or it is of others."""
+        facts = self._facts.get(_key(entries[0])) if _is_built_in(entries) else None
+        return dict(facts) if isinstance(facts, Mapping) else None
+
+    def add(self, entries: Sequence[Entry], facts: Mapping[str, Any]) -> None:
+        """Add the facts of a component, where it is zslplat's own."""
+        if _is_built_in(entries):
+            self._facts[_key(entries[0])] = dict(facts)
+            self._changed = True
+
+    def write(self) -> None:
+        """Write what was added, in one step; does nothing where there is no place for it."""
+        if self._path is None or not self._changed:
+            return
+        import json
+
+        from zslplat.data.store.atomic_files import remove_unused, replacing
+
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(self._path) as new:
+                new.write_text(json.dumps(self._facts), encoding="utf-8")
+            remove_unused(self._path.parent.glob(f"{_PREFIX}*.json"))
+
+
+def _is_built_in(entries: Sequence[Entry]) -> bool:
+    return len(entries) == 1 and entries[0].plugin.distribution == OWN
+
+
+def _key(entry: Entry) -> str:
+    return f"{entry.kind}/{entry.name}"
+
+
+def _facts_file() -> Path | None:
+    """Return the file of the package as it is: its name says path, size and time of every source file."""
+    import hashlib
+
+    import platformdirs
+
+    import zslplat
+
+    digest = hashlib.sha256()
+    with suppress(OSError, RuntimeError):
+        for folder, folders, names in os.walk(Path(zslplat.__file__).parent):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(_SOURCES):
+                    path = os.path.join(folder, name)
+                    state = os.stat(path)
+                    digest.update(f"{path} {state.st_size} {state.st_mtime_ns}\n".encode())
+        return Path(platformdirs.user_cache_dir("zslplat")) / f"{_PREFIX}{digest.hexdigest()[:16]}.json"
+    return None
+
+
+def _read_facts(path: Path | None) -> dict[str, Any]:
+    import json
+
+    with suppress(OSError, ValueError, RecursionError):
+        if path is not None:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            os.utime(path)  # it is in use
+            return content if isinstance(content, dict) else {}
+    return {}

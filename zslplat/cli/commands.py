@@ -1,6 +1,7 @@
 """Commands made of declared options, and their help as plain text, in groups and under headings.
 
-A command is a function of one argument, the options that it declares (:mod:`zslplat.front.schema`)::
+A command is a function of the options that it declares (:mod:`zslplat.front.schema`), and of Typer's context where it
+asks for that, too::
 
     app = Commands(help="Studies.")
 
@@ -165,6 +166,7 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
     declaration = _declaration_of(function)
     if declaration is None:
         return function
+    with_context = len(inspect.signature(function).parameters) > 1
 
     def call(context: typer.Context, **values: Any) -> Any:
         options = options_of(declaration)
@@ -176,7 +178,7 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
         complete = complete_options(declaration, values, context.command_path)
         if complete.get("json") and "quiet" in complete:
             complete["quiet"] = True
-        return function(complete)
+        return function(complete, context) if with_context else function(complete)
 
     parameters = [_parameter(declaration, name, option) for name, option in options_of(declaration).items()]
     parameters.sort(key=lambda parameter: parameter.default is not REQUIRED)
@@ -190,9 +192,7 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
 def _declaration_of(function: Callable[..., Any]) -> Any:
     """Return the declared options that a function takes; None for one with a parameter for each."""
     parameters = list(inspect.signature(function).parameters)
-    if len(parameters) != 1:
-        return None
-    declaration = get_type_hints(function)[parameters[0]]
+    declaration = get_type_hints(function).get(parameters[0]) if parameters else None
     return declaration if is_typeddict(declaration) else None
 
 

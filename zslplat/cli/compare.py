@@ -9,9 +9,9 @@ from zslplat.cli.commands import Commands
 from zslplat.front.options import CompareCommand
 
 if TYPE_CHECKING:
-    from zslplat.cli.terminal import Console
     from zslplat.comparison.compare import Comparison
     from zslplat.comparison.sheets import Sheet
+    from zslplat.front.terminal import Console
 
 PAGE = 120
 _GAP = 2
@@ -39,7 +39,7 @@ def compare(options: CompareCommand) -> None:
 
     Several tasks or metrics make a table each, below each other; JSON is then a list.
     """
-    from zslplat.cli.reporting import print_json, print_warnings, stdout_console, warn
+    from zslplat.cli.output import print_json, print_warnings, stdout_console, warn
     from zslplat.comparison.exports import check_ending, export_each
     from zslplat.front.comparisons import compare_recorded
 
@@ -60,8 +60,8 @@ def compare(options: CompareCommand) -> None:
 
 def print_comparison(comparison: Comparison, *, wide: bool) -> None:
     """Print the table of a comparison; ``wide`` shows every column that has content, however wide that is."""
-    from zslplat.cli.terminal import Console
     from zslplat.comparison.sheets import sheets
+    from zslplat.front.terminal import Console
 
     width = None if wide else min(Console().width, PAGE) if sys.stdout.isatty() else PAGE
     for sheet in sheets(comparison, width=width, gap=_GAP):

@@ -65,7 +65,7 @@ def registered(*kinds: str) -> Completer:
 
 
 methods, kernels, tasks = registered("methods"), registered("kernels"), registered("tasks")
-checks, suites = registered("checks"), registered("suites")
+checks, suites, kinds = registered("checks"), registered("suites"), registered("kinds")
 components = registered("methods", "kernels", "datasets", "tasks")
 
 

@@ -1,28 +1,33 @@
 """``data list``, ``info``, ``import``, ``template``, ``fetch`` and ``prepare``."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-import typer
-
-from zslplat.cli import completion
-from zslplat.cli import options as o
 from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
-from zslplat.front.options import read_assignments
+from zslplat.front.options import DataRootOptions, Json, Quiet, SilenceOptions, Store, read_assignments
+from zslplat.front.schema import REQUIRED, Option
 from zslplat.names import visible
+
+if TYPE_CHECKING:
+    from zslplat.settings import Settings
 
 app = Commands(
     help="Data sets: list them, describe one, write an example, import your own, fetch and prepare the public archive.",
 )
 
 
+class ListDataOptions(DataRootOptions, total=False):
+    """The options of ``data list``."""
+
+    store: Store
+    json: Json
+
+
 @app.command("list")
-def list_(data_root: o.DataRoot = None, store: o.Store = None, as_json: o.Json = False) -> None:
+def list_(options: ListDataOptions) -> None:
     """List the data sets that are built in, come from plugins, or lie under the data root.
 
     Names are shown as a shell takes them after --dataset, in quotes where they need some; JSON has them as they are.
@@ -30,14 +35,15 @@ def list_(data_root: o.DataRoot = None, store: o.Store = None, as_json: o.Json =
     from rich.table import Table
     from rich.text import Text
 
-    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.cli.output import print_json, stdout_console
     from zslplat.data.catalogue import available, in_a_shell
     from zslplat.evaluation.components import registered_sources
+    from zslplat.front.requests import settings_of
 
-    settings = o.settings_from(data_root, store)
+    settings = settings_of(options)
     entries = available(_places(settings), registered_sources())
     said = _of_root(settings.data_root, any(entry.path is not None for entry in entries))
-    if as_json:
+    if options["json"]:
         print_json([vars(entry) for entry in entries])
         if said:
             echo(f"warning: data root {settings.data_root} {said}", err=True)
@@ -53,34 +59,40 @@ def list_(data_root: o.DataRoot = None, store: o.Store = None, as_json: o.Json =
     )
 
 
-@app.command()
-def info(
+class InfoDataOptions(DataRootOptions, SilenceOptions, total=False):
+    """The options of ``data info``."""
+
     name: Annotated[
         str,
-        typer.Argument(
-            autocompletion=completion.datasets, help='Data set, for example digit-pairs or "CIFAR100(features=mnv2)".'
+        Option(
+            'Data set, for example digit-pairs or "CIFAR100(features=mnv2)".',
+            REQUIRED,
+            complete="datasets",
+            positional=True,
         ),
-    ],
-    data_root: o.DataRoot = None,
-    store: o.Store = None,
-    silence: o.Silence = None,
-    as_json: o.Json = False,
-) -> None:
+    ]
+    store: Store
+    json: Json
+
+
+@app.command()
+def info(options: InfoDataOptions) -> None:
     """Describe a data set: rows, classes, splits, folds, signatures, value ranges, fingerprint, licence, findings."""
     from zslplat.checks.base import drop_silenced
     from zslplat.checks.data_facts import data_findings
-    from zslplat.cli.reporting import print_json, print_warnings, stdout_console
+    from zslplat.cli.output import print_json, print_warnings, stdout_console
     from zslplat.data.catalogue import describe, parse_dataset
     from zslplat.data.formats.templates import with_right_form
     from zslplat.evaluation.components import open_dataset, source_of
+    from zslplat.front.requests import settings_of
     from zslplat.registry import known_as
 
-    settings, spec = o.settings_from(data_root, store, silence=silence), parse_dataset(name)
+    settings, spec = settings_of(options), parse_dataset(options["name"])
     with with_right_form(known_as(type(source_of(spec, settings)))):
         dataset = open_dataset(spec, settings)
         description = describe(dataset)
     kept, silenced = drop_silenced(data_findings(dataset, settings.cache), settings.silenced)
-    if as_json:
+    if options["json"]:
         findings = [finding.to_json() for finding in kept]
         print_json({**description, "findings": findings, "silenced": silenced})
         return
@@ -99,61 +111,60 @@ def info(
     print_warnings(console, [finding.line for finding in kept], silenced)
 
 
-@app.command("import")
-def import_(
+class ImportDataOptions(DataRootOptions, SilenceOptions, total=False):
+    """The options of ``data import``."""
+
     source: Annotated[
         Path,
-        typer.Argument(
-            help="An .npz, Parquet, Arrow, HDF5 or .pt file, or a folder of these, of .npy, CSV or .mat files."
+        Option(
+            "An .npz, Parquet, Arrow, HDF5 or .pt file, or a folder of these, of .npy, CSV or .mat files.",
+            REQUIRED,
+            positional=True,
         ),
-    ],
-    name: Annotated[str, typer.Option("--name", help="Name under the data root; default: the file's own.")] = "",
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Loader option to keep with it, for example X=features, y=label.")
-    ] = None,
-    description: Annotated[str, typer.Option("--description", help="What the data are.")] = "",
-    licence: Annotated[str, typer.Option("--licence", help="Their licence.")] = "",
-    citation: Annotated[str, typer.Option("--citation", help="What to cite.")] = "",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a data set of the same name.")] = False,
-    link: Annotated[
-        bool, typer.Option("--link", help="Hard links instead of copies: no space, on one file system only.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how everything is read and what checks find in it; write nothing.")
-    ] = False,
-    silence: o.Silence = None,
-    data_root: o.DataRoot = None,
-) -> None:
+    ]
+    name: Annotated[str, Option("Name under the data root; default: the file's own.", "")]
+    set: Annotated[list[str] | None, Option("Loader option to keep with it, for example X=features, y=label.")]
+    description: Annotated[str, Option("What the data are.", "")]
+    licence: Annotated[str, Option("Their licence.", "")]
+    citation: Annotated[str, Option("What to cite.", "")]
+    overwrite: Annotated[bool, Option("Replace a data set of the same name.", False)]
+    link: Annotated[bool, Option("Hard links instead of copies: no space, on one file system only.", False)]
+    dry_run: Annotated[bool, Option("Say how everything is read and what checks find in it; write nothing.", False)]
+
+
+@app.command("import")
+def import_(options: ImportDataOptions) -> None:
     """Check your own arrays and copy them under the data root, so that their name loads them."""
     from zslplat.checks.base import drop_silenced
     from zslplat.checks.data_facts import data_findings
-    from zslplat.cli.reporting import print_warnings, stdout_console
+    from zslplat.cli.output import print_warnings, stdout_console
     from zslplat.data.catalogue import lines_of_reading, notes_of, unread_of
     from zslplat.data.importing import import_arrays
+    from zslplat.front.requests import settings_of
     from zslplat.registry import names
     from zslplat.spec import format_value
 
-    settings = o.settings_from(data_root, silence=silence)
-    root = settings.data_root if dry_run else _root(data_root)
+    settings = settings_of(options)
+    root = settings.data_root if options["dry_run"] else _root(settings)
     imported = import_arrays(
-        source,
+        options["source"],
         root,
-        name,
-        options=read_assignments(set_) or {},
-        description=description,
-        licence=licence,
-        citation=citation,
+        options["name"],
+        options=read_assignments(options["set"]) or {},
+        description=options["description"],
+        licence=options["licence"],
+        citation=options["citation"],
         reserved=names("datasets"),
-        overwrite=overwrite,
-        link=link,
-        dry_run=dry_run,
+        overwrite=options["overwrite"],
+        link=options["link"],
+        dry_run=options["dry_run"],
     )
     data = imported.dataset
     shape = " x ".join(map(str, data.X.shape))
     views = ", ".join(f"{view.name} ({' x '.join(map(str, view.shape))})" for view in data.views)
     shape += f" in views {views}" if views else ""
-    if dry_run:
-        echo(f"{source} would be imported as {imported.name}")
+    if options["dry_run"]:
+        echo(f"{options['source']} would be imported as {imported.name}")
         lines = [f"  {line}" for line in lines_of_reading(data)]
     else:
         echo(f"imported {imported.name}: {shape}, {len(data.class_names)} classes, to {imported.path}")
@@ -170,30 +181,44 @@ def import_(
         )
     kept, silenced = drop_silenced(data_findings(data), settings.silenced)
     print_warnings(stdout_console(), [finding.line for finding in kept], silenced)
-    if dry_run:
+    if options["dry_run"]:
         place = f" to {imported.path}" if root is not None else ""
         echo(f"nothing was written; the same command without --dry-run imports it{place}")
         return
-    from zslplat.cli.reporting import place_options
+    from zslplat.cli.output import place_options
 
     places = place_options(settings)
     echo(f"use it: --dataset {format_value(imported.name)}{places}")
 
 
-@app.command()
-def template(
+class TemplateDataOptions(TypedDict, total=False):
+    """The options of ``data template``."""
+
     kind: Annotated[
         str,
-        typer.Argument(
-            help="npz, npy, parts (a folder of parts), csv, mat, hdf5, parquet, arrow or torch.",
+        Option(
+            "npz, npy, parts (a folder of parts), csv, mat, hdf5, parquet, arrow or torch.",
+            REQUIRED,
             metavar="FORMAT",
-            autocompletion=completion.of("npz", "npy", "parts", "csv", "mat", "hdf5", "parquet", "arrow", "torch"),
+            complete=(
+                "npz",
+                "npy",
+                "parts",
+                "csv",
+                "mat",
+                "hdf5",
+                "parquet",
+                "arrow",
+                "torch",
+            ),
+            positional=True,
         ),
-    ],
-    to: Annotated[
-        Path | None, typer.Option("--to", help="File or folder to write; default: example in the current folder.")
-    ] = None,
-) -> None:
+    ]
+    to: Annotated[Path | None, Option("File or folder to write; default: example in the current folder.")]
+
+
+@app.command()
+def template(options: TemplateDataOptions) -> None:
     """Write an example of a format, with all that it has a place for, to be looked at and replaced by your own data.
 
     Two feature sets (views), labels, signatures of classes and of rows, splits, validation folds and groups.
@@ -202,47 +227,62 @@ def template(
 
     from zslplat.data.formats.templates import write_template
 
-    path, spec, files = write_template(kind, to)
+    path, spec, files = write_template(options["kind"], options["to"])
     echo("\n".join(map(str, files)))
     echo(f"look at it: zslplat data info {shlex.quote(str(spec))}")
     echo(f"tune on it: zslplat tune --method eszsl --dataset {shlex.quote(str(spec))}")
     echo(f"keep it by name: zslplat data import {shlex.quote(str(path))} --name mine --data-root DATA")
 
 
-@app.command()
-def fetch(
+class FetchDataOptions(DataRootOptions, total=False):
+    """The options of ``data fetch``."""
+
     name: Annotated[
         str,
-        typer.Argument(
-            autocompletion=completion.of("AWA1", "AWA2", "CUB", "SUN", "APY"), help="AWA1, AWA2, CUB, SUN or APY."
+        Option(
+            "AWA1, AWA2, CUB, SUN or APY.",
+            REQUIRED,
+            complete=(
+                "AWA1",
+                "AWA2",
+                "CUB",
+                "SUN",
+                "APY",
+            ),
+            positional=True,
         ),
-    ],
-    url: Annotated[
-        str | None, typer.Option("--url", help="Where the archive is, instead of its public address.")
-    ] = None,
-    sha256: Annotated[
-        str, typer.Option("--sha256", help="Checksum that the archive must have, in place of the first one's.")
-    ] = "",
-    keep_archive: Annotated[bool, typer.Option("--keep-archive", help="Keep the archive after unpacking.")] = False,
-    data_root: o.DataRoot = None,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
+    ]
+    url: Annotated[str | None, Option("Where the archive is, instead of its public address.")]
+    sha256: Annotated[str, Option("Checksum that the archive must have, in place of the first one's.", "")]
+    keep_archive: Annotated[bool, Option("Keep the archive after unpacking.", False)]
+    json: Json
+    quiet: Quiet
+
+
+@app.command()
+def fetch(options: FetchDataOptions) -> None:
     """Download the files of a public data set where they are missing; `data prepare` makes them ready, too.
 
     A download that broke off goes on where it stopped. The digest of the first one is kept beside the data, and a later
     one must have it.
     """
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json
     from zslplat.data.fetching import fetch_set
+    from zslplat.front.requests import settings_of
     from zslplat.registry import names
 
-    root = _root(data_root)
-    with _download_progress(quiet or as_json) as progress:
+    root = _root(settings_of(options))
+    with _download_progress(options["quiet"] or options["json"]) as progress:
         found = fetch_set(
-            name, root, names("datasets"), url=url, sha256=sha256, progress=progress, keep_archive=keep_archive
+            options["name"],
+            root,
+            names("datasets"),
+            url=options["url"],
+            sha256=options["sha256"],
+            progress=progress,
+            keep_archive=options["keep_archive"],
         )
-    if as_json:
+    if options["json"]:
         print_json(vars(found))
         return
     origin = f", from {found.url}, SHA-256 {found.sha256}" if found.sha256 else ""
@@ -251,38 +291,50 @@ def fetch(
         echo(f"came with it: {', '.join(found.also)}")
 
 
-@app.command()
-def prepare(
+class PrepareDataOptions(DataRootOptions, total=False):
+    """The options of ``data prepare``."""
+
     name: Annotated[
         str,
-        typer.Argument(
-            autocompletion=completion.datasets, help="AWA1, AWA2, CUB, SUN, APY, or any data set under the data root."
+        Option(
+            "AWA1, AWA2, CUB, SUN, APY, or any data set under the data root.",
+            REQUIRED,
+            complete="datasets",
+            positional=True,
         ),
-    ],
-    url: Annotated[
-        str | None, typer.Option("--url", help="Where the archive is, instead of its public address.")
-    ] = None,
-    sha256: Annotated[str, typer.Option("--sha256", help="Checksum that the archive must have.")] = "",
-    keep_archive: Annotated[bool, typer.Option("--keep-archive", help="Keep the archive after unpacking.")] = False,
-    data_root: o.DataRoot = None,
-    store: o.Store = None,
-    quiet: o.Quiet = False,
-) -> None:
+    ]
+    url: Annotated[str | None, Option("Where the archive is, instead of its public address.")]
+    sha256: Annotated[str, Option("Checksum that the archive must have.", "")]
+    keep_archive: Annotated[bool, Option("Keep the archive after unpacking.", False)]
+    store: Store
+    quiet: Quiet
+
+
+@app.command()
+def prepare(options: PrepareDataOptions) -> None:
     """Make a data set ready: download the public xlsa17 archive if needed, load once, keep a memory-mapped copy."""
     from zslplat.data.catalogue import parse_dataset
     from zslplat.data.download import ARCHIVE_SETS, check_digest, checked_address
     from zslplat.data.fetching import fetch_set
     from zslplat.evaluation.components import open_dataset
+    from zslplat.front.requests import settings_of
 
-    check_digest(sha256)
-    if url is not None:
-        checked_address(url)
-    settings = o.settings_from(data_root, store)
-    spec = parse_dataset(name)
-    root = _root(data_root)
+    check_digest(options["sha256"])
+    if options["url"] is not None:
+        checked_address(options["url"])
+    settings = settings_of(options)
+    spec = parse_dataset(options["name"])
+    root = _root(settings)
     if spec.name in ARCHIVE_SETS:
-        with _download_progress(quiet) as progress:
-            fetch_set(spec.name, root, url=url, sha256=sha256, progress=progress, keep_archive=keep_archive)
+        with _download_progress(options["quiet"]) as progress:
+            fetch_set(
+                spec.name,
+                root,
+                url=options["url"],
+                sha256=options["sha256"],
+                progress=progress,
+                keep_archive=options["keep_archive"],
+            )
     data = open_dataset(spec, settings)
     echo(f"{spec}: {len(data.X)} rows, {len(data.class_names)} classes, fingerprint {data.fingerprint[:16]}")
 
@@ -315,14 +367,13 @@ def _places(settings: Any) -> Any:
     return DataPlaces(settings.data_root, settings.cache / "data", settings.arrays)
 
 
-def _root(data_root: Path | None) -> Path:
+def _root(settings: "Settings") -> Path:
     from zslplat.data.source import HOW_TO_SET
     from zslplat.errors import DataError
 
-    root = o.settings_from(data_root).data_root
-    if root is None:
+    if settings.data_root is None:
         raise DataError(f"no data root is set; name the folder that is to hold your data sets with {HOW_TO_SET}")
-    return Path(root)
+    return settings.data_root
 
 
 def _inline(value: Any) -> str:
@@ -346,7 +397,7 @@ class _download_progress:
             return None
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-        from zslplat.cli.terminal import Console
+        from zslplat.front.terminal import Console
 
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
         self.bar = Progress(*columns, console=Console(stderr=True))

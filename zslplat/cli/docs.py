@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
+from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the command to the application."""
     app.command()(docs)
 

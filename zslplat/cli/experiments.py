@@ -1,13 +1,16 @@
-"""``tune``, ``run``, ``rerun``, ``sweep`` and ``cross-validate``: what is evaluated, with what came of it."""
+"""``tune``, ``run``, ``rerun``, ``sweep``, ``cross-validate`` and ``bench``: the commands that evaluate."""
 
 import shlex
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
 from zslplat.front.options import (
     METHOD_HELP,
+    BenchCommand,
     ChangedCodeOptions,
     DataRootOptions,
     Json,
@@ -28,7 +31,7 @@ from zslplat.front.schema import REQUIRED, Option
 
 def register(app: Commands) -> None:
     """Add the commands to the application."""
-    for command in (tune, run, rerun, sweep, cross_validate):
+    for command in (tune, run, rerun, sweep, cross_validate, bench):
         app.command()(command)
 
 
@@ -94,7 +97,7 @@ class RerunOptions(DataRootOptions, TrackingOptions, total=False):
 
 def rerun(options: RerunOptions) -> None:
     """Evaluate a tracked run again, with the same data, parameters and seed, and compare its numbers."""
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json
     from zslplat.errors import StoreError
     from zslplat.evaluation.workers.memory import worker_count
     from zslplat.front.progress import progress
@@ -167,3 +170,28 @@ def cross_validate(options: CrossValidateCommand) -> None:
         names = [study.name for study in result.studies]
         write_table(Table({"fold": result.folds, "study": names, **columns}), options["out"])
     print_cross_validation(result, experiment, as_json=options["json"])
+
+
+def bench(options: BenchCommand) -> None:
+    """Carry out a suite: methods x data sets x tasks, with equal budgets, as a grid of studies.
+
+    The same command goes on where it was stopped. A cell that fails leaves the others alone, and the exit code is 1;
+    data sets that are not at hand are left out. Several commands may work on one suite in one store.
+    """
+    from zslplat.cli.grid_view import print_grid, print_plan
+    from zslplat.front.benches import carry_out_suite, suite_request
+    from zslplat.front.grid_progress import grid_progress
+
+    if options["dry_run"]:
+        from zslplat.suites.plan import plan
+        from zslplat.suites.probe import Probe
+
+        suite, grid_options, settings = suite_request(options)
+        with grid_progress(quiet=options["quiet"]) as reporter:
+            planned = plan(suite, grid_options, settings, Probe(settings, options["probe"], reporter))
+        print_plan(planned, settings.cache_gigabytes, as_json=options["json"])
+        return
+    grid = carry_out_suite(options)
+    print_grid(grid.result, grid.kept, grid.settings.silenced, as_json=options["json"])
+    if grid.result.exit_code:
+        raise typer.Exit(grid.result.exit_code)

@@ -8,12 +8,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from zslplat.cli.reporting import print_json, print_warnings, stdout_console
-from zslplat.front.grid_progress import GridLines as GridLines
-from zslplat.front.grid_progress import GridTerminal as GridTerminal
-from zslplat.front.grid_progress import ended_text as ended_text
-from zslplat.front.grid_progress import grid_table as grid_table
-from zslplat.front.grid_progress import progress_text as progress_text
+from zslplat.cli.output import print_json, print_warnings, stdout_console
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING
 from zslplat.wording import counted
 

@@ -1,117 +1,165 @@
-"""``predict``, ``export`` and ``models``: what final evaluations learned, used on rows of one's own."""
-
-from __future__ import annotations
+"""``predict``, ``export``, ``query`` and ``models``: what final evaluations learned, used on rows of one's own."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from zslplat.cli import options as o
 from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
+from zslplat.front.options import Json, Quiet, StoreOptions, TrackingOptions
+from zslplat.front.schema import REQUIRED, Option
 
 app = Commands(help="Models that final evaluations left: list them, show one, remove one.")
 
-Run = Annotated[str, typer.Option("--run", help="RUN of a final evaluation, or the folder of a model or an export.")]
+Run = Annotated[str, Option("RUN of a final evaluation, or the folder of a model or an export.", REQUIRED)]
 
 
-def register(app_: typer.Typer) -> None:
+def register(group: Commands) -> None:
     """Add the commands to the application."""
-    app_.command()(predict)
-    app_.command()(export)
-    app_.add_typer(app, name="models")
+    group.command()(predict)
+    group.command()(export)
+    group.command()(query)
+    group.add_typer(app, name="models")
 
 
-def predict(
-    run: Run,
-    input_: Annotated[
-        Path, typer.Option("--input", help="Rows, unprocessed as data sets hold them: .npy (n, d), .csv or .parquet.")
-    ],
-    output: Annotated[Path, typer.Option("--output", help="File for the predictions: .csv or .parquet.")],
+class PredictOptions(StoreOptions, total=False):
+    """The options of ``predict``."""
+
+    run: Run
+    input: Annotated[Path, Option("Rows, unprocessed as data sets hold them: .npy (n, d), .csv or .parquet.", REQUIRED)]
+    output: Annotated[Path, Option("File for the predictions: .csv or .parquet.", REQUIRED)]
     signatures: Annotated[
         Path | None,
-        typer.Option(
-            "--signatures",
-            help="New classes instead of the run's: .csv or .parquet, a line per class: its name, then its attributes.",
-        ),
-    ] = None,
-    generalised: Annotated[
-        bool, typer.Option("--generalised", help="The classes that were trained on compete, too.")
-    ] = False,
-    top: Annotated[
-        int | None, typer.Option("--top", help="How many of the best to write for each row; default 1.", min=1)
-    ] = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Write the scores of all classes, too.")] = False,
-    store: o.Store = None,
-    storage_url: o.StorageUrl = None,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
+        Option("New classes instead of the run's: .csv or .parquet, a line per class: its name, then its attributes."),
+    ]
+    generalised: Annotated[bool, Option("The classes that were trained on compete, too.", False)]
+    top: Annotated[int | None, Option("How many of the best to write for each row; default 1.", least=1)]
+    scores: Annotated[bool, Option("Write the scores of all classes, too.", False)]
+    json: Json
+    quiet: Quiet
+
+
+def predict(options: PredictOptions) -> None:
     """Score rows of your own with the model of a run, against its classes or new ones; memory is bounded."""
-    from zslplat.cli.reporting import print_json, reporting
+    from zslplat.cli.output import print_json
+    from zslplat.front.progress import progress
+    from zslplat.front.requests import settings_of
     from zslplat.models.predictions import check_output, predictions, write_predictions
     from zslplat.models.row_files import RowFile
     from zslplat.serving.runs import load_model
 
-    check_output(output)
-    model = load_model(run, settings=o.settings_from(store=store, storage_url=storage_url))
-    rows = RowFile(input_, model.features.views)
-    with reporting(as_json=as_json, quiet=quiet) as reporter:
+    check_output(options["output"])
+    model = load_model(options["run"], settings=settings_of(options))
+    rows = RowFile(options["input"], model.features.views)
+    with progress(quiet=options["quiet"]) as reporter:
         if model.joint:
-            reporter.note(f"{model.method_name} scores rows jointly: all rows of {input_} are one batch")
-        blocks = predictions(model, rows, signatures, generalised=generalised, top=top, scores=scores)
+            reporter.note(f"{model.method_name} scores rows jointly: all rows of {options['input']} are one batch")
+        blocks = predictions(
+            model,
+            rows,
+            options["signatures"],
+            generalised=options["generalised"],
+            top=options["top"],
+            scores=options["scores"],
+        )
         of_all = f" of {rows.rows}" if rows.rows is not None else ""
-        done = write_predictions(blocks, output, _now_and_then(reporter.stage, of_all))
-    if as_json:
-        print_json({"rows": done, "output": str(output), "model": model.describe()})
+        done = write_predictions(blocks, options["output"], _now_and_then(reporter.stage, of_all))
+    if options["json"]:
+        print_json({"rows": done, "output": str(options["output"]), "model": model.describe()})
     else:
-        echo(f"{done} rows: predictions in {output}")
+        echo(f"{done} rows: predictions in {options['output']}")
 
 
-def export(
-    run: Run,
-    to: Annotated[Path, typer.Option("--to", help="New folder for the MLflow model.")],
-    register_: Annotated[
-        str | None,
-        typer.Option("--register", help="Name in MLflow's model registry of the store; a new version of it."),
-    ] = None,
-    store: o.Store = None,
-    tracking_uri: o.TrackingUri = None,
-    storage_url: o.StorageUrl = None,
-    as_json: o.Json = False,
-) -> None:
+class ExportOptions(TrackingOptions, total=False):
+    """The options of ``export``."""
+
+    run: Run
+    to: Annotated[Path, Option("New folder for the MLflow model.", REQUIRED)]
+    register: Annotated[str | None, Option("Name in MLflow's model registry of the store; a new version of it.")]
+    json: Json
+
+
+def export(options: ExportOptions) -> None:
     """Write the model of a run as an MLflow model, which `mlflow models serve` answers with; no pickle, no store."""
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json
+    from zslplat.front.requests import settings_of
     from zslplat.serving.mlflow_model import export_model, register_model
 
-    settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
-    done = export_model(settings, run, to)
-    version = register_model(settings, register_, done) if register_ is not None else None
-    if as_json:
-        print_json({"folder": str(done.folder), "bytes": done.bytes, "registered": register_, "version": version})
+    settings = settings_of(options)
+    done = export_model(settings, options["run"], options["to"])
+    version = register_model(settings, options["register"], done) if options["register"] is not None else None
+    if options["json"]:
+        print_json(
+            {"folder": str(done.folder), "bytes": done.bytes, "registered": options["register"], "version": version}
+        )
         return
     echo(f"MLflow model in {done.folder}, {done.bytes / 2**20:.1f} MiB")
     echo(f"  mlflow models serve --model-uri {done.folder} --env-manager local --port 5001")
     if version is not None:
-        echo(f"registered as {register_}, version {version}, in {settings.shown_tracking_uri}")
+        echo(f"registered as {options['register']}, version {version}, in {settings.shown_tracking_uri}")
+
+
+class QueryOptions(TrackingOptions, total=False):
+    """The options of ``query``."""
+
+    run: Annotated[str, Option("RUN of task exemplar-retrieval, or an index folder.", REQUIRED)]
+    input: Annotated[Path, Option("Rows to look up: a .npy file (q, d), as data sets hold them.", REQUIRED)]
+    top: Annotated[int, Option("How many rows of the gallery to show for each.", 10, least=1)]
+    json: Json
+
+
+def query(options: QueryOptions) -> None:
+    """Find the rows of a run's gallery that are most similar to the given ones."""
+    import numpy as np
+    from rich.table import Table
+
+    from zslplat.cli.output import print_json, stdout_console, warn
+    from zslplat.data.formats.npz import load_npy
+    from zslplat.errors import DataError
+    from zslplat.front.requests import settings_of
+    from zslplat.methods.exemplars.index import ExemplarIndex
+    from zslplat.records.opening import existing_records
+    from zslplat.tuning.rerun import artifact_folder
+
+    folder = Path(options["run"])
+    if not (folder / "index.json").is_file():
+        settings = settings_of(options)
+        folder = artifact_folder(settings, existing_records(settings, warn), options["run"], "index")
+    try:
+        X = load_npy(Path(options["input"]))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{options['input']} cannot be read: {error}; give a .npy file of rows (q, d)") from error
+    columns = ExemplarIndex.load(folder).query(np.atleast_2d(X), options["top"]).columns()
+    if options["json"]:
+        print_json(columns)
+        return
+    table = Table(*columns)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*(f"{v:.6g}" if isinstance(v, float) else str(v) for v in row))
+    stdout_console().print(table)
+
+
+class ListModelOptions(StoreOptions, total=False):
+    """The options of ``models list``."""
+
+    json: Json
 
 
 @app.command("list")
-def list_(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Json = False) -> None:
+def list_(options: ListModelOptions) -> None:
     """List the models of a store, oldest first: run, method, data set, task, the test's primary metric, size."""
     from dataclasses import asdict
 
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json, warn
+    from zslplat.front.requests import settings_of
     from zslplat.records.opening import existing_records
     from zslplat.serving.runs import stored_models
 
-    settings = o.settings_from(store=store, storage_url=storage_url)
-    records = existing_records(settings, o.say)
+    settings = settings_of(options)
+    records = existing_records(settings, warn)
     found = stored_models(settings, records)
     records.close()
-    if as_json:
+    if options["json"]:
         print_json([asdict(one) for one in found])
         return
     rows = [("run", "test", "MiB", "data set", "task", "method")]
@@ -130,19 +178,22 @@ def list_(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Js
         echo("  ".join(cells).rstrip())
 
 
+class ShowModelOptions(StoreOptions, total=False):
+    """The options of ``models show``."""
+
+    run: Annotated[str, Option("RUN of a final evaluation, or the folder of a model.", REQUIRED, positional=True)]
+    json: Json
+
+
 @app.command()
-def show(
-    run: Annotated[str, typer.Argument(help="RUN of a final evaluation, or the folder of a model.")],
-    store: o.Store = None,
-    storage_url: o.StorageUrl = None,
-    as_json: o.Json = False,
-) -> None:
+def show(options: ShowModelOptions) -> None:
     """Show a model: method, what it was trained on, how rows are to be given, the classes that it knows."""
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json
+    from zslplat.front.requests import settings_of
     from zslplat.serving.runs import load_model
 
-    told = load_model(run, settings=o.settings_from(store=store, storage_url=storage_url)).describe()
-    if as_json:
+    told = load_model(options["run"], settings=settings_of(options)).describe()
+    if options["json"]:
         print_json(told)
         return
     for name, value in told.items():
@@ -155,27 +206,32 @@ def show(
         echo(f"{name}: {shown}")
 
 
+class RemoveModelOptions(StoreOptions, total=False):
+    """The options of ``models remove``."""
+
+    runs: Annotated[
+        list[str], Option("RUNs whose models go; what is recorded of them stays.", REQUIRED, positional=True)
+    ]
+    json: Json
+
+
 @app.command()
-def remove(
-    runs: Annotated[list[str], typer.Argument(help="RUNs whose models go; what is recorded of them stays.")],
-    store: o.Store = None,
-    storage_url: o.StorageUrl = None,
-    as_json: o.Json = False,
-) -> None:
+def remove(options: RemoveModelOptions) -> None:
     """Remove the models of runs, and the arrays that no other model has; the same command of a run makes it anew."""
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json, warn
+    from zslplat.front.requests import settings_of
     from zslplat.records.maintenance import at_rest
     from zslplat.records.opening import existing_records
     from zslplat.serving.runs import model_folder, remove_model
 
-    settings = o.settings_from(store=store, storage_url=storage_url)
-    records = existing_records(settings, o.say)
+    settings = settings_of(options)
+    records = existing_records(settings, warn)
     with at_rest(settings):
         # None goes where one is not there, and one that is named twice goes once.
-        found = {model_folder(settings, records, run): run for run in runs}
+        found = {model_folder(settings, records, run): run for run in options["runs"]}
         freed = {run: remove_model(settings, records, run) for run in found.values()}
     records.close()
-    if as_json:
+    if options["json"]:
         print_json({"removed": list(freed), "bytes": sum(freed.values())})
         return
     echo(f"removed {len(freed)} models, {sum(freed.values()) / 2**20:.1f} MiB")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.cli.invocation import echo
-from zslplat.cli.reporting import metrics_table, place_options, print_json, print_warnings, stdout_console
-from zslplat.front.time_left import duration
+from zslplat.cli.output import metrics_table, place_options, print_json, print_warnings, stdout_console
+from zslplat.front.progress import duration
 from zslplat.spec import format_value
 from zslplat.wording import counted
 

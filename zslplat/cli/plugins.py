@@ -1,40 +1,43 @@
 """``plugins new`` and ``plugins check``: start a plugin package, see whether an installed one keeps its promises."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import typer
 
-from zslplat.cli import completion
-from zslplat.cli import options as o
 from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
+from zslplat.front.options import Json
+from zslplat.front.schema import REQUIRED, Option
 
 app = Commands(help="Plugins: write a new package, check an installed one.")
 
 
-@app.command()
-def new(
-    context: typer.Context,
+class NewPluginOptions(TypedDict, total=False):
+    """The options of ``plugins new``."""
+
     kind: Annotated[
         str,
-        typer.Argument(help="kernel, dataset, task, check, command, listener or a kind of methods, as zero-shot."),
-    ],
-    name: Annotated[str, typer.Argument(help="Name of the component: lower-case words joined by -.")],
-    directory: Annotated[
-        Path | None, typer.Option("--directory", help="Folder to write; default: zslplat-NAME in the current folder.")
-    ] = None,
-) -> None:
+        Option(
+            "kernel, dataset, task, check, command, listener or a kind of methods, as zero-shot.",
+            REQUIRED,
+            positional=True,
+        ),
+    ]
+    name: Annotated[str, Option("Name of the component: lower-case words joined by -.", REQUIRED, positional=True)]
+    directory: Annotated[Path | None, Option("Folder to write; default: zslplat-NAME in the current folder.")]
+
+
+@app.command()
+def new(options: NewPluginOptions, context: typer.Context) -> None:
     """Write a plugin package that works as it stands: packaging, a component to change, tests that call the kit."""
     from zslplat.registry import registry
     from zslplat.scaffold import write_package
 
     root = context.find_root()
     commands = root.command.list_commands(root)  # type: ignore[attr-defined]
-    written = write_package(kind, name, directory, registry(), commands=commands)
-    folder = directory or Path(f"zslplat-{name}")
+    written = write_package(options["kind"], options["name"], options["directory"], registry(), commands=commands)
+    folder = options["directory"] or Path(f"zslplat-{options['name']}")
     # Without the dot pip would look the name up in an index.
     shown = str(folder) if folder.is_absolute() else f"./{folder}"
     echo("\n".join(str(path) for path in written))
@@ -42,29 +45,34 @@ def new(
     echo(f'next: pip install "{shown}[test]" && python -m pytest {shown}')
 
 
-@app.command()
-def check(
+class CheckPluginOptions(TypedDict, total=False):
+    """The options of ``plugins check``."""
+
     distribution: Annotated[
         str,
-        typer.Argument(
-            autocompletion=completion.distributions, help="Name of an installed package, for example zslplat-arccos."
+        Option(
+            "Name of an installed package, for example zslplat-arccos.",
+            REQUIRED,
+            complete="distributions",
+            positional=True,
         ),
-    ],
-    timeout: Annotated[
-        float, typer.Option("--timeout", help="Seconds after which one check is ended, and has failed.", min=0.1)
-    ] = 120.0,
-    as_json: o.Json = False,
-) -> None:
+    ]
+    timeout: Annotated[float, Option("Seconds after which one check is ended, and has failed.", 120.0, least=0.1)]
+    json: Json
+
+
+@app.command()
+def check(options: CheckPluginOptions) -> None:
     """Run the conformance kit on every component of an installed package; exit code 1 when a check fails.
 
     The checks run in a process of their own: a component that ends it, or never answers, fails, and the others are
     checked all the same.
     """
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json
     from zslplat.testing.apart import checked_apart
 
     def beginning(subject: Any) -> None:
-        if not as_json:
+        if not options["json"]:
             echo(f"checking {subject.name} ...", err=True)
 
     rows: list[dict[str, Any]] = [
@@ -77,13 +85,15 @@ def check(
             "promise": result.promise,
             "failure": result.is_failure,
         }
-        for subject, result in checked_apart(distribution, beginning, timeout)
+        for subject, result in checked_apart(options["distribution"], beginning, options["timeout"])
     ]
     failures = sum(bool(row["failure"]) for row in rows)
-    if as_json:
-        print_json({"distribution": distribution, "checks": len(rows), "failures": failures, "results": rows})
+    if options["json"]:
+        print_json(
+            {"distribution": options["distribution"], "checks": len(rows), "failures": failures, "results": rows}
+        )
     else:
-        _print_table(distribution, rows, failures)
+        _print_table(options["distribution"], rows, failures)
     if failures:
         raise typer.Exit(1)
 
@@ -92,7 +102,7 @@ def _print_table(distribution: str, rows: list[dict[str, Any]], failures: int) -
     from rich.markup import escape
     from rich.table import Table
 
-    from zslplat.cli.reporting import stdout_console
+    from zslplat.cli.output import stdout_console
 
     table = Table("component", "check", "result", "cause")
     for row in rows:

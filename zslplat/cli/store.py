@@ -1,35 +1,41 @@
 """``store check``, ``rebuild``, ``merge`` and ``gc``: looking after what is recorded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from zslplat.cli import options as o
 from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
+from zslplat.front.options import Json, PlaceOptions, Quiet, StoreOptions, Workers
+from zslplat.front.schema import REQUIRED, Option
 from zslplat.wording import counted
 
 app = Commands(help="The store: check it, make MLflow's part anew, merge another, clean up.")
 
 
+class CheckStoreOptions(StoreOptions, total=False):
+    """The options of ``store check``."""
+
+    json: Json
+
+
 @app.command()
-def check(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Json = False) -> None:
+def check(options: CheckStoreOptions) -> None:
     """Read everything that is recorded, models too; exit code 1 where something is not as written.
 
     Outcomes of other folders that share the database are counted, and not read.
     """
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json, warn
     from zslplat.errors import StoreError
     from zslplat.evaluation.scoring.outcomes import read_outcomes
+    from zslplat.front.requests import settings_of
     from zslplat.models.folder import MODEL, SHARED, exists, read_model
     from zslplat.records.maintenance import lies_elsewhere, problems_of
     from zslplat.records.opening import existing_records
 
-    settings = o.settings_from(store=store, storage_url=storage_url)
-    records = existing_records(settings, o.say)
+    settings = settings_of(options)
+    records = existing_records(settings, warn)
     found = list(problems_of(records))
     evaluations, elsewhere, run_of = 0, 0, records.runs()
     for owner, key, record in records.all_evaluations():
@@ -50,7 +56,7 @@ def check(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Js
                 found.append(str(error))
     counts = {"studies": len(records.identities()), "evaluations": evaluations, "elsewhere": elsewhere}
     records.close()
-    if as_json:
+    if options["json"]:
         print_json(
             {
                 "store": str(settings.store),
@@ -72,36 +78,38 @@ def check(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Js
         raise typer.Exit(1)
 
 
+class RebuildStoreOptions(PlaceOptions, total=False):
+    """The options of ``store rebuild``."""
+
+    matrices: Annotated[str, Option("Learned matrices to have anew, by evaluating again: final, all or none.", "final")]
+    workers: Workers
+    json: Json
+    quiet: Quiet
+
+
 @app.command()
-def rebuild(
-    matrices: Annotated[
-        str,
-        typer.Option("--matrices", help="Learned matrices to have anew, by evaluating again: final, all or none."),
-    ] = "final",
-    workers: o.Workers = None,
-    data_root: o.DataRoot = None,
-    store: o.Store = None,
-    tracking_uri: o.TrackingUri = None,
-    storage_url: o.StorageUrl = None,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
+def rebuild(options: RebuildStoreOptions) -> None:
     """Make MLflow's database and artifacts anew from the records; what MLflow shows already is left as it is."""
-    from zslplat.cli.reporting import print_json, reporting
+    from zslplat.cli.output import print_json
     from zslplat.errors import UnknownNameError
+    from zslplat.evaluation.workers.memory import worker_count
+    from zslplat.front.progress import progress
+    from zslplat.front.requests import settings_of
     from zslplat.records.opening import existing_records
     from zslplat.tracking.maintenance import ALL, FINAL, NONE
     from zslplat.tracking.maintenance import rebuild as make_anew
 
-    if matrices not in (NONE, FINAL, ALL):
-        raise UnknownNameError("value of --matrices", matrices, (NONE, FINAL, ALL))
-    settings = o.settings_from(data_root, store, tracking_uri, storage_url)
-    with reporting(as_json=as_json, quiet=quiet) as reporter:
+    if options["matrices"] not in (NONE, FINAL, ALL):
+        raise UnknownNameError("value of --matrices", options["matrices"], (NONE, FINAL, ALL))
+    settings = settings_of(options)
+    with progress(quiet=options["quiet"]) as reporter:
         records = existing_records(settings, reporter.warn)
         settings.make_store()
-        done = make_anew(settings, records, reporter, matrices=matrices, workers=o.worker_count(workers))
+        done = make_anew(
+            settings, records, reporter, matrices=options["matrices"], workers=worker_count(options["workers"])
+        )
         records.close()
-    if as_json:
+    if options["json"]:
         print_json(vars(done))
         return
     runs = counted(done.runs, "single run or sweep", "single runs and sweeps")
@@ -111,32 +119,39 @@ def rebuild(
         echo(f"matrices that are gone and were not made again: {done.left_out}")
 
 
+class MergeStoreOptions(StoreOptions, total=False):
+    """The options of ``store merge``."""
+
+    other: Annotated[Path, Option("Folder of the store to take over from.", REQUIRED, positional=True)]
+    json: Json
+
+
 @app.command()
-def merge(
-    other: Annotated[Path, typer.Argument(help="Folder of the store to take over from.")],
-    store: o.Store = None,
-    storage_url: o.StorageUrl = None,
-    as_json: o.Json = False,
-) -> None:
+def merge(options: MergeStoreOptions) -> None:
     """Take over the studies, runs, outcomes and tags of another store; nothing that is here is lost."""
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json, warn
+    from zslplat.front.requests import settings_of
     from zslplat.records.database import Records
     from zslplat.records.maintenance import merge as take_over
     from zslplat.records.opening import existing_records
     from zslplat.settings import resolve_settings, sqlite_url
 
-    settings = o.settings_from(store=store, storage_url=storage_url)
-    theirs = resolve_settings({"store": str(other), "storage_url": sqlite_url(other.absolute() / "optuna.db")})
-    there = existing_records(theirs, o.say)
+    settings = settings_of(options)
+    theirs = resolve_settings(
+        {"store": str(options["other"]), "storage_url": sqlite_url(options["other"].absolute() / "optuna.db")}
+    )
+    there = existing_records(theirs, warn)
     settings.make_store()
-    records = Records(settings, o.say)
+    records = Records(settings, warn)
     done = take_over(records, settings, there, theirs)
     there.close()
     records.close()
-    if as_json:
+    if options["json"]:
         print_json(vars(done))
         return
-    echo(f"taken over from {other}: {_studies(len(done.studies))}, {counted(done.evaluations, 'evaluation')}")
+    echo(
+        f"taken over from {options['other']}: {_studies(len(done.studies))}, {counted(done.evaluations, 'evaluation')}"
+    )
     if done.tagged:
         echo(f"got the tags that a copy of it has there: {counted(done.tagged, 'record')}")
     for line in done.left_out:
@@ -144,35 +159,40 @@ def merge(
     echo("zslplat store rebuild shows them in MLflow")
 
 
+class GcStoreOptions(StoreOptions, total=False):
+    """The options of ``store gc``."""
+
+    dry_run: Annotated[bool, Option("Only say what would be removed.", False)]
+    json: Json
+
+
 @app.command()
-def gc(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
-    store: o.Store = None,
-    storage_url: o.StorageUrl = None,
-    as_json: o.Json = False,
-) -> None:
+def gc(options: GcStoreOptions) -> None:
     """Remove what no record needs: outcomes of nothing, logs of what is over. Nothing that is recorded goes."""
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json, warn
+    from zslplat.front.requests import settings_of
     from zslplat.listeners import catch_up
     from zslplat.records.maintenance import at_rest, removable, remove, size_of
     from zslplat.records.opening import existing_records
 
-    settings = o.settings_from(store=store, storage_url=storage_url)
-    records = existing_records(settings, o.say)
-    catch_up(settings, o.say, records)
+    settings = settings_of(options)
+    records = existing_records(settings, warn)
+    catch_up(settings, warn, records)
     with at_rest(settings):
         found = removable(settings, records)
         total = sum(size_of(path) for path in found)
-        for path in () if dry_run else found:
+        for path in () if options["dry_run"] else found:
             remove(path)
     records.close()
     rows = {str(path.relative_to(settings.store)): why for path, why in found.items()}
-    if as_json:
-        print_json({"removed": not dry_run, "bytes": total, "paths": rows})
+    if options["json"]:
+        print_json({"removed": not options["dry_run"], "bytes": total, "paths": rows})
         return
     for name, why in rows.items():
         echo(f"{name}: {why}")
-    echo(f"{'would remove' if dry_run else 'removed'} {len(rows)} files and folders, {total / 2**20:.1f} MiB")
+    echo(
+        f"{'would remove' if options['dry_run'] else 'removed'} {len(rows)} files and folders, {total / 2**20:.1f} MiB"
+    )
 
 
 def _studies(count: int) -> str:

@@ -1,69 +1,67 @@
 """``studies list``, ``show`` and ``delete``: what is recorded, study by study."""
 
-from __future__ import annotations
-
 import time
 from typing import Annotated, Any
 
-import typer
-
-from zslplat.cli import completion
-from zslplat.cli import options as o
 from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
+from zslplat.front.options import Json, TrackingOptions
+from zslplat.front.schema import REQUIRED, Option
 
 app = Commands(help="Studies: list them, show one, delete one.")
 MOST_TRIALS = 20
 
 
-@app.command("list")
-def list_(
+class ListStudyOptions(TrackingOptions, total=False):
+    """The options of ``studies list``."""
+
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            autocompletion=completion.studies,
-            help='Studies or methods, patterns as "mfmr*" among them; default: all.',
+        Option(
+            'Studies or methods, patterns as "mfmr*" among them; default: all.',
+            complete="studies",
             metavar="[NAME]...",
+            positional=True,
         ),
-    ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option("--dataset", "-d", autocompletion=completion.datasets, help="Only those on this data set."),
-    ] = None,
-    task: Annotated[
-        str | None, typer.Option("--task", "-t", autocompletion=completion.tasks, help="Only those of this task.")
-    ] = None,
-    store: o.Store = None,
-    tracking_uri: o.TrackingUri = None,
-    storage_url: o.StorageUrl = None,
-    as_json: o.Json = False,
-) -> None:
+    ]
+    dataset: Annotated[str | None, Option("Only those on this data set.", short="-d", complete="datasets")]
+    task: Annotated[str | None, Option("Only those of this task.", short="-t", complete="tasks")]
+    json: Json
+
+
+@app.command("list")
+def list_(options: ListStudyOptions) -> None:
     """List the recorded studies, oldest first: how far they are, what validation reached, and what the test gave."""
     from dataclasses import asdict
 
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json, warn
     from zslplat.errors import UnknownNameError
     from zslplat.evidence.matching import fits
+    from zslplat.front.requests import settings_of
     from zslplat.listeners import catch_up
     from zslplat.records.opening import existing_records
     from zslplat.records.overview import summaries
 
-    settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
-    catch_up(settings, o.say)
-    records = existing_records(settings, o.say)
+    settings = settings_of(options)
+    catch_up(settings, warn)
+    records = existing_records(settings, warn)
     found = summaries(records)
     records.close()
-    for kind, wanted, key in (("data set", dataset, "dataset"), ("task", task, "task")):
+    for kind, wanted, key in (("data set", options["dataset"], "dataset"), ("task", options["task"], "task")):
         known = {str(getattr(one, key)) for one in found}
         if wanted is not None and wanted not in known:
             raise UnknownNameError(f"{kind} with a study", wanted, known)
         found = [one for one in found if wanted in (None, getattr(one, key))]
     called = {one.study: (one.study, one.method or "", (one.method or "").partition("(")[0]) for one in found}
-    for name in names or ():
+    for name in options["names"] or ():
         if not any(fits(name, text) for texts in called.values() for text in texts):
             raise UnknownNameError("study or method", name, {text for texts in called.values() for text in texts})
-    kept = [one for one in found if not names or any(fits(n, text) for n in names for text in called[one.study])]
-    if as_json:
+    kept = [
+        one
+        for one in found
+        if not options["names"] or any(fits(n, text) for n in options["names"] for text in called[one.study])
+    ]
+    if options["json"]:
         print_json([asdict(one) for one in kept])
         return
     # Lines of plain text: a store may hold thousands.
@@ -81,58 +79,58 @@ def list_(
         echo("  ".join(cells).rstrip())
 
 
+class ShowStudyOptions(TrackingOptions, total=False):
+    """The options of ``studies show``."""
+
+    study: Annotated[str, Option("Name of a study.", REQUIRED, complete="studies", positional=True)]
+    all: Annotated[bool, Option(f"All trials; default: the best {MOST_TRIALS}.", False)]
+    importance: Annotated[bool, Option("Say which hyperparameters mattered, too; that takes a few seconds.", False)]
+    json: Json
+
+
 @app.command()
-def show(
-    study: Annotated[str, typer.Argument(help="Name of a study.", autocompletion=completion.studies)],
-    every: Annotated[bool, typer.Option("--all", help=f"All trials; default: the best {MOST_TRIALS}.")] = False,
-    importance: Annotated[
-        bool, typer.Option("--importance", help="Say which hyperparameters mattered, too; that takes a few seconds.")
-    ] = False,
-    store: o.Store = None,
-    tracking_uri: o.TrackingUri = None,
-    storage_url: o.StorageUrl = None,
-    as_json: o.Json = False,
-) -> None:
+def show(options: ShowStudyOptions) -> None:
     """Show a study: what it asks, its trials, the best first, and the test evaluations of its winner."""
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json, warn
     from zslplat.errors import UnknownNameError
+    from zslplat.front.requests import settings_of
     from zslplat.listeners import catch_up
     from zslplat.records.opening import existing_records
     from zslplat.records.overview import Overview
     from zslplat.records.studies import STUDY
     from zslplat.spec import format_value
 
-    settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
-    catch_up(settings, o.say)
-    records = existing_records(settings, o.say)
-    if study not in (names := records.study_names()):
-        raise UnknownNameError("study", study, names)
+    settings = settings_of(options)
+    catch_up(settings, warn)
+    records = existing_records(settings, warn)
+    if options["study"] not in (names := records.study_names()):
+        raise UnknownNameError("study", options["study"], names)
     known = Overview(records)
-    values, trials = known.values(study), [record for _, record in known.finished(study)]
-    tests = list(records.evaluations(STUDY + study).values())
+    values, trials = known.values(options["study"]), [record for _, record in known.finished(options["study"])]
+    tests = list(records.evaluations(STUDY + options["study"]).values())
     mattered = None
-    if importance:
+    if options["importance"]:
         from zslplat.records.importance import importance_of
 
-        mattered = importance_of(records.study(study).optuna_trials())
+        mattered = importance_of(records.study(options["study"]).optuna_trials())
     records.close()
     finished, about = values.get("finished") or {}, values.get("about") or {}
     sign = -1.0 if about.get("primary", {}).get("maximise", True) else 1.0
     ordered = sorted(trials, key=lambda r: (r["value"] is None, sign * (r["value"] or 0.0), r["number"]))
     content = {
-        **{"study": study, "experiment": values.get("identity"), "finished": finished or None},
+        **{"study": options["study"], "experiment": values.get("identity"), "finished": finished or None},
         "trials": [{k: r.get(k) for k in ("number", "run", "state", "value", "parameters", "reason")} for r in trials],
         **({} if mattered is None else {"importance": mattered.shares or mattered.why_not}),
         "tests": [{k: r.get(k) for k in ("run", "winner", "repeat", "metrics", "created")} for r in tests],
     }
-    if as_json:
+    if options["json"]:
         print_json(content)
         return
-    echo(f"study {study}")
+    echo(f"study {options['study']}")
     for name, value in (values.get("identity") or {}).items():
         echo(f"  {name}: {format_value(value) if not isinstance(value, dict) else _in_words(value)}")
     echo(f"{len(trials)} trials{'' if finished else ', unfinished'}")
-    for record in ordered if every else ordered[:MOST_TRIALS]:
+    for record in ordered if options["all"] else ordered[:MOST_TRIALS]:
         reached = _number(record["value"]) or record["state"]
         echo(f"  trial {record['number']}: {reached}  {_in_words(record['parameters'])}".rstrip())
     if mattered is not None:
@@ -143,41 +141,45 @@ def show(
         echo(f"test of trial {record['winner']}, repeat {record.get('repeat', 0)}{old}: {told}")
 
 
+class DeleteStudyOptions(TrackingOptions, total=False):
+    """The options of ``studies delete``."""
+
+    study: Annotated[str, Option("Name of a study.", REQUIRED, complete="studies", positional=True)]
+    yes: Annotated[bool, Option("Delete it; without this it is only said what would go.", False)]
+    json: Json
+
+
 @app.command()
-def delete(
-    study: Annotated[str, typer.Argument(help="Name of a study.", autocompletion=completion.studies)],
-    yes: Annotated[bool, typer.Option("--yes", help="Delete it; without this it is only said what would go.")] = False,
-    store: o.Store = None,
-    tracking_uri: o.TrackingUri = None,
-    storage_url: o.StorageUrl = None,
-    as_json: o.Json = False,
-) -> None:
+def delete(options: DeleteStudyOptions) -> None:
     """Delete a study for good: its trials and test evaluations, their files, and its runs in MLflow."""
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.output import print_json, warn
     from zslplat.errors import UsageError
+    from zslplat.front.requests import settings_of
     from zslplat.records.database import SEALED
     from zslplat.records.opening import existing_records
     from zslplat.tracking.maintenance import delete_study
 
-    settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
-    records = existing_records(settings, o.say)
-    if not yes:
-        found = records.study(study)
+    settings = settings_of(options)
+    records = existing_records(settings, warn)
+    if not options["yes"]:
+        found = records.study(options["study"])
         trials, tests = len(found.finished()), len(records.evaluations(found.owner))
-        sealed = len(records.evaluations(SEALED + study))
-        told = f"{trials} trials, {tests} test evaluations and {sealed} evaluations of its oracle"
-        told = told if sealed else f"{trials} trials and {tests} test evaluations"
+        sealed = len(records.evaluations(SEALED + options["study"]))
+        content = f"{trials} trials and {tests} test evaluations"
+        if sealed:
+            content = f"{trials} trials, {tests} test evaluations and {sealed} evaluations of its oracle"
         raise UsageError(
-            f"study {study!r} has {told}, which cannot be had again without computing them; give --yes to delete it"
+            f"study {options['study']!r} has {content}, which cannot be had again without computing them; give --yes "
+            "to delete it"
         )
-    done = delete_study(settings, records, study, o.say)
+    done = delete_study(settings, records, options["study"], warn)
     records.close()
-    if as_json:
+    if options["json"]:
         print_json(vars(done))
     else:
         told = f"{done.trials} trials, {done.evaluations} test evaluations"
         told += f", {done.oracle} evaluations of its oracle" if done.oracle else ""
-        echo(f"deleted study {study}: {told}, {done.runs} MLflow runs")
+        echo(f"deleted study {options['study']}: {told}, {done.runs} MLflow runs")
 
 
 def _number(value: float | None) -> str:

@@ -82,27 +82,28 @@ Seed = Annotated[int, Option("Seed of everything random.", 0, least=0, always=Tr
 Workers = Annotated[int | None, Option("Worker processes; default: the cores, at most 4.", short="-w", least=1)]
 Json = Annotated[bool, Option("Print the result as JSON, nothing else.", False, panel=OUTPUT, of_call=True)]
 Quiet = Annotated[bool, Option("Print the result only.", False, short="-q", panel=OUTPUT)]
+DataRoot = Annotated[Folder | None, Option("Folder of data sets [ZSLPLAT_DATA_ROOT].", panel=PLACES)]
+Store = Annotated[Folder | None, Option("Folder of everything recorded [ZSLPLAT_STORE]; default mlruns.", panel=PLACES)]
+TrackingUri = Annotated[str | None, Option("MLflow server instead of the store's own file.", panel=PLACES)]
 
 
 class StoreOptions(TypedDict, total=False):
     """Where things are recorded."""
 
-    store: Annotated[
-        Folder | None, Option("Folder of everything recorded [ZSLPLAT_STORE]; default mlruns.", panel=PLACES)
-    ]
+    store: Store
     storage_url: Annotated[str | None, Option("Database of studies (SQLAlchemy URL), e.g. PostgreSQL.", panel=PLACES)]
 
 
 class TrackingOptions(StoreOptions, total=False):
     """Where things are recorded and shown."""
 
-    tracking_uri: Annotated[str | None, Option("MLflow server instead of the store's own file.", panel=PLACES)]
+    tracking_uri: TrackingUri
 
 
 class DataRootOptions(TypedDict, total=False):
     """Where data sets are."""
 
-    data_root: Annotated[Folder | None, Option("Folder of data sets [ZSLPLAT_DATA_ROOT].", panel=PLACES)]
+    data_root: DataRoot
 
 
 class PlaceOptions(DataRootOptions, TrackingOptions, total=False):

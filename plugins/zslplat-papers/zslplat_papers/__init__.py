@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from zslplat.api import hookimpl
+from zslplat.hookspecs import hookimpl
 
 ZSLPLAT_API = "1.4"
 

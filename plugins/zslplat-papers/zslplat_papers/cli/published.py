@@ -1,35 +1,36 @@
 """``published list`` and ``show``: the papers' tables, as they are printed and with what is known against them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, TypedDict
 
-import typer
-
-from zslplat.cli import options as o
 from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
-
-if TYPE_CHECKING:
-    from zslplat_papers.published import PublishedTable
+from zslplat.front.options import Json
+from zslplat.front.schema import REQUIRED, Option
+from zslplat_papers.published import PublishedTable
 
 app = Commands(
     help="The tables of the papers as data: list them, show one, write one as CSV.",
 )
 
 
+class ListTableOptions(TypedDict, total=False):
+    """The options of ``published list``."""
+
+    json: Json
+
+
 @app.command("list")
-def list_(as_json: o.Json = False) -> None:
+def list_(options: ListTableOptions) -> None:
     """List the published tables, and what of each paper they hold."""
     from rich.table import Table
 
-    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.cli.output import print_json, stdout_console
     from zslplat_papers.published import load_table, table_ids
 
     tables = [load_table(name) for name in table_ids()]
-    if as_json:
+    if options["json"]:
         print_json([_in_short(table) for table in tables])
         return
     shown = Table("table", "paper", "in the paper", "what", "numbers", "status")
@@ -39,24 +40,28 @@ def list_(as_json: o.Json = False) -> None:
     stdout_console().print(shown)
 
 
+class ShowTableOptions(TypedDict, total=False):
+    """The options of ``published show``."""
+
+    table: Annotated[
+        str, Option("Id of a table, for example 000-table-2 (zslplat published list).", REQUIRED, positional=True)
+    ]
+    out: Annotated[Path | None, Option("Write one line per cell, with all that is known of it, to this CSV.")]
+    json: Json
+
+
 @app.command()
-def show(
-    table: Annotated[str, typer.Argument(help="Id of a table, for example 000-table-2 (zslplat published list).")],
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write one line per cell, with all that is known of it, to this CSV.")
-    ] = None,
-    as_json: o.Json = False,
-) -> None:
+def show(options: ShowTableOptions) -> None:
     """Show a published table as it is printed, with its notes and its source."""
-    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.cli.output import print_json, stdout_console
     from zslplat.tables import Table, write_table
     from zslplat_papers.published import load_table
 
-    published = load_table(table)
-    if out is not None:
+    published = load_table(options["table"])
+    if options["out"] is not None:
         records = [{**record, "notes": " | ".join(record["notes"])} for record in published.records()]
-        write_table(Table({key: [record[key] for record in records] for key in records[0]}), out)
-    if as_json:
+        write_table(Table({key: [record[key] for record in records] for key in records[0]}), options["out"])
+    if options["json"]:
         print_json(_whole(published))
         return
     console = stdout_console()
@@ -73,8 +78,8 @@ def show(
     lines += [f"source: {published.source}", f"status: {published.status}{_other_statuses(published)}"]
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
-    if out is not None:
-        echo(f"written: {out}")
+    if options["out"] is not None:
+        echo(f"written: {options['out']}")
 
 
 def _other_statuses(table: PublishedTable) -> str:

@@ -1,47 +1,50 @@
 """``ui``: the MLflow UI on the right store, opened on its newest results."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
-from zslplat.cli import options as o
+from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
+from zslplat.front.options import Store, TrackingUri
+from zslplat.front.schema import Option
 
 if TYPE_CHECKING:
     from zslplat.settings import Settings
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the command to the application."""
     app.command()(ui)
 
 
-def ui(
+class UiOptions(TypedDict, total=False):
+    """The options of ``ui``."""
+
     port: Annotated[
-        int | None,
-        typer.Option("--port", help="Port on this machine; default: 5000, or the next that is free.", min=1, max=65535),
-    ] = None,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
-    open_: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open a browser, where there is a screen.", show_default=False)
-    ] = True,
-    store: o.Store = None,
-    tracking_uri: o.TrackingUri = None,
-) -> None:
+        int | None, Option("Port on this machine; default: 5000, or the next that is free.", least=1, most=65535)
+    ]
+    host: Annotated[str, Option("Address to listen on.", "127.0.0.1")]
+    open: Annotated[
+        bool, Option("Open a browser, where there is a screen.", True, flag="--open/--no-open", show_default=False)
+    ]
+    store: Store
+    tracking_uri: TrackingUri
+
+
+def ui(options: UiOptions) -> None:
     """Start the MLflow UI and open it on the newest experiment's results; Ctrl-C ends it.
 
     With a tracking server the link leads there, and nothing is started.
     """
-    settings = o.settings_from(store=store, tracking_uri=tracking_uri)
+    from zslplat.front.requests import settings_of
+
+    settings = settings_of(options)
     if settings.tracking_is_local:
-        _serve(settings, host, port, opened=open_)
+        _serve(settings, options["host"], options["port"], opened=options["open"])
     else:
-        _lead_to_server(settings, opened=open_)
+        _lead_to_server(settings, opened=options["open"])
 
 
-def _lead_to_server(settings: Settings, *, opened: bool) -> None:
+def _lead_to_server(settings: "Settings", *, opened: bool) -> None:
     from zslplat.tracking.experiment_page import server_start
 
     shown = settings.shown_tracking_uri
@@ -53,11 +56,12 @@ def _lead_to_server(settings: Settings, *, opened: bool) -> None:
             _open(link)
 
 
-def _serve(settings: Settings, host: str, port: int | None, *, opened: bool) -> None:
+def _serve(settings: "Settings", host: str, port: int | None, *, opened: bool) -> None:
     """Start a server on the store's own database, and stay until it ends or somebody ends it."""
     import signal
 
     from zslplat.cli.mlflow_server import Server, usable_port
+    from zslplat.cli.output import warn
     from zslplat.errors import StoreError, UsageError
     from zslplat.listeners import catch_up
     from zslplat.tracking.experiment_page import local_start
@@ -66,7 +70,7 @@ def _serve(settings: Settings, host: str, port: int | None, *, opened: bool) -> 
         recorded = (settings.store / "optuna.db").exists()
         hint = "zslplat store rebuild makes them anew from the records" if recorded else "tune or run something first"
         raise StoreError(f"no runs in {settings.store} yet; {hint}, or give --store")
-    catch_up(settings, o.say)
+    catch_up(settings, warn)
     free = usable_port(host, port)
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.default_int_handler)

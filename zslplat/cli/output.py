@@ -10,12 +10,12 @@ from typing import Any
 from rich.table import Table
 
 from zslplat.cli.invocation import echo, write_result
-from zslplat.cli.terminal import Console
 from zslplat.evaluation.reporter import Reporter
 from zslplat.front.progress import LineReporter as LineReporter
 from zslplat.front.progress import QuietReporter as QuietReporter
 from zslplat.front.progress import TerminalReporter as TerminalReporter
 from zslplat.front.progress import progress
+from zslplat.front.terminal import Console
 
 
 @contextmanager
