@@ -20,13 +20,12 @@ from zslplat.evaluation.components import searched_space
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import read_test_scores
-from zslplat.figures import Curve
+from zslplat.figures import Curve, Table, write_table
 from zslplat.kernels import parse_kernel
 from zslplat.registry import component
 from zslplat.settings import Settings, resolve_settings
 from zslplat.space import Choice
 from zslplat.spec import Spec, format_value
-from zslplat.tables import Table, write_table
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.study import StudyResult, run_study
 from zslplat.tuning.sweep import run_sweep

@@ -25,7 +25,7 @@ FLOORS = (
     ("methods",),
     ("kernels",),
     ("data",),
-    ("drawing", "tables"),
+    ("drawing",),
     ("listeners",),
     (
         "kinds",
@@ -43,7 +43,7 @@ FLOORS = (
     ),
     ("imports",),
     ("errors",),
-    ("multiples", "keys", "names", "plain_json", "wording", "__init__"),
+    ("multiples", "keys", "names", "plain_json", "__init__"),
 )
 MOST_LINES = 500
 

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.image import imread
 
 from zslplat.drawing import NAME, dispensable, drawn, render, save, written
-from zslplat.figures import Curve, MatrixFigure, ScatterFigure
-from zslplat.tables import Table, write_table
+from zslplat.figures import Curve, MatrixFigure, ScatterFigure, Table, write_table
 
 
 def curve(**extra):

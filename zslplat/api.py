@@ -9,7 +9,7 @@ from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import Rows, RowStream, View, blocks_of, rowwise, taken
 from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, UsageError, ZslplatError
-from zslplat.figures import Curve, MatrixFigure, ScatterFigure
+from zslplat.figures import Curve, MatrixFigure, ScatterFigure, Table
 from zslplat.hookspecs import API_VERSION, Kind, hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialForm, RadialKernel, parse_kernel
 from zslplat.listeners import Listener
@@ -36,7 +36,6 @@ from zslplat.space import (
     Text,
     parameter,
 )
-from zslplat.tables import Table
 from zslplat.tasks.base import KeptForUse, Metric, Outcome, Problem, Task
 
 __all__ = [

@@ -1,11 +1,15 @@
-"""What figures show, as plain values: :mod:`zslplat.drawing` makes pictures of them."""
+"""What figures and tables show, as plain values; :mod:`zslplat.drawing` makes pictures of figures."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -44,3 +48,21 @@ class ScatterFigure:
 
 
 Figure = Curve | MatrixFigure | ScatterFigure
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length, in order; written as CSV."""
+
+    columns: Mapping[str, Sequence[Any]]
+
+
+def write_table(table: Table, path: Path | str) -> None:
+    """Write a table as CSV: a header, one line per row, numbers in full precision, nothing for None.
+
+    Raises :class:`ValueError` where columns differ in length.
+    """
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table.columns)
+        writer.writerows(zip(*table.columns.values(), strict=True))

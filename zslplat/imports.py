@@ -122,7 +122,7 @@ def harm_of(point: EntryPoint) -> str:
 def _key(point: EntryPoint) -> str:
     """Return what tells a module from others of its name: its file, as it is, and the Python that imports it."""
     origin = None
-    with contextlib.suppress(Exception):  # a finder of somebody else's
+    with contextlib.suppress(Exception):  # a finder of another package
         spec = find_spec(point.module.partition(".")[0])
         origin = spec.origin if spec is not None else None
     return f"{point.group} {point.value} {sys.prefix} {sys.version_info[:2]} {origin} {_state(origin)}"

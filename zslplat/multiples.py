@@ -1,8 +1,8 @@
 """Values in units of the data: ``0.7*median`` is 0.7 times the median distance between the rows at hand.
 
-A value of this form stays as it is in searches, files and records; whoever fits measures the unit on the rows that
-it trains on, and takes :func:`absolute`. A unit is a scale with the way in which the value goes with it: ``*median``,
-``/median``, ``*median^2``, ``/median^2``; what a scale means, whoever measures it says.
+A value of this form stays as it is in searches, files and records; a fit measures the unit on its training rows
+and takes :func:`absolute`. A unit is a scale with the way in which the value goes with it: ``*median``,
+``/median``, ``*median^2``, ``/median^2``; what a scale means is defined where it is measured.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names and texts from elsewhere: as they may be shown, and whether they can be names of files and of tracked runs."""
+"""Names and texts in messages: texts from elsewhere as they may be shown, names of files, counts in words."""
 
 from __future__ import annotations
 
@@ -46,3 +46,8 @@ def unfit(name: str) -> str:
 def _escaped(character: str) -> str:
     number = ord(character)
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 1 << 16 else f"\\U{number:08x}"
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """Return a count with its noun: ``1 trial``, ``3 trials``."""
+    return f"{count} {one if count == 1 else several or one + 's'}"

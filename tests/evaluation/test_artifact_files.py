@@ -5,8 +5,7 @@ import csv
 import numpy as np
 
 from zslplat.evaluation.scoring.artifacts import write_artifacts
-from zslplat.figures import Curve
-from zslplat.tables import Table
+from zslplat.figures import Curve, Table
 from zslplat.tasks.base import Outcome
 
 

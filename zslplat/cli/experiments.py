@@ -144,9 +144,9 @@ def cross_validate(options: CrossValidateCommand) -> None:
     """
     from zslplat.cli.outcomes import print_cross_validation
     from zslplat.data.catalogue import parse_dataset
+    from zslplat.figures import Table, write_table
     from zslplat.front.progress import progress
     from zslplat.front.requests import experiment_of, settings_of, workforce_of
-    from zslplat.tables import Table, write_table
     from zslplat.tuning import cross_validation
     from zslplat.tuning.options import StudyOptions
 

@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from zslplat.cli.output import print_json, print_warnings, stdout_console
+from zslplat.names import counted
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING
-from zslplat.wording import counted
 
 
 def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: bool) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from zslplat.cli.invocation import echo
 from zslplat.cli.output import metrics_table, place_options, print_json, print_warnings, stdout_console
 from zslplat.front.progress import duration
+from zslplat.names import counted
 from zslplat.spec import format_value
-from zslplat.wording import counted
 
 _NOTHING = "nothing is recorded; the same command without --dry-run carries it out"
 

@@ -9,7 +9,7 @@ from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
 from zslplat.front.options import Json, PlaceOptions, Quiet, StoreOptions, Workers
 from zslplat.front.schema import REQUIRED, Option
-from zslplat.wording import counted
+from zslplat.names import counted
 
 app = Commands(help="The store: check it, make MLflow's part anew, merge another, clean up.")
 

@@ -20,10 +20,10 @@ from zslplat.comparison.over_datasets import ranks_of
 from zslplat.comparison.ranks import Across
 from zslplat.comparison.sheets import BEST, TIED, Cell, Sheet, sheets
 from zslplat.errors import UsageError, ZslplatError
+from zslplat.figures import Table, write_table
 from zslplat.plain_json import plain_json
 from zslplat.records.folders import folder_name
 from zslplat.registry import one_line
-from zslplat.tables import Table, write_table
 
 _IN_MARKDOWN = {"method", "validation", "test", "score on\nnew classes", "difference", "difference on\nthese rows"}
 _IN_MARKDOWN |= {"difference on\nnew classes", "verdict", "p (Holm)", "smallest\nvisible", "tied", "trials", "epochs"}

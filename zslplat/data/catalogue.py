@@ -37,8 +37,8 @@ from zslplat.errors import (
     UsageError,
     near_names,
 )
+from zslplat.names import counted
 from zslplat.spec import Spec, format_value
-from zslplat.wording import counted
 
 LAYOUTS: tuple[type[FileSource], ...] = (
     *(Xlsa17, CsvSource, NpySource, ParquetSource, ArrowSource, Hdf5Source, TorchSource, NpzSource),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 
 from zslplat.data.dataset import ClassFold
-from zslplat.data.splits import OF_ROWS, mask_of, whole_numbers
+from zslplat.data.splits import whole_numbers
 from zslplat.errors import DataError
 
 # What the lists of a fold are called, before its number.
@@ -228,28 +227,6 @@ LISTS = {"test_unseen": "testclasses.txt", "train": "trainvalclasses.txt"}
 ALL_CLASSES = "allclasses.txt"
 
 
-class Fields(Protocol):
-    """What is read of named fields (:class:`zslplat.data.formats.fields.Fields`)."""
-
-    path: Path
-    names: tuple[str, ...]
-
-    def names_of(self, role: str) -> tuple[str, ...]:
-        """Return the names under which a part is found."""
-
-    def read(self, name: str) -> np.ndarray:
-        """Return a field that describes the classes, or the whole."""
-
-    def column(self, name: str) -> np.ndarray:
-        """Return a field with an entry for each row."""
-
-    def indices(self, name: str, base: int) -> np.ndarray:
-        """Return row indices that count from ``base``, or a mask."""
-
-    def signatures(self, name: str) -> Any:
-        """Return signatures, whose ``values`` are (m, a)."""
-
-
 def check_lists(
     folder: Path,
     class_names: Sequence[str],
@@ -311,44 +288,3 @@ def check_lists(
     if contradictions:
         remarks.insert(0, f"the class lists are of another split: {contradictions[0]}")
     return remarks
-
-
-def check_second_names(fields: Fields, parts: Mapping[str, str], options: Collection[str], base: int) -> None:
-    """Raise :class:`DataError` where a part lies in two fields, each under a name of its own, that differ.
-
-    ``parts`` are the fields that were chosen; those that an option chose are not compared. Two feature sets are not
-    read for this: they are refused.
-    """
-    for role, chosen in parts.items():
-        others = [name for name in fields.names_of(role) if name in fields.names and name not in parts.values()]
-        if role in options or not chosen or not others:
-            continue
-        values = [] if role == "X" else [_values(fields, role, name, parts, base) for name in (chosen, others[0])]
-        if role == "X" or not _agree(role, *values):
-            raise DataError(
-                f"{fields.path}: {chosen} and {others[0]} are both names of {role}"
-                f"{'' if role == 'X' else ', and differ'}; say which counts: {role}={chosen} or {role}={others[0]}"
-            )
-
-
-def _values(fields: Fields, role: str, name: str, parts: Mapping[str, str], base: int) -> np.ndarray:
-    if role in OF_ROWS:
-        rows = np.asarray(fields.indices(name, base))
-        mask = mask_of(rows, len(fields.column(parts["y"]))) if parts.get("y") else None
-        return np.unique(rows) - base if mask is None else np.flatnonzero(mask)
-    if role == "S":
-        return np.asarray(fields.signatures(name).values)
-    return np.asarray(fields.column(name) if role in ("y", "split", "folds", "groups") else fields.read(name))
-
-
-def _agree(role: str, first: np.ndarray, second: np.ndarray) -> bool:
-    """Tell whether two fields state the same; labels and folds may be numbers in one and names in the other."""
-    if first.size != second.size:
-        return False
-    if role in ("y", "groups", "folds"):
-        first, second = (np.unique(one.astype(np.str_), return_inverse=True)[1].reshape(-1) for one in (first, second))
-        pairs = np.unique(np.stack([first, second]), axis=1)
-        return bool(len(np.unique(pairs[0])) == len(np.unique(pairs[1])) == pairs.shape[1])
-    if "U" in first.dtype.kind + second.dtype.kind or "O" in first.dtype.kind + second.dtype.kind:
-        first, second = first.astype(np.str_), second.astype(np.str_)
-    return first.shape == second.shape and bool((first == second).all())

@@ -276,7 +276,7 @@ class Dataset:
     def class_signatures(self, name: str = "") -> tuple[np.ndarray, np.ndarray | None]:
         """Return (m, a) class-level signatures and, where rows are not the classes in order, their classes (m,).
 
-        Per-image signatures are refused: averaging them is a choice that belongs to whoever asks for it.
+        Per-image signatures are refused: averaging them is a choice that belongs to the caller.
         """
         signature = self.signature_set(name)
         if signature.per_row:

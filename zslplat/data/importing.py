@@ -62,8 +62,8 @@ def import_arrays(
     default. ``options`` are those of the loader (``X=rf504``, ``features=mnv2``); they are remembered beside the copy,
     with the texts, and apply whenever the data set is loaded by name. ``reserved`` are names that are taken (registered
     data sets). Neither checking nor copying holds large features in memory. With ``link`` the files of the copy are
-    hard links, which take no space and stay when the originals are removed; both are then one file, whoever writes.
-    With ``dry_run`` nothing is written, and ``root`` may be None; all else is done.
+    hard links, which take no space and stay when the originals are removed; both are then one file, and what is written
+    to one is in the other. With ``dry_run`` nothing is written, and ``root`` may be None; all else is done.
 
     Raises :class:`DataError` when the data set cannot be loaded, tells no rows or no classes apart (all features, or
     all signatures, constant), or something of that name is there already, and :class:`UsageError` for a name that

@@ -18,6 +18,7 @@ from zslplat.front.progress import QuietReporter, progress
 from zslplat.front.requests import MethodLike, check_search, experiment_of, range_texts, settings_of, workforce_of
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
 from zslplat.front.schema import complete_options, with_options
+from zslplat.names import counted
 from zslplat.pipelines.base import Pipeline
 from zslplat.pipelines.making import make
 from zslplat.records.opening import existing_records
@@ -27,7 +28,6 @@ from zslplat.spec import Spec, format_value
 from zslplat.tuning.options import StudyOptions, StudyResult
 from zslplat.tuning.rehearsal import Rehearsal, rehearse, space_lines
 from zslplat.tuning.study import run_study
-from zslplat.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,10 +13,10 @@ from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.class_draws import drawn_from
 from zslplat.evidence.scores import Scored
+from zslplat.names import counted
 from zslplat.suites.cells import FAILED, NOT_CARRIED_OUT, SKIPPED, WAITING, Cell, Key
 from zslplat.suites.recorded import Entry
 from zslplat.suites.suite import Suite
-from zslplat.wording import counted
 
 
 class Told(NamedTuple):

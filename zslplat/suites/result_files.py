@@ -20,9 +20,9 @@ from typing import Any
 
 from zslplat.data.store.atomic_files import folder_lock, replacing
 from zslplat.errors import StoreError, UsageError, quoted
+from zslplat.figures import Table, write_table
 from zslplat.records.environment import environment_record
 from zslplat.registry import registry
-from zslplat.tables import Table, write_table
 
 FOLDER = Path("results")
 PROVENANCE = ("commit", "versions", "seed", "hours", "kept")

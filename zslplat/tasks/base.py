@@ -32,10 +32,9 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import FrozenFeatures
-from zslplat.figures import Figure
+from zslplat.figures import Figure, Table
 from zslplat.metrics.jackknife import ClassValues
 from zslplat.space import Parameterised, Space, check_value
-from zslplat.tables import Table
 from zslplat.tasks.row_outcomes import RowOutcomes
 
 Arrays = dict[str, np.ndarray]

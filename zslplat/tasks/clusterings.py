@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.figures import Curve
+from zslplat.figures import Curve, Table
 from zslplat.metrics.clustering import cluster_counts, matched_classes
-from zslplat.tables import Table
 
 
 def each_clustering(clusters: np.ndarray, metric: Callable[[np.ndarray], float]) -> np.ndarray:

@@ -24,12 +24,12 @@ import numpy as np
 from zslplat.data.dataset import Dataset, row_folds
 from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
+from zslplat.figures import Table
 from zslplat.kinds import require_kind
 from zslplat.methods.protocols import CodingProtocol
 from zslplat.metrics.jackknife import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Choice, Integer, Optional, Real, Space, parameter
-from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, KeptForUse, Metric, Outcome, Problem, Task
 from zslplat.tasks.label_forms import AREA, ELEVEN_POINT, LabelForm, OneClass, SeveralLabels

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from zslplat.figures import Curve
+from zslplat.figures import Curve, Table
 from zslplat.metrics.ranking import Answers
-from zslplat.tables import Table
 from zslplat.tasks.array_names import suffixes_of
 from zslplat.tasks.base import Outcome, Problem
 from zslplat.tasks.predictions import confusion, predictions_table

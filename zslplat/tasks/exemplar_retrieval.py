@@ -28,6 +28,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import FrozenFeatures, Preprocessing
 from zslplat.errors import DataError, MethodError, OutcomeWarning
+from zslplat.figures import Table
 from zslplat.kinds import require_kind
 from zslplat.methods.protocols import ExemplarProtocol, is_large_gallery
 from zslplat.metrics.degenerate import look_at_similarities
@@ -35,7 +36,6 @@ from zslplat.metrics.jackknife import ClassValues, jackknifed
 from zslplat.metrics.ranking import Answers, random_precision, rank_judged
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Real, Space, parameter
-from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, KeptForUse, Metric, Outcome, Problem, Task
 from zslplat.tasks.exemplar_index import FROZEN, write_gallery

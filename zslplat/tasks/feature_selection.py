@@ -34,6 +34,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import Preprocessing, after_steps, fit_steps, parse_steps
 from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, OutcomeWarning, UsageError
+from zslplat.figures import Table
 from zslplat.methods.protocols import SelectionProtocol
 from zslplat.methods.selection.seen_classes import number_of_pairs, with_drawn_classes, with_seen_pair
 from zslplat.metrics.clustering import expected_random_accuracy
@@ -41,7 +42,6 @@ from zslplat.metrics.degenerate import look_at_ranked_features
 from zslplat.metrics.jackknife import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import Choice, Integer, Optional, Real, Space, Text, parameter
-from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, KeptForUse, Metric, Outcome, Problem
 from zslplat.tasks.class_signatures import ClassSignatures

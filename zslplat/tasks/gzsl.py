@@ -25,14 +25,13 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError
-from zslplat.figures import Curve
+from zslplat.figures import Curve, Table
 from zslplat.metrics.accuracy import class_accuracies, harmonic_mean, per_class_accuracy
 from zslplat.metrics.ausuc import SeenUnseenCurve, calibrated_predictions, rivals, seen_unseen_curve, winners
 from zslplat.metrics.degenerate import look_at_scores
 from zslplat.metrics.jackknife import ClassValues, jackknifed
 from zslplat.metrics.resampling import resampled_ausuc, resampled_means
 from zslplat.space import Choice, Integer, Real, parameter
-from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes

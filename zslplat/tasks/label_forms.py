@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from zslplat.figures import Table
 from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, sample_accuracy
 from zslplat.metrics.degenerate import look_at_label_scores, look_at_scores
 from zslplat.metrics.jackknife import ClassValues, jackknifed, mean_pseudo_values
@@ -25,7 +26,6 @@ from zslplat.metrics.label_ranking import (
 )
 from zslplat.metrics.ranking import class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_means
-from zslplat.tables import Table
 from zslplat.tasks.base import Metric, Outcome
 from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns

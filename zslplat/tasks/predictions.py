@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.figures import MatrixFigure
+from zslplat.figures import MatrixFigure, Table
 from zslplat.metrics.accuracy import confusion_counts
-from zslplat.tables import Table
 
 
 def predictions_table(

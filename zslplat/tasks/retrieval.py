@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.figures import Curve
+from zslplat.figures import Curve, Table
 from zslplat.metrics.degenerate import look_at_rankings
 from zslplat.metrics.jackknife import ClassValues
 from zslplat.metrics.label_ranking import mean_of_labels
 from zslplat.metrics.ranking import Ranking, centred, class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_average_precision
 from zslplat.space import Integer, parameter
-from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.figures import Table
 from zslplat.metrics.accuracy import per_class_accuracy
 from zslplat.metrics.clustering import clustering_accuracy, normalised_mutual_information
-from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Problem
 from zslplat.tasks.clusterings import each_clustering, features_table, voted_classes
 from zslplat.tasks.predictions import predictions_table

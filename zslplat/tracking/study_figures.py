@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from zslplat.drawing import LINE, TITLE, dispensable, render, save, written
-from zslplat.figures import Curve
+from zslplat.figures import Curve, Table, write_table
 from zslplat.records.importance import Importance, importance_of
-from zslplat.tables import Table, write_table
 
 _LEVELS = 12
 _WIDE = 50.0  # ends of a range so many times apart are drawn on a logarithmic axis

@@ -27,7 +27,7 @@ from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.scoring.messages import warning_entries
 from zslplat.evaluation.session import Problems, Request, Session
-from zslplat.figures import Curve
+from zslplat.figures import Curve, Table, write_table
 from zslplat.keys import key_of, run_identifier
 from zslplat.listeners import Listeners
 from zslplat.records.database import Records
@@ -39,7 +39,6 @@ from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.space import Choice, Range, parse_range
 from zslplat.spec import format_value
-from zslplat.tables import Table, write_table
 from zslplat.tuning.proposals import grid_values
 from zslplat.tuning.study_facts import searched_facts
 

@@ -23,7 +23,7 @@ from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Reporter, SilentReporter
-from zslplat.figures import Curve
+from zslplat.figures import Curve, Table, write_table
 from zslplat.keys import key_of, run_identifier
 from zslplat.listeners import Listeners
 from zslplat.records.database import Records
@@ -32,7 +32,6 @@ from zslplat.records.folders import owner_folder
 from zslplat.records.studies import SUMMARY
 from zslplat.settings import Settings
 from zslplat.spec import format_value
-from zslplat.tables import Table, write_table
 from zslplat.tuning.findings import said_findings
 from zslplat.tuning.single import RunResult, run_experiment
 

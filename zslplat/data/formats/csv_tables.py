@@ -163,7 +163,7 @@ def _signature_file(name: str) -> str:
 
 
 def _form(signatures: Mapping[str, RawSignatures], class_names: list[str], label: str) -> str:
-    """Return what form the file of signatures has, for who has given another one."""
+    """Return what form the file of signatures has, for errors about another one."""
     first = next((name for name, signature_set in signatures.items() if not signature_set.per_row), "")
     if not first:
         return ""

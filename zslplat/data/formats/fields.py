@@ -41,7 +41,7 @@ in this order; a single one is a plain feature set without a name. Pickled objec
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -49,11 +49,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.assembly import RawArrays, RawSignatures, assemble, looks_transposed
-from zslplat.data.class_lists import check_second_names
 from zslplat.data.dataset import Dataset
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.source import About, DataPlaces, FileSource
-from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, splits_from_names, splits_of_parts
+from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, mask_of, splits_from_names, splits_of_parts
 from zslplat.data.store.rows import RowStream
 from zslplat.errors import DataError, UsageError, near_names
 from zslplat.space import Choice, Optional, Parameter, Text
@@ -222,7 +221,7 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
     where = str(fields.path)
     features = fields.feature_keys(options)
     roles = {role: fields.key_of(role, options) for role in ALIASES if role != "X"}
-    check_second_names(fields, {**roles, "X": features.get("", "")}, options, int(options.get("index_base", 0)))
+    _check_second_names(fields, {**roles, "X": features.get("", "")}, options, int(options.get("index_base", 0)))
     located = [roles[split] for split in SPLITS if roles[split].endswith("_loc")]
     if located and "index_base" not in options:
         raise DataError(
@@ -260,6 +259,47 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
     )
     shown = {"X": features[""]} if "" in features else {f"X {view}": name for view, name in features.items()}
     return raw, {**shown, **{role: name for role, name in roles.items() if name}}
+
+
+def _check_second_names(fields: Fields, parts: Mapping[str, str], options: Collection[str], base: int) -> None:
+    """Raise :class:`DataError` where a part lies in two fields, each under a name of its own, that differ.
+
+    ``parts`` are the fields that were chosen; those that an option chose are not compared. Two feature sets are not
+    read for this: they are refused.
+    """
+    for role, chosen in parts.items():
+        others = [name for name in fields.names_of(role) if name in fields.names and name not in parts.values()]
+        if role in options or not chosen or not others:
+            continue
+        values = [] if role == "X" else [_values(fields, role, name, parts, base) for name in (chosen, others[0])]
+        if role == "X" or not _agree(role, *values):
+            raise DataError(
+                f"{fields.path}: {chosen} and {others[0]} are both names of {role}"
+                f"{'' if role == 'X' else ', and differ'}; say which counts: {role}={chosen} or {role}={others[0]}"
+            )
+
+
+def _values(fields: Fields, role: str, name: str, parts: Mapping[str, str], base: int) -> np.ndarray:
+    if role in OF_ROWS:
+        rows = np.asarray(fields.indices(name, base))
+        mask = mask_of(rows, len(fields.column(parts["y"]))) if parts.get("y") else None
+        return np.unique(rows) - base if mask is None else np.flatnonzero(mask)
+    if role == "S":
+        return np.asarray(fields.signatures(name).values)
+    return np.asarray(fields.column(name) if role in ("y", "split", "folds", "groups") else fields.read(name))
+
+
+def _agree(role: str, first: np.ndarray, second: np.ndarray) -> bool:
+    """Tell whether two fields state the same; labels and folds may be numbers in one and names in the other."""
+    if first.size != second.size:
+        return False
+    if role in ("y", "groups", "folds"):
+        first, second = (np.unique(one.astype(np.str_), return_inverse=True)[1].reshape(-1) for one in (first, second))
+        pairs = np.unique(np.stack([first, second]), axis=1)
+        return bool(len(np.unique(pairs[0])) == len(np.unique(pairs[1])) == pairs.shape[1])
+    if "U" in first.dtype.kind + second.dtype.kind or "O" in first.dtype.kind + second.dtype.kind:
+        first, second = first.astype(np.str_), second.astype(np.str_)
+    return first.shape == second.shape and bool((first == second).all())
 
 
 def _same_length(

@@ -38,7 +38,7 @@ IDLE_SECONDS = 10
 
 
 def serve(shared: int) -> None:
-    """Answer requests until nobody is there or nothing was asked for a while; ``shared`` is where arrays go."""
+    """Answer requests until the other process ends or sends none for a while; ``shared`` is where arrays go."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     # What a library prints is no answer.
@@ -59,7 +59,7 @@ class _Side:
         self._requests, self._answers, self._shared = requests, answers, shared
 
     def line(self) -> bytes:
-        """Return a request, nothing where nobody asks any more."""
+        """Return a request, nothing where the other process has ended."""
         received = bytearray()
         while not received.endswith(b"\n"):
             byte = self._requests.read(1 << 16)

@@ -1,6 +1,6 @@
 """Matrices of scores that other software wrote: .npy, CSV and Parquet, told apart by the end of the name.
 
-A ``.npy`` file is the matrix (m, c) alone; who made it says elsewhere which row and which class is which. CSV and
+A ``.npy`` file is the matrix (m, c) alone; which row and which class is which is stated elsewhere. CSV and
 Parquet files name a class in the head of each column; a column ``row`` holds the rows of the data set, a column
 ``fold`` the validation folds, and both may stand anywhere. Folds may have classes of their own: cells of classes that a
 fold does not score are empty. The index of a data frame, which has no name, is left out where there is a column

@@ -267,7 +267,7 @@ def _lines(rows: Any) -> str:
 
 Writer = Callable[[Path, Mapping[str, Any]], None]
 
-# By format: its loader, the option that says where the data lie, the suffix of a single file, and who writes it.
+# By format: its loader, the option that says where the data lie, the suffix of a single file, the writing function.
 TEMPLATES: Mapping[str, tuple[str, str, str, Writer]] = {
     "npz": ("npz", "file", ".npz", _npz),
     "npy": ("npy", "folder", "", _npy),

@@ -191,7 +191,7 @@ class DigitRetrieval(RetrievalSource):
     | part       | shape           | meaning                                                   |
     |------------|-----------------|-----------------------------------------------------------|
     | X          | (n, 64)         | pixels, or 84 values of a pyramid of directions           |
-    | queries    |                 | who asks, what is searched, what is right, what is junk   |
+    | queries    |                 | what asks, what is searched, what is right, what is junk  |
     | splits     |                 | ``train`` holds the negatives                             |
 
     Related

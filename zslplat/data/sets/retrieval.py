@@ -141,7 +141,7 @@ def _set_apart(raw: RawRetrieval, share: float, seed: int) -> tuple[Queries, Que
         )
     rng = np.random.default_rng([seed, 7])
     set_apart = np.isin(classes, rng.permutation(of_queries)[:count])
-    # What nobody asks for goes by its share, and by the names of the images.
+    # Images that no query asks for are set apart by their share, in the order of their names.
     rest = np.flatnonzero(~np.isin(classes, of_queries) & np.isin(np.arange(len(classes)), raw.queries.all_rows))
     rest = rest[np.argsort(np.array(raw.names, dtype=np.str_)[rest], kind="stable")]
     set_apart[rng.permutation(rest)[: round(share * len(rest))]] = True

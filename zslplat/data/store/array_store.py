@@ -3,7 +3,7 @@
 An entry is a folder of ``.npy`` files and ``entry.json``. It is written beside its place and renamed, so a reader
 finds a whole entry or none. Every file is recorded with its size and a checksum (of the whole file when it is small, of
 evenly spaced pieces when it is large), and ``entry.json`` with a checksum of its own; an entry that does not agree with
-them is removed, and made again by whoever asks for it.
+them is removed, and made again when it is asked for.
 """
 
 from __future__ import annotations

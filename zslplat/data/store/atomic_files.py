@@ -66,9 +66,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """Hold off whoever else asks for this in the same folder: for files that are read, changed and written again.
+    """Hold a lock on a folder, for files in it that are read, changed and written again; other holders wait.
 
-    Nothing is written there. On a file system without locks nobody is held off.
+    Nothing is written there. On a file system without locks there is no wait.
     """
     lock = os.open(folder, os.O_RDONLY)
     try:
@@ -91,7 +91,7 @@ def mark_used(path: Path) -> None:
 
 
 def remove_unused(others: Iterable[Path]) -> None:
-    """Remove files and folders of a user's cache that nobody has used for a month.
+    """Remove files and folders of a user's cache that were not used for a month.
 
     Installations share the cache, each with files of its own: what this one does not need may be another's.
     """

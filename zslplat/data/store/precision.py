@@ -55,7 +55,7 @@ def in_type(values: np.ndarray, dtype: np.dtype[Any], where: str) -> np.ndarray:
     """Return numbers in another type; raises :class:`DataError` for one that float32 or float64 does not hold.
 
     To float64 these are whole numbers beyond 2^53 that it has others for, and what becomes 0 or infinite; to float32
-    what becomes infinite: whoever asks for it knows already that it holds the values apart.
+    what becomes infinite: it is asked for where float32 is known to hold the values apart.
     """
     with np.errstate(over="ignore", under="ignore"):
         converted = np.asarray(values, dtype=dtype)

@@ -73,7 +73,7 @@ class RowStream:
 
     @cached_property
     def loaded(self) -> np.ndarray:
-        """All rows in memory: for who wants single ones of what was not stored."""
+        """All rows in memory, for single rows of a stream that was not stored."""
         for dtype, blocks in self.passes():
             rows = np.empty(self.shape, dtype=dtype)
             start = 0

@@ -2,7 +2,7 @@
 
 The features of a data set lie in files (or arrays), one for each named view, all in one order of rows. :class:`Rows` is
 some of them: positions in that order, and what is done to every block that is read. It looks like an array (``shape``,
-``dtype``, ``len``, ``rows[index]``, ``numpy.asarray(rows)``), and whoever can work on parts of it asks for blocks:
+``dtype``, ``len``, ``rows[index]``, ``numpy.asarray(rows)``), and code that can work on parts of it asks for blocks:
 
     for where, block in blocks_of(X):
         total += block.T @ block
@@ -109,7 +109,7 @@ class Rows(NDArrayOperatorsMixin):
             yield _as_slice(places), self._at(self.index[places])
 
     def in_order(self) -> Iterator[np.ndarray]:
-        """Yield the rows in their own order, a block at a time: for who copies them, and may see the whole file.
+        """Yield the rows in their own order, a block at a time, to be copied by code that may see the whole file.
 
         The file is mapped once, and the system is asked to read it from its beginning to its end beforehand.
         """
@@ -367,5 +367,5 @@ class RowsAhead:
 
 
 def in_any_order(X: np.ndarray | Rows, dtype: Any) -> np.ndarray | RowsAhead:
-    """Return rows for who takes them in an order of his own: an array in C order, or those of a file read ahead."""
+    """Return rows that are taken in any order: an array in C order, or those of a file, read ahead."""
     return RowsAhead(X, dtype) if isinstance(X, Rows) else np.ascontiguousarray(X, dtype=dtype)

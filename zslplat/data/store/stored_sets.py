@@ -1,7 +1,7 @@
 """Data sets kept on disk after the first load: each row once, in an order that tells nothing of the classes.
 
 Every view of a data set is one file of rows, which folds are index views of (:mod:`zslplat.data.store.rows`). The rows
-lie in an order that is drawn: whoever is given some of them, and where they lie, learns nothing of the order
+lie in an order that is drawn: a method that gets some of them, and where they lie, learns nothing of the order
 of the file that they came from, which often runs through the classes. What reads them in the order of the disk sees
 them shuffled. Loading goes through a file once: rows are checked, fingerprinted and written as they come.
 """
@@ -89,9 +89,9 @@ def stored_part(folder: Path, array: str, view: View) -> Part:
 def storage_order(y: np.ndarray) -> np.ndarray:
     """Return where each row lies (n,), by labels y (n,) or (n, l): equal data are stored alike, on any machine.
 
-    The seed is made of how many rows each class has, which nobody is given who is not to know the order of the file,
-    and not of which rows these are: who has which label plays no part in the order of sums over other rows. The draw is
-    SplitMix64 (Steele, Lea and Flood, 2014), whose numbers are all different.
+    The seed is made of how many rows each class has, which is out of reach of code that is not to know the order of the
+    file, and not of which rows these are: which row has which label plays no part in the order of sums over other rows.
+    The draw is SplitMix64 (Steele, Lea and Flood, 2014), whose numbers are all different.
     """
     counts = np.bincount(y) if y.ndim == 1 else (y > 0).sum(axis=0)
     content = f"{y.shape}".encode() + np.ascontiguousarray(counts, dtype=np.int64).tobytes()

@@ -24,7 +24,7 @@ from zslplat.data.store.rows import Rows
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.experiment import TEST, VALIDATION
 from zslplat.evaluation.outside.aligned_scores import Batch
-from zslplat.tables import Table, write_table
+from zslplat.figures import Table, write_table
 from zslplat.tasks.base import Problem, Task
 
 FORMAT = "zslplat split 1"

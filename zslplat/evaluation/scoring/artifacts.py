@@ -12,10 +12,9 @@ import numpy as np
 
 from zslplat.drawing import dispensable, render
 from zslplat.errors import OutcomeWarning
-from zslplat.figures import Curve, Figure, ScatterFigure
+from zslplat.figures import Curve, Figure, ScatterFigure, Table, write_table
 from zslplat.keys import key_of
 from zslplat.names import MOST_BYTES
-from zslplat.tables import Table, write_table
 from zslplat.tasks.base import Outcome
 
 _CUT = 150  # bytes that are left of a longer name of a file

@@ -22,10 +22,9 @@ from zslplat.evaluation.jobs import EvaluateJob
 from zslplat.evaluation.scoring.messages import collect_warnings, require_names
 from zslplat.evaluation.scoring.outcomes import replicates, resampled, write_outcomes
 from zslplat.evaluation.workers.proxies import learned, state_within
-from zslplat.figures import Curve, Figure
+from zslplat.figures import Curve, Figure, Table
 from zslplat.methods.base import Diagnostics
 from zslplat.metrics.resampling import rows_digest
-from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Outcome, Problem, Task
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import UsageError
-from zslplat.wording import counted
+from zslplat.names import counted
 
 _SELF = Path("/proc/self")
 # What the leader and the fork server hold beside the workers; what scorer and method process of one worker hold before

@@ -37,7 +37,7 @@ from zslplat.registry import component, known_as
 
 METHOD, ENCODING, TRAINING = "method", "encoding", "training"
 # What an answer may consist of, beside what Python has built in: arrays, and the plain data of these modules.
-ANSWER_MODULES = ("zslplat.figures", "zslplat.tables", "zslplat.methods.base", "zslplat.data.store.preprocessing")
+ANSWER_MODULES = ("zslplat.figures", "zslplat.methods.base", "zslplat.data.store.preprocessing")
 
 
 _MOST_SHOWN = 20_000  # characters of a traceback in the log

@@ -8,12 +8,12 @@ from typing import Any
 from zslplat.comparison.columns import draw_notes, ends, p_value
 from zslplat.comparison.compare import Comparison
 from zslplat.comparison.over_datasets import draws_words
+from zslplat.names import counted
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Section, TableBlock
 from zslplat.reports.charts.dots import Dot, dot_chart
 from zslplat.reports.charts.swatches import Swatch
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.words import NOTHING, cell, metric_words, number, sentence
-from zslplat.wording import counted
 
 
 def across_section(found: Comparison, titles: Mapping[str, str], anchor: str, easel: Easel) -> Section:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from zslplat.checks.base import drop_silenced
 from zslplat.evaluation.experiment import VALIDATION
+from zslplat.names import counted
 from zslplat.reports.blocks import Block, Folded, Items, Section, Words
 from zslplat.reports.facts import Board, Recorded
 from zslplat.reports.sections.classes import differences_of_best
@@ -18,7 +19,6 @@ from zslplat.reports.sections.leaderboard_table import interval_chart, leaderboa
 from zslplat.reports.sections.maps import map_blocks
 from zslplat.reports.sections.study import study_section
 from zslplat.reports.sections.words import sentence
-from zslplat.wording import counted
 
 
 def board_section(board: Board, anchor: str, looks: int | None, easel: Easel) -> Section:

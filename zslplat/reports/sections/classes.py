@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from zslplat.names import counted
 from zslplat.reports.blocks import Block, Cell, Chart, Column, TableBlock, Words
 from zslplat.reports.charts.dots import Dot, dot_chart
 from zslplat.reports.charts.matrix import WRITTEN, matrix_chart
@@ -14,7 +15,6 @@ from zslplat.reports.facts import Board, Evaluation
 from zslplat.reports.recorded_files import ClassScores, class_scores, numbers, table_of
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.words import cell, first_of, number
-from zslplat.wording import counted
 
 MOST_CLASSES = 50
 MOST_PAIRS = 20

@@ -11,6 +11,7 @@ import numpy as np
 
 from zslplat import registry
 from zslplat.errors import ZslplatError
+from zslplat.names import counted
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Commands, Picture, TableBlock, Words
 from zslplat.reports.charts.maps import map_chart, thinned_evenly
 from zslplat.reports.charts.styles import Style
@@ -20,7 +21,6 @@ from zslplat.reports.recorded_files import numbers, picture_of, table_of
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.words import first_of
 from zslplat.spec import Spec
-from zslplat.wording import counted
 
 NAME = "projection"
 

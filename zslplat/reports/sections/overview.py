@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zslplat.checks.base import drop_silenced
+from zslplat.names import counted
 from zslplat.reports.blocks import Commands, Items, Page, Section, TableBlock, Words
 from zslplat.reports.facts import Facts
 from zslplat.reports.sections.across import across_section
@@ -12,7 +13,6 @@ from zslplat.reports.sections.glance import all_boards
 from zslplat.reports.sections.headline import headline
 from zslplat.reports.sections.study import study_section
 from zslplat.reports.sections.words import sentence
-from zslplat.wording import counted
 
 
 def page_of(facts: Facts, version: str, made: str) -> Page:

@@ -8,6 +8,7 @@ import numpy as np
 
 from zslplat.checks.base import finding_lines
 from zslplat.evidence.labels import quoted_in_list
+from zslplat.names import counted
 from zslplat.records.costs import took_together
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Section, TableBlock, Words
 from zslplat.reports.charts.lines import Axes, Line, line_chart, thinned
@@ -20,7 +21,6 @@ from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.provenance import provenance_blocks, tune_command
 from zslplat.reports.sections.trials import parameter_charts, trial_table
 from zslplat.reports.sections.words import cell, duration, first_of, listed, metric_words, number, short, with_article
-from zslplat.wording import counted
 
 MOST_SERIES = 200
 

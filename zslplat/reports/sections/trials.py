@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from zslplat.multiples import read_multiple
+from zslplat.names import counted
 from zslplat.records.costs import own_seconds
 from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.lines import Axes, Line, line_chart
@@ -13,7 +14,6 @@ from zslplat.reports.charts.swatches import Swatch
 from zslplat.reports.facts import Record, Recorded
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.words import cell, duration, metric_words, number, short
-from zslplat.wording import counted
 
 MOST_TRIALS = 200
 MOST_DOTS = 400

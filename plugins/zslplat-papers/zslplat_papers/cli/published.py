@@ -54,7 +54,7 @@ class ShowTableOptions(TypedDict, total=False):
 def show(options: ShowTableOptions) -> None:
     """Show a published table as it is printed, with its notes and its source."""
     from zslplat.cli.output import print_json, stdout_console
-    from zslplat.tables import Table, write_table
+    from zslplat.figures import Table, write_table
     from zslplat_papers.published import load_table
 
     published = load_table(options["table"])

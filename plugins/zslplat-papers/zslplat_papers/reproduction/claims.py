@@ -13,13 +13,13 @@ from typing import Any
 from zslplat.errors import UnknownNameError, ZslplatError, near_names, quoted, split_code
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.scoring.messages import collect_warnings
+from zslplat.names import counted
 from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, SKIPPED
 from zslplat.suites.grid import GridOptions, carry_out
 from zslplat.suites.result import GridResult
 from zslplat.suites.result_files import Line, number
 from zslplat.suites.suite import Suite
-from zslplat.wording import counted
 from zslplat_papers.published import Claim, load_claims
 from zslplat_papers.reproduction.contrasts import contrasts_of, named
 from zslplat_papers.reproduction.experiments import (

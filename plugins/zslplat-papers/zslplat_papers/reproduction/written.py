@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from zslplat.figures import Table, write_table
 from zslplat.suites.result_files import key_of
-from zslplat.tables import Table, write_table
 from zslplat_papers.reproduction.claims import Judged
 from zslplat_papers.reproduction.reproduce import DONE, Reproduction
 from zslplat_papers.reproduction.results import keep_results, read_results
