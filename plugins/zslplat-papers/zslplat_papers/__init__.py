@@ -12,3 +12,13 @@ def zslplat_tables() -> dict[str, str]:
     """Return the kept results by name, with which ``zslplat bench`` compares its scores."""
     folder = Path(__file__).parent / "reproduction" / "results"
     return {path.stem: str(path) for path in sorted(folder.glob("*.csv"))}
+
+
+@hookimpl
+def zslplat_datasets() -> dict[str, str]:
+    """Return the data sets of the papers that need files of their authors."""
+    return {
+        "holidays": "zslplat_papers.data_sets.holidays:Holidays",
+        "oxford": "zslplat_papers.data_sets.oxford:Oxford",
+        "voc07": "zslplat_papers.data_sets.voc07:Voc07",
+    }

@@ -53,5 +53,4 @@ def zslplat_datasets() -> dict[str, str]:
     return {
         "digit-sets": "zslplat.data.sets.digits:DigitSets",
         "region-covariance": "zslplat.data.sets.region_covariance:RegionCovariance",
-        "voc07": "zslplat.data.sets.voc07:Voc07",
     }

@@ -47,6 +47,4 @@ def zslplat_datasets() -> dict[str, str]:
     """Its data sets."""
     return {
         "digit-retrieval": "zslplat.data.sets.digits:DigitRetrieval",
-        "holidays": "zslplat.data.sets.holidays:Holidays",
-        "oxford": "zslplat.data.sets.oxford:Oxford",
     }

@@ -2,8 +2,8 @@
 
 The name of an image says all: ``100002.jpg`` is the third of group 1000, and ``100000.jpg`` its query. A query is left
 out of its own ranking, as ``holidays_map.py`` does it. Negatives come from another data set. What is read is
-features by name (:mod:`zslplat.data.sets.named_images`), in a folder with the official list ``holidays_images.dat`` if
-it has one.
+features by name (:mod:`zslplat_papers.data_sets.named_images`), in a folder with the official list
+``holidays_images.dat`` if it has one.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.data.dataset import Dataset, Queries
-from zslplat.data.sets.named_images import NamedImages, named_images
 from zslplat.data.sets.retrieval import RawRetrieval, RetrievalSource
 from zslplat.data.source import About, DataPlaces, find_path
 from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
 from zslplat.space import Text, parameter
+from zslplat_papers.data_sets.named_images import NamedImages, named_images
 
 _VERSION = 1
 

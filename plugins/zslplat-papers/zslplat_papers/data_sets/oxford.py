@@ -5,9 +5,9 @@ The ground truth is the folder of text files as it is distributed (``gt_files_17
 and ``junk``. Good and ok images are right, junk is ignored, as ``compute_ap.cpp`` does it. The image that a query
 is cut from stays in the database and counts, since the lists name it among the good ones.
 
-Features are those of images by name (:mod:`zslplat.data.sets.named_images`), and of the queries: a row that has the
-name of a query (``all_souls_1``) holds the features of its box and is not searched; without one a query asks with the
-features of its whole image.
+Features are those of images by name (:mod:`zslplat_papers.data_sets.named_images`), and of the queries: a row that has
+the name of a query (``all_souls_1``) holds the features of its box and is not searched; without one a query asks with
+the features of its whole image.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 
 from zslplat.data.class_lists import read_lines
 from zslplat.data.dataset import Dataset, Queries
-from zslplat.data.sets.named_images import NamedImages, named_images, stem
 from zslplat.data.sets.retrieval import OTHERS, RawRetrieval, RetrievalSource
 from zslplat.data.source import About, DataPlaces, find_folder, find_path
 from zslplat.data.store.array_store import file_stamp
@@ -26,6 +25,7 @@ from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
 from zslplat.space import Text, parameter
+from zslplat_papers.data_sets.named_images import NamedImages, named_images, stem
 
 _VERSION = 1
 

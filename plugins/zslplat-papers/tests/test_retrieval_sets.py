@@ -7,14 +7,14 @@ import pytest
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.sets.digits import GROUPS, DigitRetrieval, digit_retrieval, pyramid_of
-from zslplat.data.sets.holidays import Holidays
-from zslplat.data.sets.oxford import Oxford
 from zslplat.data.sets.retrieval import assemble_retrieval
 from zslplat.data.source import About, DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
 from zslplat.testing import run_checks
 from zslplat.testing.running import PASSED
+from zslplat_papers.data_sets.holidays import Holidays
+from zslplat_papers.data_sets.oxford import Oxford
 
 # Three groups of Holidays, in an order of no meaning.
 HOLIDAYS = ["100001.jpg", "100000.jpg", "100101.jpg", "100100.jpg", "100103.jpg", "120700.jpg", "120701.jpg"]

@@ -1,0 +1,1 @@
+"""Data sets of the papers: loaders of files that their authors publish."""
