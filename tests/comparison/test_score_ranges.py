@@ -9,9 +9,9 @@ from zslplat.comparison.leaderboard import leaderboard
 from zslplat.comparison.paired import interval
 from zslplat.comparison.sheets import sheets
 from zslplat.evidence.scores import Scored
-from zslplat.reports.facts import Board
-from zslplat.reports.sections.leaderboard_table import leaderboard_table
-from zslplat.reports.sections.words import sentence
+from zslplat.reports.contents import Chapter
+from zslplat.reports.sections.leaderboard import leaderboard_table
+from zslplat.reports.sections.wording import sentence
 from zslplat.tasks.base import Metric
 
 ACCURACY = "per_class_accuracy"
@@ -39,8 +39,8 @@ def test_the_interval_over_new_classes_ends_where_an_accuracy_does(metric, cut):
     assert second["low_classes"] == 0 if cut else second["low_classes"] < -0.1
     (sheet,) = sheets(found, width=200, gap=2)
     assert (CUT in sheet.notes) == cut
-    board = Board("made", "zsl", Metric(metric), found, {})
-    assert (sentence(CUT) in leaderboard_table(board).note) == cut
+    chapter = Chapter("made", "zsl", Metric(metric), found, {})
+    assert (sentence(CUT) in leaderboard_table(chapter).note) == cut
 
 
 def test_nothing_is_said_where_nothing_was_cut():

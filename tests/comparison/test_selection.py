@@ -11,8 +11,8 @@ from zslplat.comparison.exports import export
 from zslplat.comparison.sheets import sheets
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evidence.matching import Filters
+from zslplat.evidence.table import ResultTable
 from zslplat.records.overview import summaries
-from zslplat.reports.reading import recorded_studies
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_test_scores_of_an_earlier_winner_are_history(made, show):
     assert (row["repeats"], row["tested"]) == (2, "eszsl(alpha=1.0)")
     (told,) = summaries(made.records)
     assert (told.test, told.evaluations) == (row["test"], 2)
-    reported = recorded_studies(made.records, made.settings, pytest.fail)
+    reported = ResultTable(made.records, pytest.fail).studies()
     assert {run for entry in reported for run in entry.runs} == set(row["runs"].split(", "))
 
 

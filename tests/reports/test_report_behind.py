@@ -6,10 +6,10 @@ import pytest
 from html_reader import read_html, table_called
 from store_toys import MadeStore
 
-from zslplat.reports.page.rendering import render_page
-from zslplat.reports.sections.board import board_entries
+from zslplat.reports.contents import Request, collect_contents
+from zslplat.reports.page import render_page
+from zslplat.reports.sections.chapter import chapter_results
 from zslplat.reports.sections.overview import page_of
-from zslplat.reports.selection import Asked, gathered
 from zslplat.settings import resolve_settings
 
 TWO, MORE = "a: (b), c=d", 'x, "y"'
@@ -29,9 +29,9 @@ def test_a_name_with_a_comma_is_one_name_and_stands_behind_the_other(settings):
     for name in (TWO, MORE):
         made.study("eszsl", 0.8, trials=2, name=name)
     made.study("eszsl", 0.8, trials=3, name="p, q")
-    facts = gathered(settings, Asked())
-    (board,) = facts.boards
-    assert [entry.name for _, entry in board_entries(board)] == ["p, q"]
+    facts = collect_contents(settings, Request())
+    (chapter,) = facts.chapters
+    assert [entry.name for _, entry in chapter_results(chapter)] == ["p, q"]
     found = page(facts)
     assert len(table_called(found, "What it cost")[1]) == 1
     told = f"The same experiment was also evaluated as {json.dumps(TWO)} and {json.dumps(MORE)}."
@@ -43,6 +43,6 @@ def test_the_budget_of_a_run_is_that_of_the_study_behind_it_whose_name_has_a_com
     made = MadeStore(settings)
     made.study("eszsl", 0.8, trials=3, name=TWO)
     made.run("eszsl(alpha=1.0)", 0.8, code={"method": "m2"})
-    (board,) = gathered(settings, Asked()).boards
-    assert [str(row["study"]).partition(" ")[0] for row in board.rows] == ["run"]
-    assert [entry.name for _, entry in board.searched] == [TWO]
+    (chapter,) = collect_contents(settings, Request()).chapters
+    assert [str(row["study"]).partition(" ")[0] for row in chapter.rows] == ["run"]
+    assert [entry.name for _, entry in chapter.searched] == [TWO]

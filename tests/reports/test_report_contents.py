@@ -82,7 +82,7 @@ def test_json_has_the_rows_of_compare(call, store):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     compared = json.loads(call("compare", "-t", "gzsl", "--json").stdout)
-    assert [board["rows"] for board in found["boards"]] == [compared["rows"]]
+    assert [chapter["rows"] for chapter in found["boards"]] == [compared["rows"]]
     assert found["bytes"] > 10_000
     assert found["replaced"] is False
 

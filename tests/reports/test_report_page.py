@@ -20,19 +20,15 @@ from zslplat.reports.blocks import (
     Folded,
     Items,
     Page,
+    Paragraph,
     Picture,
     Section,
     TableBlock,
-    Words,
 )
-from zslplat.reports.charts.dots import Dot, Mark, dot_chart, mark_chart
-from zslplat.reports.charts.lines import Axes, Line, line_chart, thinned
-from zslplat.reports.charts.maps import map_chart, thinned_evenly
-from zslplat.reports.charts.matrix import TURN, matrix_chart
-from zslplat.reports.charts.styles import COLOURS, Style, Styles
-from zslplat.reports.charts.swatches import Swatch
-from zslplat.reports.page.colours import DARK, LIGHT
-from zslplat.reports.page.rendering import render_page
+from zslplat.reports.charts.fields import TURN, map_chart, matrix_chart, thinned_evenly
+from zslplat.reports.charts.plots import Axes, Dot, Line, Mark, dot_chart, line_chart, mark_chart, thinned
+from zslplat.reports.charts.styles import COLOURS, Style, Styles, Swatch
+from zslplat.reports.page import DARK, LIGHT, render_page
 
 EVIL = "<script>alert(\"1\")</script> $x^2$ & \x00 'q'"
 SETS = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
@@ -62,10 +58,10 @@ def test_letters_that_no_font_here_has_are_left_to_the_reader_without_a_warning(
 
 def page_with(name):
     table = TableBlock(name, [Column(name, hint=name), Column("n", True)], [[Cell(name), Cell("1", 1.0)]], name)
-    blocks = [Words(name), Items([name]), Commands(name, [name]), table, Folded(name, [Words(name), table])]
+    blocks = [Paragraph(name), Items([name]), Commands(name, [name]), table, Folded(name, [Paragraph(name), table])]
     blocks += [Chart(svg, name, name, [(Swatch(Style(0)), name)], table, name) for svg in charts(name)]
     blocks.append(Picture("data:image/png;base64,AAAA", name, name))
-    below = Section(name, "below", [Words(name)], [Section(name, "deepest", [Words(name)])])
+    below = Section(name, "below", [Paragraph(name)], [Section(name, "deepest", [Paragraph(name)])])
     return render_page(Page(name, name, [Section(name, "top", blocks, [below])], [(name, name)]))
 
 

@@ -7,23 +7,21 @@ import numpy as np
 import pytest
 
 from zslplat.comparison.compare import Comparison
+from zslplat.evidence.results import Evaluation, Result, Sweep
 from zslplat.records.costs import took_together
-from zslplat.reports.blocks import Chart, Folded, TableBlock, Words
-from zslplat.reports.facts import Board, Evaluation, Facts, Recorded, Sweep
-from zslplat.reports.recorded_files import class_scores, picture_of, series_of, table_of
-from zslplat.reports.sections.across import across_section
+from zslplat.reports.artifacts import class_scores, picture_of, series_of, table_of
+from zslplat.reports.blocks import Chart, Folded, Paragraph, TableBlock
+from zslplat.reports.contents import Chapter, Contents
+from zslplat.reports.sections.chapter import headline
 from zslplat.reports.sections.classes import MOST_CLASSES, confusion_blocks, differences_of_best
+from zslplat.reports.sections.context import PageContext
 from zslplat.reports.sections.curves import best_so_far, feature_curves, sweep_chart
-from zslplat.reports.sections.easel import Easel
-from zslplat.reports.sections.glance import all_boards
-from zslplat.reports.sections.headline import headline
-from zslplat.reports.sections.leaderboard_table import leaderboard_table, left_out_of_names
+from zslplat.reports.sections.leaderboard import across_section, leaderboard_table, left_out_of_names
 from zslplat.reports.sections.maps import map_blocks
-from zslplat.reports.sections.overview import page_of
+from zslplat.reports.sections.overview import all_chapters, page_of
 from zslplat.reports.sections.provenance import commands_of, provenance_blocks, tune_command
-from zslplat.reports.sections.study import study_section
-from zslplat.reports.sections.trials import trial_table
-from zslplat.reports.sections.words import duration, listed, number, size
+from zslplat.reports.sections.study import study_section, trial_table
+from zslplat.reports.sections.wording import duration, listed, number, size
 from zslplat.tasks.base import Metric
 
 IDENTITY = {"method": "eszsl", "dataset": "digit-pairs", "task": "zsl", "seed": 0, "space": {}}
@@ -31,10 +29,22 @@ IDENTITY = {"method": "eszsl", "dataset": "digit-pairs", "task": "zsl", "seed": 
 
 def evaluation(folder, **tables):
     """An evaluation that left these tables, {name: CSV text}."""
-    folder.mkdir(exist_ok=True)
+    evaluation = Evaluation({"run": "0123456789abcdef", "metrics": {}, "folds": []}, folder)
+    evaluation.artifacts.mkdir(parents=True, exist_ok=True)
     for name, text in tables.items():
-        (folder / f"{name}.csv").write_text(text)
-    return Evaluation({"run": "0123456789abcdef", "metrics": {}, "folds": []}, folder)
+        (evaluation.artifacts / f"{name}.csv").write_text(text)
+    return evaluation
+
+
+def study(trials=(), identity=IDENTITY, name="s", **more):
+    """A study with these trials, of which the first is the best."""
+    winner = trials[0] if trials and more.get("finished") else {}
+    return Result(name, identity, is_study=True, trials=trials, trial_count=len(trials), winner=winner, **more)
+
+
+def run_of(*tested, name="run 0", **more):
+    """A single run on the test split."""
+    return Result(name, IDENTITY | {"split": "test"}, tested, **more)
 
 
 def trial(value, seconds=1.0, state="complete", **parameters):
@@ -43,7 +53,7 @@ def trial(value, seconds=1.0, state="complete", **parameters):
 
 def test_the_best_so_far_never_gets_worse_and_pays_for_failures():
     trials = [trial(None, 2.0, "failed"), trial(0.5), trial(0.4), trial(0.7, 3.0), trial(0.9, 1.0, "pruned")]
-    entry = Recorded("s", IDENTITY, {}, {}, (), trials)
+    entry = study(trials)
     numbers, seconds, best = best_so_far(entry, maximise=True)
     assert numbers == [1, 2, 3, 4, 5]
     assert seconds == [2, 3, 4, 7, 8]
@@ -55,7 +65,7 @@ def test_the_best_so_far_never_gets_worse_and_pays_for_failures():
 def test_what_failed_without_a_time_counts_as_long_as_it_was_under_way():
     failed = {**trial(None, 0.0, "failed"), "started": 100.0, "ended": 106.5}
     trials = [failed, trial(0.5, 2.0)]
-    entry = Recorded("s", IDENTITY, {}, {}, (), trials)
+    entry = study(trials)
     assert best_so_far(entry, maximise=True)[1] == [6.5, 8.5]
     assert [row[-1].value for row in trial_table(entry).rows] == [6.5, 2.0]
     assert took_together(trials) == 8.5
@@ -64,12 +74,12 @@ def test_what_failed_without_a_time_counts_as_long_as_it_was_under_way():
 def test_of_many_classes_the_pairs_confused_most_are_told_instead_of_a_matrix(tmp_path):
     count = MOST_CLASSES + 1
     lines = ["true,predicted,rows,share", *(f"c{i},c{i},9,0.9" for i in range(count)), "c7,c8,1,0.1"]
-    found = list(confusion_blocks([evaluation(tmp_path, confusion="\n".join(lines))], "a", Easel()))
+    found = list(confusion_blocks([evaluation(tmp_path, confusion="\n".join(lines))], "a", PageContext()))
     assert not any(isinstance(block, Chart) for block in found)
     (table,) = (block for block in found if isinstance(block, TableBlock))
     assert [cell.text for cell in table.rows[0]] == ["c7", "c8", "1", "10.0%"]
     lines = [line for line in lines if not line.startswith("c50")]
-    (chart,) = confusion_blocks([evaluation(tmp_path, confusion="\n".join(lines))], "a", Easel())
+    (chart,) = confusion_blocks([evaluation(tmp_path, confusion="\n".join(lines))], "a", PageContext())
     assert isinstance(chart, Chart)
     assert "c7" in chart.description
 
@@ -83,27 +93,27 @@ def test_tables_that_are_damaged_or_missing_are_none_and_noted(tmp_path):
     assert len(notes) == 1
     assert class_scores([broken]) is None
     assert series_of(broken) == {}
-    (tmp_path / "projection.png").write_bytes(b"<svg onload=alert(1)>")
+    (broken.artifacts / "projection.png").write_bytes(b"<svg onload=alert(1)>")
     assert picture_of(broken, "projection") == ""
 
 
 def test_files_that_cannot_be_read_are_noted_once_whatever_needed_them(tmp_path):
     broken = evaluation(tmp_path)
     for name in ("per_class", "objective"):
-        (tmp_path / f"{name}.csv").write_bytes(b"\xff\xfe")
-    easel = Easel()
-    entry = Recorded("s", IDENTITY | {"split": "test"}, {}, {}, [broken], study=False)
+        (broken.artifacts / f"{name}.csv").write_bytes(b"\xff\xfe")
+    context = PageContext()
+    entry = run_of(broken)
     assert "Per class" not in [
-        getattr(block, "summary", "") for block in study_section(entry, "a", "here", easel).blocks
+        getattr(block, "summary", "") for block in study_section(entry, "a", "here", context).blocks
     ]
-    assert all(f"{name}.csv cannot be read" in " ".join(easel.notes) for name in ("per_class", "objective"))
+    assert all(f"{name}.csv cannot be read" in " ".join(context.notes) for name in ("per_class", "objective"))
     found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, [row("a", ""), row("b", "")])
-    easel = Easel()
+    context = PageContext()
     entries = {"a": entry, "b": replace(entry, tested=[evaluation(tmp_path / "b", per_class=PER_CLASS.format(0.5))])}
-    list(differences_of_best(Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, entries), easel))
-    assert len(easel.notes) == 1
-    board = Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, entries)
-    page = page_of(Facts("all", tmp_path, "0", [board], notes=["a study is left out"]), "1.0", "today")
+    list(differences_of_best(Chapter("digit-pairs", "zsl", Metric("per_class_accuracy"), found, entries), context))
+    assert len(context.notes) == 1
+    chapter = Chapter("digit-pairs", "zsl", Metric("per_class_accuracy"), found, entries)
+    page = page_of(Contents("all", tmp_path, "0", [chapter], notes=["a study is left out"]), "1.0", "today")
     assert page.notes[0] == "a study is left out"
     assert len(page.notes) == len(set(page.notes)) == 3
 
@@ -120,17 +130,21 @@ def test_what_is_shown_of_the_first_of_several_repeats_says_so(tmp_path):
     tested = [evaluation(tmp_path / str(number), **tables) for number in range(3)]
     found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, [row("a", "")])
     for repeats in (1, 3):
-        entry = Recorded("a", IDENTITY | {"split": "test"}, {}, {}, tested[:repeats], study=False)
-        blocks = study_section(entry, "a", "here", Easel()).blocks
+        entry = run_of(*tested[:repeats])
+        blocks = study_section(entry, "a", "here", PageContext()).blocks
         shown = {block.summary: block.blocks for block in blocks if isinstance(block, Folded)}
-        (confusion,), (series,), (placed,) = shown["Confusion"], shown["Convergence"], map_blocks([entry], Easel())
+        (confusion,), (series,), (placed,) = (
+            shown["Confusion"],
+            shown["Convergence"],
+            map_blocks([entry], PageContext()),
+        )
         titles = [
             *(chart.title for chart in (confusion, series, placed)),
             confusion.description,
             confusion.table.caption,
         ]
         assert [("the first of 3 repeats" in title) for title in titles] == [repeats == 3] * 5
-        (chart,) = feature_curves(Board("digit-pairs", "zsl", Metric("accuracy"), found, {"a": entry}), Easel())
+        (chart,) = feature_curves(Chapter("digit-pairs", "zsl", Metric("accuracy"), found, {"a": entry}), PageContext())
         assert ("First repeat" in chart.note) == (repeats == 3)
 
 
@@ -142,7 +156,7 @@ def test_scores_per_class_are_means_over_repeats(tmp_path):
 
 def test_values_of_a_sweep_may_be_words_and_points_may_be_missing():
     sweep = Sweep(IDENTITY, "kernel", ["gaussian", "linear"], {"validation": [0.5, None]}, "per_class_accuracy", ())
-    chart = sweep_chart(sweep, Easel())
+    chart = sweep_chart(sweep, PageContext())
     assert "gaussian" in chart.svg
     assert "1 points failed" in chart.note
     assert chart.table.rows[1][1].text == "–"
@@ -151,17 +165,15 @@ def test_values_of_a_sweep_may_be_words_and_points_may_be_missing():
 def test_where_a_map_is_missing_the_command_that_makes_it_is_told(tmp_path):
     config = tmp_path / "my best.toml"
     identity = {**IDENTITY, "method": "mfmr-joint"}
-    able = Recorded("s", identity, {}, {}, [evaluation(tmp_path / "e")], [trial(0.5)], {"winner": 0}, config=config)
-    words, commands = map_blocks([able], Easel())
-    assert isinstance(words, Words)
+    able = study([trial(0.5)], identity, tested=[evaluation(tmp_path / "e")], about={"maps": True}, config=config)
+    words, commands = map_blocks([able], PageContext())
+    assert isinstance(words, Paragraph)
     assert commands.lines == [f"zslplat run --test --config '{config}' --export maps"]
-    unable = Recorded("t", IDENTITY, {}, {}, [evaluation(tmp_path / "f")], [trial(0.5)], {"winner": 0}, config=config)
-    assert list(map_blocks([unable], Easel())) == []
     # What the record says counts, also of a method that is not installed here.
     theirs = {**IDENTITY, "method": "a-method-of-theirs"}
     for identity, maps in ((theirs, True), (theirs, False), (able.identity, False)):
-        told = Recorded("u", identity, {"maps": maps}, {}, able.tested, able.trials, able.finished, config=config)
-        assert bool(list(map_blocks([told], Easel()))) == maps
+        other = replace(able, name="u", identity=identity, about={"maps": maps})
+        assert bool(list(map_blocks([other], PageContext()))) == maps
 
 
 def row(name, verdict, **more):
@@ -173,7 +185,7 @@ def row(name, verdict, **more):
 def test_the_headline_names_the_best_on_validation_and_both_intervals():
     rows = [row("b", "ahead"), row("a", ""), row("c", "too few classes to tell")]
     found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, rows)
-    told = headline(Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
+    told = headline(Chapter("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
     assert told[0].startswith("a was best on validation and reaches a mean per-class accuracy of 0.800")
     assert "over these test rows 0.700 to 0.900, over new classes 0.600 to 1.000" in told[0]
     assert "b (+0.100) is ahead of it" in told[1]
@@ -183,7 +195,7 @@ def test_the_headline_names_the_best_on_validation_and_both_intervals():
 def test_where_there_is_no_interval_of_a_difference_the_headline_says_it_once():
     rows = [row("a", ""), row("b", "", low=None), row("c", "", low=None)]
     found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, rows)
-    _, told = headline(Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
+    _, told = headline(Chapter("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
     assert told == "Beside a, b (+0.100) and c (+0.100) are without an interval of the difference."
 
 
@@ -191,7 +203,7 @@ def test_where_nothing_was_validated_the_headline_says_what_is_reached_and_names
     rows = [row("b", "ahead", test=0.9), row("a", ""), row("c", "behind", test=0.2)]
     rows = [one | {"validation": None} for one in rows]
     found = Comparison("retrieval", ("digit-pairs",), "mAP", True, rows)
-    told = headline(Board("digit-pairs", "retrieval", Metric("mAP"), found, {}))
+    told = headline(Chapter("digit-pairs", "retrieval", Metric("mAP"), found, {}))
     assert told[0].startswith("The 3 methods reach a mean average precision (mAP) of 0.200 (c) to 0.900 (b)")
     assert "no score on validation" in told[0]
     assert told[1].startswith("a reaches a mean average precision (mAP) of 0.800")
@@ -203,7 +215,7 @@ def test_only_a_baseline_that_was_validated_is_called_the_best_on_validation():
     for given, wanted in ((0.8, "the best on validation (a)"), (None, "nothing has a score on validation (a)")):
         own = [one | {"validation": given} for one in rows]
         found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, own)
-        table = leaderboard_table(Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
+        table = leaderboard_table(Chapter("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
         assert wanted in table.note
 
 
@@ -215,11 +227,11 @@ def test_the_two_best_on_test_are_called_so(tmp_path):
         rows = [row(name, "", validation=given, test=test) for name, test in (("a", 0.5), ("b", 0.9), ("c", 0.7))]
         found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, rows)
         entries = {
-            name: Recorded(name, IDENTITY, {}, {}, [evaluation(tmp_path / name, per_class=PER_CLASS.format(i / 4))])
+            name: run_of(evaluation(tmp_path / name, per_class=PER_CLASS.format(i / 4)), name=name)
             for i, name in enumerate("abc")
         }
-        board = Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, entries)
-        words, *_ = differences_of_best(board, Easel())
+        chapter = Chapter("digit-pairs", "zsl", Metric("per_class_accuracy"), found, entries)
+        words, *_ = differences_of_best(chapter, PageContext())
         assert words.text.startswith("Difference")
         assert ("two best on test" in words.text) == (given is None)
 
@@ -228,18 +240,18 @@ def test_what_names_leave_out_is_folded_away():
     found = Comparison(
         "zsl", ("digit-pairs",), "per_class_accuracy", True, [row("a", "")], {"a, everywhere": "alpha=2"}
     )
-    (folded,) = left_out_of_names(Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
+    (folded,) = left_out_of_names(Chapter("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
     assert [cell.text for cell in folded.blocks[0].rows[0]] == ["a, everywhere", "alpha=2"]
 
 
 def test_kinds_stand_apart_at_a_glance_and_each_has_its_best():
     joint = {"group": "transductive", "knows": "transductive"}
     rows = [row("a", "", test=0.5), row("b", "", test=0.4), row("c", "", test=0.9, **joint)]
-    boards = []
+    chapters = []
     for task, own in (("zsl", rows), ("gzsl", [rows[2], rows[1]])):
         found = Comparison(task, ("digit-pairs",), "per_class_accuracy", True, own)
-        boards.append(Board("digit-pairs", task, Metric("per_class_accuracy"), found, {}))
-    table = all_boards(boards)
+        chapters.append(Chapter("digit-pairs", task, Metric("per_class_accuracy"), found, {}))
+    table = all_chapters(chapters)
     assert [[cell.text for cell in line] for line in table.rows] == [
         ["a", "inductive", "0.5000", "–"],
         ["b", "inductive", "0.4000", "0.4000"],
@@ -249,12 +261,12 @@ def test_kinds_stand_apart_at_a_glance_and_each_has_its_best():
 
 
 def test_charts_beyond_the_room_are_left_out_and_counted():
-    easel = Easel(room=10)
+    context = PageContext(room=10)
     sweep = Sweep(IDENTITY, "gamma", [1, 2], {"validation": [0.5, 0.6]}, "per_class_accuracy", ())
-    assert isinstance(easel.fitting(lambda: [sweep_chart(sweep, easel)], "Charts")[0], Chart)
-    (words,) = easel.fitting(lambda: [sweep_chart(sweep, easel)], "Charts")
+    assert isinstance(context.fitting(lambda: [sweep_chart(sweep, context)], "Charts")[0], Chart)
+    (words,) = context.fitting(lambda: [sweep_chart(sweep, context)], "Charts")
     assert "left out" in words.text
-    assert easel.left_out == 1
+    assert context.left_out == 1
 
 
 def test_methods_over_data_sets_have_ranks_with_their_reservation():
@@ -274,7 +286,7 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
     }
     across = [table | {"reservation": "only 2 data sets"}]
     found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=across)
-    shown, chart = across_section(found, {name: name for name in found.datasets}, "here", Easel()).blocks
+    shown, chart = across_section(found, {name: name for name in found.datasets}, "here", PageContext()).blocks
     assert [cell.text for cell in shown.rows[0]][:4] == ["one", "0.5000", "0.6000", "1.00"]
     assert "Only 2 data sets." in shown.note
     assert "one" in chart.svg
@@ -284,16 +296,16 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
     drawn = {"dataset": "birds", "draws": 3, "baseline": "one", "methods": [of_draws]}
     across = [across[0] | {"over_draws": [drawn]}]
     found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=across)
-    table = across_section(found, {name: name for name in found.datasets}, "here", Easel()).blocks[-1]
+    table = across_section(found, {name: name for name in found.datasets}, "here", PageContext()).blocks[-1]
     assert table.caption.endswith("of inductive methods over 3 draws of the classes of birds")
     texts = [cell.text for cell in table.rows[0]]
     assert texts == ["two", "0.5000", "0.4000 .. 0.6000", "-0.1000", "-0.1500 .. -0.0500", "0.03", "behind", "3"]
     across = [across[0] | {"over_draws": []}]
     # Of many the chart shows the first, and says so.
     many = [methods[0] | {"method": f"method {n}"} for n in range(70)]
-    for easel, drawn in ((Easel(), 60), (Easel(brief=True), 20)):
+    for context, drawn in ((PageContext(), 60), (PageContext(brief=True), 20)):
         found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=[across[0] | {"methods": many}])
-        shown, chart = across_section(found, {name: name for name in found.datasets}, "here", easel).blocks
+        shown, chart = across_section(found, {name: name for name in found.datasets}, "here", context).blocks
         assert len(shown.rows) == 70
         assert chart.note.endswith(f"The first {drawn} of 70 rows of the table.")
         assert f"method {drawn - 1}  a" in chart.svg
@@ -302,7 +314,7 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
 
 def test_the_command_of_a_study_gives_what_is_not_the_default():
     identity = IDENTITY | {"seed": 3, "sampler": "random", "space": {"gamma": "1..10:log", "alpha": "0.001..1000:log"}}
-    entry = Recorded("mine", identity, {}, {}, (), [trial(0.5)] * 4, {"winner": 0})
+    entry = study([trial(0.5)] * 4, identity, "mine", finished={"winner": 0}, about={"own_ranges": ["gamma"]})
     command = tune_command(entry)
     assert "--space gamma=1..10:log" in command
     assert "alpha" not in command  # the method's own range
@@ -313,17 +325,16 @@ def test_the_command_of_a_study_gives_what_is_not_the_default():
     # How often the winner was scored is part of what it gave, and not everywhere the default.
     tested = [Evaluation({"run": str(number)}, Path()) for number in range(3)]
     assert "--repeats 1 " in tune_command(replace(entry, tested=tested[:1]))
-    single = Recorded("run 0", IDENTITY | {"split": "test"}, {}, {}, tested, study=False)
-    assert commands_of(single)[0].endswith("--test --repeats 3")
-    # Studies of this version have noted it, so that their method need not be there.
-    gone = Recorded("mine", identity | {"method": "gone"}, {"own_ranges": ["alpha"]}, {}, (), [trial(0.5)])
+    assert commands_of(run_of(*tested))[0].endswith("--test --repeats 3")
+    # What is recorded of ranges counts, so that the method need not be installed.
+    gone = study([trial(0.5)], identity | {"method": "gone"}, about={"own_ranges": ["alpha"]})
     assert "--space alpha=0.001..1000:log --sampler" in tune_command(gone)
     assert "gamma" not in tune_command(gone)
 
 
 def test_a_study_that_goes_on_is_continued_to_the_usual_number_of_trials():
     for trials in (0, 3, 20):
-        entry = Recorded("mine", IDENTITY, {}, {}, (), [trial(0.5)] * trials)
+        entry = study([trial(0.5)] * trials)
         assert "--trials" not in tune_command(entry)  # fewer would end it here, and 0 are refused
         assert "--trials" not in tune_command(replace(entry, identity=IDENTITY | {"sampler": "grid"}))
     assert "--trials 21 " in tune_command(replace(entry, trials=[trial(0.5)] * 21))
@@ -333,12 +344,12 @@ def begun(source, *numbers, count=2, **more):
     """A study that began at these trials of another, as its identity has it."""
     trials = [{"trial": number, "parameters": {}} for number in numbers]
     identity = IDENTITY | {"warm_start": {"from": f"a: b:{count}", "trials": trials}}
-    return Recorded("warm", identity, {}, {}, (), [trial(0.5)], {"winner": 0}, source=source, **more)
+    return study([trial(0.5)], identity, "warm", finished={"winner": 0}, source=source, **more)
 
 
 def test_a_study_that_began_at_another_is_done_again_after_that_one_with_the_trials_that_it_had():
     values = [0.5, 0.8, None, 0.6, 0.9]  # trial 4 came later
-    source = Recorded("a: b", IDENTITY, {}, {}, (), [trial(v, state="complete" if v else "failed") for v in values])
+    source = study([trial(v, state="complete" if v else "failed") for v in values], name="a: b")
     for numbers, trials in (((1, 3), 4), ((1,), 5), ((0, 1), 3)):
         first, second, *_ = commands_of(begun(source, *numbers))
         assert f"--trials {trials} --study 'a: b'" in first
@@ -349,7 +360,7 @@ def test_a_study_that_began_at_another_is_done_again_after_that_one_with_the_tri
     for of, said in ((None, "is not in the store any more"), (source, "has other best trials now")):
         *_, words = provenance_blocks(begun(of, 2))
         assert said in words.text
-    assert not any(isinstance(block, Words) for block in provenance_blocks(begun(source, 1, 3)))
+    assert not any(isinstance(block, Paragraph) for block in provenance_blocks(begun(source, 1, 3)))
 
 
 def test_files_of_scores_made_elsewhere_are_told_as_they_are_given(tmp_path):
@@ -363,11 +374,11 @@ def test_files_of_scores_made_elsewhere_are_told_as_they_are_given(tmp_path):
             "outside": {"name": "net", "files": {"t.csv": ""}},
         }
         test |= {"seconds": 2.5}
-        test["outside"] |= {"description": "a net", "labels_exported": True}
-        of_folds = {"folds": folds, "outside": {"name": "net", "files": files}}
+        order = {"manifest": True}
+        test["outside"] |= {"description": "a net", "labels_exported": True, "order": order}
+        of_folds = {"folds": folds, "outside": {"name": "net", "files": files, "order": order}}
         beside = [Evaluation(of_folds, tmp_path)]
-        entry = Recorded("r", IDENTITY | {"split": "test"}, {}, {}, [Evaluation(test, tmp_path)], validated=beside)
-        export, command = commands_of(replace(entry, study=False))
+        export, command = commands_of(run_of(Evaluation(test, tmp_path), validated=beside))
         assert export.endswith("--with-labels")
         shown.append(command.partition("--task zsl ")[2])
     more = "--description 'a net' --seconds 2.5 --manifest split"

@@ -7,9 +7,9 @@ from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.reporter import SilentReporter
 from zslplat.records.database import Records
 from zslplat.records.maintenance import merge
-from zslplat.reports.sections.glance import all_boards
-from zslplat.reports.sections.words import NOTHING
-from zslplat.reports.selection import Asked, gathered
+from zslplat.reports.contents import Request, collect_contents
+from zslplat.reports.sections.overview import all_chapters
+from zslplat.reports.sections.wording import NOTHING
 from zslplat.settings import resolve_settings
 from zslplat.suites.grid import GridOptions, carry_out
 from zslplat.suites.suite import load_suite
@@ -32,8 +32,8 @@ def compared(store, suite, task="zsl"):
 
 
 def reported(store, suite):
-    facts = gathered(resolve_settings({"store": str(store)}), Asked(suite=suite))
-    found = {(board.task, entry.method) for board in facts.boards for entry in board.entries.values()}
+    facts = collect_contents(resolve_settings({"store": str(store)}), Request(suite=suite))
+    found = {(chapter.task, entry.method) for chapter in facts.chapters for entry in chapter.results.values()}
     return found, facts.suites
 
 
@@ -56,8 +56,8 @@ def test_compare_shows_every_cell_of_a_suite_whoever_computed_it(store, suite, t
 
 @pytest.mark.parametrize("suite", ["first", "second", None])
 def test_a_row_of_a_suite_is_one_line_over_all_boards_of_a_report(store, suite):
-    facts = gathered(resolve_settings({"store": str(store)}), Asked(suite=suite))
-    table = all_boards(facts.boards, suite)
+    facts = collect_contents(resolve_settings({"store": str(store)}), Request(suite=suite))
+    table = all_chapters(facts.chapters, suite)
     assert {line[0].text for line in table.rows} == {"linear", "ridge-prototypes"}
     assert len(table.rows) == 2
     assert all(line[-1].text != NOTHING and line[-2].text != NOTHING for line in table.rows)

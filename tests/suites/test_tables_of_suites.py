@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support import lines_of
 
-from zslplat.reports.selection import Asked, gathered
+from zslplat.reports.contents import Request, collect_contents
 from zslplat.settings import resolve_settings
 from zslplat.suites.remembered import remembered
 
@@ -109,7 +109,7 @@ method = "trouble(trouble=raises)"
 
 def told(store):
     """Return what a report finds in the suites of a store."""
-    return [finding.to_json() for finding in gathered(resolve_settings({"store": store}), Asked()).suites]
+    return [finding.to_json() for finding in collect_contents(resolve_settings({"store": store}), Request()).suites]
 
 
 def of_suite(result):

@@ -38,12 +38,12 @@ def report(options: ReportOptions) -> None:
     from zslplat.cli.output import place_options, print_json, stdout_console, warn
     from zslplat.front.requests import settings_of
     from zslplat.listeners import catch_up
-    from zslplat.reports.selection import Asked
-    from zslplat.reports.writing import write_report
+    from zslplat.reports.contents import Request
+    from zslplat.reports.page import write_report
 
     settings = settings_of(options)
     catch_up(settings, warn)
-    selection = Asked(tuple(options["names"] or ()), options["suite"], options["dataset"], options["task"])
+    selection = Request(tuple(options["names"] or ()), options["suite"], options["dataset"], options["task"])
     words = ["zslplat", "report", *selection.names]
     words += ["--suite", options["suite"]] if options["suite"] else []
     words += ["--dataset", options["dataset"]] if options["dataset"] else []
@@ -60,7 +60,7 @@ def report(options: ReportOptions) -> None:
                 "file": str(report_file.file),
                 "bytes": report_file.size,
                 "replaced": report_file.replaced,
-                "boards": list(report_file.boards),
+                "boards": list(report_file.chapters),
                 "notes": list(report_file.notes),
             }
         )

@@ -56,6 +56,8 @@ class Result:
     folds that scores made elsewhere have beside them. ``winner`` is the record of the best trial, empty for single runs
     and before a study has ended; ``finished`` is what a study noted at its end.
 
+    ``chance`` and ``test_chance`` are the scores of guessing on validation and test.
+
     The last fields are filled by :meth:`~zslplat.evidence.table.ResultTable.detailed` alone: ``trials`` are the records
     of all trials, ``config`` the file with the best hyperparameters, and ``source`` the study at whose best trials this
     one began, None where it is not in the store.
@@ -71,10 +73,10 @@ class Result:
     finished: Record | None = None
     aliases: frozenset[str] = frozenset()
     validated: Sequence[Evaluation] = ()
-    trials: Sequence[Record] = ()
-    environment: Record = field(default_factory=dict)
     chance: float | None = None
     test_chance: float | None = None
+    trials: Sequence[Record] = ()
+    environment: Record = field(default_factory=dict)
     config: Path | None = None
     source: Result | None = None
 
@@ -193,6 +195,11 @@ class Result:
         return key_of(identity, self.identity.get("space"), self.identity.get("carried"), self.data, self.rows)
 
     @property
+    def suite_parts(self) -> list[dict[str, str]]:
+        """The cells of suites that it is, each with ``suite``, ``data`` and ``row``, that of its first suite first."""
+        return parts_of(self.about)
+
+    @property
     def suites(self) -> tuple[str, ...]:
         """The suites that it is part of, that which it was carried out for first."""
         return suites_of(self.about)
@@ -200,7 +207,7 @@ class Result:
     @property
     def suite_rows(self) -> frozenset[tuple[str, str]]:
         """The suites, each with its row, that it is part of."""
-        return frozenset((part["suite"], part["row"]) for part in parts_of(self.about) if {"suite", "row"} <= set(part))
+        return frozenset((part["suite"], part["row"]) for part in self.suite_parts if {"suite", "row"} <= set(part))
 
     @property
     def classes(self) -> tuple[int, int] | None:
@@ -220,7 +227,7 @@ class Result:
         Within a suite that may be the search of another task, which hands on its winner.
         """
         trials = self.trial_count if self.is_study else None
-        handed_on = next((part["trials"] for part in parts_of(self.about) if "trials" in part), None)
+        handed_on = next((part["trials"] for part in self.suite_parts if "trials" in part), None)
         return trials if handed_on is None else max(trials or 0, int(handed_on))
 
     @property

@@ -113,7 +113,7 @@ class ResultTable:
     def _detailed(self, study: Result, settings: Settings) -> Result | None:
         try:
             trials = [record for _, record in self.overview.finished(study.name)]
-            values = self.overview.values(study.name)
+            environment = self.overview.value(study.name, "environment")
         except StoreError as error:
             self._leave_out(study.name, error)
             return None
@@ -126,9 +126,7 @@ class ResultTable:
         return replace(
             study,
             trials=trials,
-            environment=values.get("environment", {}),
-            chance=values.get("chance"),
-            test_chance=values.get("test_chance"),
+            environment=environment or {},
             config=config if config.is_file() else None,
             source=None if source is None else self._detailed(source, settings),
         )
@@ -178,6 +176,8 @@ class ResultTable:
             about=about or {},
             winner={} if finished is None else self.overview.chosen(name, finished["winner"], winners),
             trial_count=self.overview.trials(name),
+            chance=self.overview.value(name, "chance"),
+            test_chance=self.overview.value(name, "test_chance"),
             finished=finished,
             aliases=frozenset({run_identifier(origin, STUDY + name, PARENT), *(str(one["run"]) for one in tested)}),
         )

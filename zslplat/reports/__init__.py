@@ -1,7 +1,8 @@
 """One HTML file of a study, a suite or a store, which needs no network.
 
-- ``facts.py``, ``reading.py``, ``selection.py``, ``recorded_files.py``: what the records hold, as plain values;
-- ``sections/``: facts as blocks of a page (words, tables, charts);
+- ``contents.py``, ``suite_findings.py``: which results a report is of, as plain values; ``artifacts.py``: the tables
+  and pictures that evaluations left;
+- ``sections/``: contents as blocks of a page (``blocks.py``: words, tables, charts);
 - ``charts/``: charts as SVG whose colours are variables of the page's style sheet;
-- ``page/``: blocks as HTML, and the file.
+- ``page.py``, ``templates/``: blocks as HTML, and the file.
 """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from zslplat.reports.charts.swatches import Swatch
+from zslplat.reports.charts.styles import Swatch
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class TableBlock:
 
 
 @dataclass(frozen=True)
-class Words:
+class Paragraph:
     """A paragraph; ``tone`` is ``plain``, ``lead``, ``note`` or ``warning``."""
 
     kind = "words"
@@ -104,7 +104,7 @@ class Folded:
     blocks: Sequence[Block]
 
 
-Block = TableBlock | Words | Items | Commands | Chart | Picture | Folded
+Block = TableBlock | Paragraph | Items | Commands | Chart | Picture | Folded
 
 
 @dataclass(frozen=True)

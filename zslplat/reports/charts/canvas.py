@@ -99,9 +99,9 @@ def to_svg(canvas: Canvas, key: str, title: str, description: str) -> Markup:
     # What is smaller cannot be read; a square chart is whole on a phone.
     root.attrib["style"] = f"--narrowest: {READABLE * 96 * canvas.get_figwidth():.0f}px"
     for position, (tag, text) in enumerate((("title", title), ("desc", description))):
-        told = ElementTree.Element(f"{{{_SVG}}}{tag}", {"id": f"{key}-{tag}"})
-        told.text = plain(text, 2000)
-        root.insert(position, told)
+        element = ElementTree.Element(f"{{{_SVG}}}{tag}", {"id": f"{key}-{tag}"})
+        element.text = plain(text, 2000)
+        root.insert(position, element)
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", _LINK)
     return Markup(ElementTree.tostring(root, encoding="unicode"))
@@ -110,8 +110,8 @@ def to_svg(canvas: Canvas, key: str, title: str, description: str) -> Markup:
 def _pointed_at(root: ElementTree.Element) -> list[str]:
     """Return the names that something in the drawing refers to, each once."""
     text = [value for element in root.iter() for name, value in element.attrib.items() if name != "id"]
-    found = re.findall(r"#([A-Za-z][\w-]*)", " ".join(value for value in text if "url(" in value or value[:1] == "#"))
-    return list(dict.fromkeys(name for name in found if not _COLOUR.fullmatch(f"#{name}")))
+    names = re.findall(r"#([A-Za-z][\w-]*)", " ".join(value for value in text if "url(" in value or value[:1] == "#"))
+    return list(dict.fromkeys(name for name in names if not _COLOUR.fullmatch(f"#{name}")))
 
 
 def _tidy(element: ElementTree.Element, names: dict[str, str]) -> None:
@@ -124,9 +124,9 @@ def _tidy(element: ElementTree.Element, names: dict[str, str]) -> None:
         if child.tag.endswith("}style") or (child.tag.endswith("}defs") and not len(child)):
             element.remove(child)
     attributes = element.attrib
-    own = attributes.pop("id", None)
-    if own in names:
-        attributes["id"] = names[own]
+    identifier = attributes.pop("id", None)
+    if identifier in names:
+        attributes["id"] = names[identifier]
     if "style" in attributes:
         size = _SIZE.search(attributes["style"])
         style = _FONT.sub("", attributes["style"])

@@ -1,1 +1,1 @@
-"""Facts as sections of a page."""
+"""Contents as sections of a page."""

@@ -6,27 +6,30 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from zslplat.evidence.results import Evaluation
 from zslplat.names import counted
-from zslplat.reports.blocks import Block, Cell, Chart, Column, TableBlock, Words
-from zslplat.reports.charts.dots import Dot, dot_chart
-from zslplat.reports.charts.matrix import WRITTEN, matrix_chart
+from zslplat.reports.artifacts import ClassScores, class_scores, numbers, table_of
+from zslplat.reports.blocks import Block, Cell, Chart, Column, Paragraph, TableBlock
+from zslplat.reports.charts.fields import WRITTEN, matrix_chart
+from zslplat.reports.charts.plots import Dot, dot_chart
 from zslplat.reports.charts.styles import Style
-from zslplat.reports.facts import Board, Evaluation
-from zslplat.reports.recorded_files import ClassScores, class_scores, numbers, table_of
-from zslplat.reports.sections.easel import Easel
-from zslplat.reports.sections.words import cell, first_of, number
+from zslplat.reports.contents import Chapter
+from zslplat.reports.sections.context import PageContext
+from zslplat.reports.sections.wording import cell, first_of, number
 
 MOST_CLASSES = 50
 MOST_PAIRS = 20
 MOST_BARS = 40
 
 
-def differences_of_best(board: Board, easel: Easel) -> Iterator[Block]:
+def differences_of_best(chapter: Chapter, context: PageContext) -> Iterator[Block]:
     """Yield the difference per class between the two best on validation, or on test where that is not known of two."""
-    two, validated = _two_best(board)
-    found = [(label, class_scores(entry.tested, easel.notes.append)) for label, entry in board.shown if label in two]
-    found.sort(key=lambda pair: two.index(pair[0]))
-    scores = [(label, own) for label, own in found if own is not None]
+    two, validated = _two_best(chapter)
+    by_label = [
+        (label, class_scores(entry.tested, context.notes.append)) for label, entry in chapter.shown if label in two
+    ]
+    by_label.sort(key=lambda pair: two.index(pair[0]))
+    scores = [(label, per_class) for label, per_class in by_label if per_class is not None]
     if len(scores) < 2:
         return
     (first, ours), (second, theirs) = scores
@@ -40,7 +43,7 @@ def differences_of_best(board: Board, easel: Easel) -> Iterator[Block]:
     title = f"{first} beside {second}, per class"
     ahead, behind = sum(gap > 0 for _, gap in gaps), sum(gap < 0 for _, gap in gaps)
     description = (
-        f"Difference of {measure} per class on {board.title}: {first} is ahead on "
+        f"Difference of {measure} per class on {chapter.title}: {first} is ahead on "
         f"{counted(ahead, 'class', 'classes')}, {second} on {behind}, and {len(gaps) - ahead - behind} are "
         f"equal; from {number(gaps[0][1], sign=True)} "
         f"({gaps[0][0]}) to {number(gaps[-1][1], sign=True)} ({gaps[-1][0]})."
@@ -50,12 +53,12 @@ def differences_of_best(board: Board, easel: Easel) -> Iterator[Block]:
     unequal = [(name, gap) for name, gap in gaps if gap]
     shown = unequal if len(unequal) <= MOST_BARS else [*unequal[: MOST_BARS // 2], *unequal[-MOST_BARS // 2 :]]
     if not shown:
-        yield Words(description)
+        yield Paragraph(description)
         return
-    styles = easel.style(first), easel.style(second)
+    styles = context.style(first), context.style(second)
     dots = [Dot(name, gap, styles[0] if gap >= 0 else styles[1]) for name, gap in shown]
     svg = dot_chart(
-        dots, f"{measure}: right, {first} ahead", easel.key(), title, description, level=0.0, bars=True, signed=True
+        dots, f"{measure}: right, {first} ahead", context.key(), title, description, level=0.0, bars=True, signed=True
     )
     ordered = dict(gaps)
     columns = [Column("class"), Column(first, True), Column(second, True), Column("difference", True)]
@@ -68,18 +71,18 @@ def differences_of_best(board: Board, easel: Easel) -> Iterator[Block]:
     note = f"{counted(equal, 'class', 'classes')} without a difference not drawn. " if equal else ""
     note += f"The {MOST_BARS} at both ends of {len(unequal)}. " if len(shown) < len(unequal) else ""
     note += "The table has all classes." if note else ""
-    yield Words(description)
+    yield Paragraph(description)
     yield Chart(svg, title, description, table=TableBlock(title, columns, rows), note=note)
 
 
-def _two_best(board: Board) -> tuple[list[str], bool]:
+def _two_best(chapter: Chapter) -> tuple[list[str], bool]:
     """Return the labels of the two best on validation, True; of the two best on test, False, where two have none."""
-    sign = 1 if board.primary.maximise else -1
-    known = [row for row in board.rows if row["validation"] is not None]
-    if len(known) >= 2:
-        known.sort(key=lambda row: -sign * float(row["validation"]))
-        return [str(row["short"]) for row in known[:2]], True
-    ordered = sorted(board.rows, key=lambda row: -sign * float(row["test"]))
+    sign = 1 if chapter.primary.maximise else -1
+    validated = [row for row in chapter.rows if row["validation"] is not None]
+    if len(validated) >= 2:
+        validated.sort(key=lambda row: -sign * float(row["validation"]))
+        return [str(row["short"]) for row in validated[:2]], True
+    ordered = sorted(chapter.rows, key=lambda row: -sign * float(row["test"]))
     return [str(row["short"]) for row in ordered[:2]], False
 
 
@@ -100,28 +103,28 @@ def class_table(scores: ClassScores) -> TableBlock:
     return TableBlock(f"{scores.measure.replace('_', ' ')} per class, the lowest first", columns, rows)
 
 
-def class_chart(scores: ClassScores, name: str, style: Style, easel: Easel) -> Chart:
+def class_chart(scores: ClassScores, name: str, style: Style, context: PageContext) -> Chart:
     """Return the scores per class as dots, the lowest at the bottom; of many classes those at both ends."""
-    known = [(n, float(v)) for n, v in zip(scores.names, scores.scores, strict=True) if np.isfinite(v)]
-    known.sort(key=lambda pair: -pair[1])
-    shown = known if len(known) <= MOST_BARS else [*known[: MOST_BARS // 2], *known[-MOST_BARS // 2 :]]
+    finite = [(n, float(v)) for n, v in zip(scores.names, scores.scores, strict=True) if np.isfinite(v)]
+    finite.sort(key=lambda pair: -pair[1])
+    shown = finite if len(finite) <= MOST_BARS else [*finite[: MOST_BARS // 2], *finite[-MOST_BARS // 2 :]]
     measure = scores.measure.replace("_", " ")
     title = f"{measure[:1].upper()}{measure[1:]} per class of {name}"
-    mean = float(np.mean([value for _, value in known]))
+    mean = float(np.mean([value for _, value in finite]))
     description = (
-        f"{title}: mean {number(mean)}, highest {number(known[0][1])} ({known[0][0]}), "
-        f"lowest {number(known[-1][1])} ({known[-1][0]}). The dashed line is the mean."
+        f"{title}: mean {number(mean)}, highest {number(finite[0][1])} ({finite[0][0]}), "
+        f"lowest {number(finite[-1][1])} ({finite[-1][0]}). The dashed line is the mean."
     )
     dots = [Dot(n, v, style) for n, v in shown]
-    svg = dot_chart(dots, measure, easel.key(), title, description, level=mean)
+    svg = dot_chart(dots, measure, context.key(), title, description, level=mean)
     note = "The dashed line is the mean over classes."
-    note += f" The {MOST_BARS} classes at both ends of {len(known)}." if len(shown) < len(known) else ""
+    note += f" The {MOST_BARS} classes at both ends of {len(finite)}." if len(shown) < len(finite) else ""
     return Chart(svg, title, description, table=class_table(scores), note=note)
 
 
-def confusion_blocks(tested: Sequence[Evaluation], name: str, easel: Easel) -> Iterator[Block]:
+def confusion_blocks(tested: Sequence[Evaluation], name: str, context: PageContext) -> Iterator[Block]:
     """Yield the confusion matrix of the first repeat up to 50 classes, and the pairs most often confused."""
-    table, first = table_of(tested[0], "confusion", easel.notes.append), first_of(len(tested))
+    table, first = table_of(tested[0], "confusion", context.notes.append), first_of(len(tested))
     if not {"true", "predicted", "rows", "share"} <= set(table):
         return
     counts, shares = numbers(table["rows"]), numbers(table["share"])
@@ -130,7 +133,9 @@ def confusion_blocks(tested: Sequence[Evaluation], name: str, easel: Easel) -> I
     columns = sorted(set(predicted) | set(true))
     pairs = _confused(true, predicted, counts, shares, first)
     if len(columns) > MOST_CLASSES:
-        yield Words(f"The confusion matrix of {len(columns)} classes cannot be read; these pairs are confused most.")
+        yield Paragraph(
+            f"The confusion matrix of {len(columns)} classes cannot be read; these pairs are confused most."
+        )
         yield pairs
         return
     matrix = np.zeros((len(rows), len(columns)))
@@ -143,7 +148,7 @@ def confusion_blocks(tested: Sequence[Evaluation], name: str, easel: Easel) -> I
     if pairs.rows:
         most = pairs.rows[0]
         description += f"; most often confused: {most[2].text} rows of {most[0].text} are called {most[1].text}"
-    svg = matrix_chart(matrix, rows, columns, ("given class", "true class"), easel.key(), title, f"{description}.")
+    svg = matrix_chart(matrix, rows, columns, ("given class", "true class"), context.key(), title, f"{description}.")
     note = "Share of the rows of each true class" + (", in %." if len(columns) <= WRITTEN else ": the darker the more.")
     yield Chart(svg, title, f"{description}.", table=pairs, note=note)
 

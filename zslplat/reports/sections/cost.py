@@ -6,18 +6,19 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from zslplat.evidence.results import Result
 from zslplat.records.costs import CPU_SECONDS, PREPARED, SECONDS, mean_known, most_bytes, prepared_seconds, took
 from zslplat.reports.blocks import Block, Cell, Chart, Column, TableBlock
-from zslplat.reports.charts.dots import Mark, mark_chart
-from zslplat.reports.charts.swatches import Swatch
-from zslplat.reports.facts import Board, Recorded
-from zslplat.reports.sections.easel import Easel
-from zslplat.reports.sections.words import NOTHING, duration, metric_words, number, short, size
+from zslplat.reports.charts.plots import Mark, mark_chart
+from zslplat.reports.charts.styles import Swatch
+from zslplat.reports.contents import Chapter
+from zslplat.reports.sections.context import PageContext
+from zslplat.reports.sections.wording import NOTHING, duration, metric_words, number, short, size
 
-Entries = Sequence[tuple[str, Recorded]]
+Entries = Sequence[tuple[str, Result]]
 
 
-def cost_blocks(board: Board, entries: Entries, easel: Easel) -> Iterator[Block]:
+def cost_blocks(chapter: Chapter, entries: Entries, context: PageContext) -> Iterator[Block]:
     """Yield seconds and memory of the final evaluation and of the search as a table, and score against seconds."""
     columns = [
         Column("method"),
@@ -28,14 +29,14 @@ def cost_blocks(board: Board, entries: Entries, easel: Easel) -> Iterator[Block]
         Column("trials", True),
         Column("search", True, "seconds of all trials, added up, and of what was prepared for them"),
     ]
-    rows, marks, legend, told = [], [], [], []
-    told_of = {str(row["short"]): row for row in board.rows}
+    rows, marks, legend, texts = [], [], [], []
+    row_of = {str(row["short"]): row for row in chapter.rows}
     for label, entry in entries:
         tested = [evaluation.record for evaluation in entry.tested]
         seconds, cpu = (mean_known(took(record, name) for record in tested) for name in (SECONDS, CPU_SECONDS))
         prepared = mean_known(prepared_seconds(record) if PREPARED in record else None for record in tested)
         peak = mean_known(map(most_bytes, tested))
-        row = told_of.get(label, {})
+        row = row_of.get(label, {})
         trials, searched = row.get("trials"), row.get("trial_seconds")
         rows.append(
             [
@@ -50,27 +51,27 @@ def cost_blocks(board: Board, entries: Entries, easel: Easel) -> Iterator[Block]
         )
         if seconds and row:
             test = float(row["test"])
-            style = easel.style(label)
+            style = context.style(label)
             marks.append(Mark(seconds, test, style))
             legend.append((Swatch(style, line=False), label))
-            told.append(f"{label}: {number(test, digits=3)} in {duration(seconds)}")
+            texts.append(f"{label}: {number(test, digits=3)} in {duration(seconds)}")
     if rows:
         note = "Evaluations that were taken from an earlier record count with the seconds recorded there."
         yield TableBlock("What it cost", columns, rows, note)
-    if len(marks) > 1 and not easel.brief:
-        title = f"Score and cost: {board.heading}"
-        metric = metric_words(board.primary.name)
+    if len(marks) > 1 and not context.brief:
+        title = f"Score and cost: {chapter.heading}"
+        metric = metric_words(chapter.primary.name)
         logx = max(m.x for m in marks) > 8 * min(m.x for m in marks)
-        description = f"{metric} on test against the seconds of the final evaluation. " + "; ".join(told)
-        svg = mark_chart(marks, "seconds of the final evaluation", metric, easel.key(), title, description, logx=logx)
+        description = f"{metric} on test against the seconds of the final evaluation. " + "; ".join(texts)
+        svg = mark_chart(marks, "seconds of the final evaluation", metric, context.key(), title, description, logx=logx)
         yield Chart(svg, title, description, legend)
 
 
 def reported_numbers(entries: Entries) -> TableBlock | None:
     """Return what methods report of themselves, mean over repeats, a row per number; None where nothing is."""
     by_label = {label: _numbers(entry) for label, entry in entries}
-    names = sorted({name for found in by_label.values() for name in found})
-    labels = [label for label, found in by_label.items() if found]
+    names = sorted({name for numbers in by_label.values() for name in numbers})
+    labels = [label for label, numbers in by_label.items() if numbers]
     if not names:
         return None
     columns = [Column("number"), *(Column(label, True) for label in labels)]
@@ -82,9 +83,9 @@ def reported_numbers(entries: Entries) -> TableBlock | None:
     return TableBlock("What the methods report of themselves (incoherence, absolute values, ...)", columns, rows, note)
 
 
-def _numbers(entry: Recorded) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
+def _numbers(entry: Result) -> dict[str, float]:
+    by_name: dict[str, list[float]] = {}
     for evaluation in entry.tested:
         for name, value in evaluation.numbers.items():
-            found.setdefault(name, []).append(value)
-    return {name: float(np.mean(values)) for name, values in found.items()}
+            by_name.setdefault(name, []).append(value)
+    return {name: float(np.mean(values)) for name, values in by_name.items()}

@@ -1,4 +1,4 @@
-"""Charts of a board with a line per method: seen-unseen curves, budgets, sensitivity, scores by number of features."""
+"""Charts of a chapter with a line per method: seen-unseen curves, budgets, sweeps, scores by number of features."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from zslplat.evidence.results import Record, Result, Sweep
 from zslplat.records.costs import PREPARED, took_together
+from zslplat.reports.artifacts import numbers, table_of
 from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
-from zslplat.reports.charts.lines import Axes, Line, line_chart, thinned
-from zslplat.reports.charts.styles import Style
-from zslplat.reports.charts.swatches import Swatch
-from zslplat.reports.facts import Board, Record, Recorded, Sweep
-from zslplat.reports.recorded_files import numbers, table_of
-from zslplat.reports.sections.easel import Easel
-from zslplat.reports.sections.words import cell, duration, metric_words, number
+from zslplat.reports.charts.plots import Axes, Line, line_chart, thinned
+from zslplat.reports.charts.styles import Style, Swatch
+from zslplat.reports.contents import Chapter
+from zslplat.reports.sections.context import PageContext
+from zslplat.reports.sections.wording import cell, duration, metric_words, number
 
 MOST_POINTS = 200
 TABLE_POINTS = 11
@@ -23,11 +23,11 @@ _SPLIT = (Style(0), Style(1))
 Points = tuple[list[float], list[float]]
 
 
-def seen_unseen_chart(board: Board, easel: Easel) -> Iterator[Chart]:
+def seen_unseen_chart(chapter: Chapter, context: PageContext) -> Iterator[Chart]:
     """Yield the accuracy on seen against that on unseen classes over all biases; nothing for other tasks."""
     lines, rows, cut = [], [], False
-    for label, entry in board.shown:
-        recorded = table_of(entry.tested[0], "seen_unseen_curve", easel.notes.append)
+    for label, entry in chapter.shown:
+        recorded = table_of(entry.tested[0], "seen_unseen_curve", context.notes.append)
         if not {"unseen", "seen"} <= set(recorded):
             continue
         unseen, seen = numbers(recorded["unseen"]), numbers(recorded["seen"])
@@ -40,12 +40,12 @@ def seen_unseen_chart(board: Board, easel: Easel) -> Iterator[Chart]:
             if u in metrics and s in metrics
         ]
         # No row is told apart beyond the ends: the curve is a staircase from (0, s) to (u, 0).
-        lines.append(Line(label, x, y, easel.style(label), marked=marks[-1:]))
+        lines.append(Line(label, x, y, context.style(label), marked=marks[-1:]))
         names = ("AUSUC", "U_to_T", "S_to_T", "H", "calibrated_u", "calibrated_s", "calibrated_H")
         rows.append([Cell(label), *(cell(metrics.get(name)) for name in names)])
     if not lines:
         return
-    title = f"Seen-unseen curves on {board.title}"
+    title = f"Seen-unseen curves on {chapter.title}"
     description = (
         "Accuracy on seen classes against accuracy on unseen classes, both among all classes, as the bias of "
         "calibrated stacking goes from all seen to all unseen; the large mark is the bias that validation "
@@ -60,13 +60,13 @@ def seen_unseen_chart(board: Board, easel: Easel) -> Iterator[Chart]:
         ylimits=(0, 1.02),
         square=True,
     )
-    svg = line_chart(lines, axes, easel.key(), title, description)
+    svg = line_chart(lines, axes, context.key(), title, description)
     note = "Large marks: the bias that validation chose (no bias where it chose none). First repeat of each method."
     note += f" Curves are thinned to {MOST_POINTS} points." if cut else ""
     yield Chart(svg, title, description, _legend(lines), table, note)
 
 
-def best_so_far(entry: Recorded, *, maximise: bool) -> tuple[list[float], list[float], list[float]]:
+def best_so_far(entry: Result, *, maximise: bool) -> tuple[list[float], list[float], list[float]]:
     """Return trials 1, 2, ..., seconds spent until then, and the best validation score until then.
 
     Seconds are those of the evaluations, added up, whatever ran side by side, and of what was prepared for them, each
@@ -92,21 +92,21 @@ def _spent(trials: Sequence[Record]) -> list[float]:
     return spent[1:]
 
 
-def budget_charts(board: Board, easel: Easel) -> Iterator[Chart]:
+def budget_charts(chapter: Chapter, context: PageContext) -> Iterator[Chart]:
     """Yield the best validation score by trials, and by seconds, a line per study."""
-    studies = board.searched
+    studies = chapter.searched
     if not any(len(entry.trials) > 1 for _, entry in studies):
         return
-    metric = metric_words(board.primary.name)
+    metric = metric_words(chapter.primary.name)
     for what, place in (("trials", 0), ("seconds of computing", 1)):
         lines, rows = [], []
         for label, entry in studies:
-            found = best_so_far(entry, maximise=board.primary.maximise)
-            known = [i for i, value in enumerate(found[2]) if not math.isnan(value)]
-            x, y = [found[place][i] for i in known], [found[2][i] for i in known]
+            progress = best_so_far(entry, maximise=chapter.primary.maximise)
+            reached = [i for i, value in enumerate(progress[2]) if not math.isnan(value)]
+            x, y = [progress[place][i] for i in reached], [progress[2][i] for i in reached]
             if not x:
                 continue
-            lines.append(Line(label, x, y, easel.style(label), steps=True))
+            lines.append(Line(label, x, y, context.style(label), steps=True))
             rows.append([Cell(label), *_milestones(x, y), cell(y[-1])])
         if not lines:
             return
@@ -119,19 +119,19 @@ def budget_charts(board: Board, easel: Easel) -> Iterator[Chart]:
         seconds = place == 1
         logx = seconds and max(line.x[-1] for line in lines) > 10 * min(line.x[0] for line in lines)
         axes = Axes(what, f"best {metric}", logx=logx, whole=not seconds)
-        svg = line_chart(lines, axes, easel.key(), title, description)
+        svg = line_chart(lines, axes, context.key(), title, description)
         total = _costs_in_words(studies) if seconds else ""
         note = f"Seconds of all evaluations and what was prepared for them, added up. {total}" if seconds else ""
         yield Chart(svg, title, description, _legend(lines), TableBlock(title, columns, rows), note)
 
 
-def _costs_in_words(studies: Sequence[tuple[str, Recorded]]) -> str:
+def _costs_in_words(studies: Sequence[tuple[str, Result]]) -> str:
     """Return in words what the trials of studies took."""
     totals = [f"{label}: {duration(_spent(entry.trials)[-1])}" for label, entry in studies if entry.trials]
     return "; ".join(totals) + "."
 
 
-def sweep_chart(sweep: Sweep, easel: Easel) -> Chart:
+def sweep_chart(sweep: Sweep, context: PageContext) -> Chart:
     """Return the score against the values of one parameter, a line per split."""
     positions = numbers([str(value) for value in sweep.values])
     numeric = not any(math.isnan(value) for value in positions)
@@ -140,7 +140,7 @@ def sweep_chart(sweep: Sweep, easel: Easel) -> Chart:
     for place, (split, curve) in enumerate(sweep.curves.items()):
         points = [(x, float(v)) for x, v in zip(places, curve, strict=False) if v is not None]
         label = f"{split} (for analysis only)" if split == "test" else split
-        style = easel.style(f"{split} of a sweep") if place >= 2 else _SPLIT[place]
+        style = context.style(f"{split} of a sweep") if place >= 2 else _SPLIT[place]
         lines.append(Line(label, [x for x, _ in points], [v for _, v in points], style))
     logx = numeric and min(places) > 0 and max(places) / min(places) >= 50
     title = f"Sensitivity of {sweep.method} to {sweep.parameter}"
@@ -159,38 +159,38 @@ def sweep_chart(sweep: Sweep, easel: Easel) -> Chart:
     axes = Axes(
         sweep.parameter, metric_words(sweep.primary), logx=logx, names=() if numeric else list(map(str, sweep.values))
     )
-    svg = line_chart(lines, axes, easel.key(), title, description)
+    svg = line_chart(lines, axes, context.key(), title, description)
     failed = sum(value is None for curve in sweep.curves.values() for value in curve)
     note = f"{failed} points failed and are left out." if failed else ""
     return Chart(svg, title, description, _legend(lines), TableBlock(title, columns, rows), note)
 
 
-def feature_curves(board: Board, easel: Easel) -> Iterator[Chart]:
+def feature_curves(chapter: Chapter, context: PageContext) -> Iterator[Chart]:
     """Yield the scores by number of selected features, where a task recorded them."""
-    found: dict[str, dict[str, Points]] = {}
-    for label, entry in board.shown:
-        table = table_of(entry.tested[0], "curve", easel.notes.append)
+    curves: dict[str, dict[str, Points]] = {}
+    for label, entry in chapter.shown:
+        table = table_of(entry.tested[0], "curve", context.notes.append)
         columns = {name: numbers(texts) for name, texts in table.items()}
         if len(columns) < 2 or any(len(v) < 2 or not np.isfinite(v).all() for v in columns.values()):
             continue
         (xlabel, x), *others = columns.items()
         for name, values in others:
             if "_std" not in name:
-                found.setdefault(f"{name} by {xlabel}", {})[label] = (x, values)
-    for what, by_method in list(found.items())[:3]:
-        yield method_lines(by_method, what, board, easel)
+                curves.setdefault(f"{name} by {xlabel}", {})[label] = (x, values)
+    for what, by_method in list(curves.items())[:3]:
+        yield method_lines(by_method, what, chapter, context)
 
 
-def method_lines(by_method: Mapping[str, Points], what: str, board: Board, easel: Easel) -> Chart:
+def method_lines(by_method: Mapping[str, Points], what: str, chapter: Chapter, context: PageContext) -> Chart:
     """Return lines of methods; ``what`` is "y by x"."""
     ylabel, _, xlabel = what.partition(" by ")
-    lines = [Line(label, x, y, easel.style(label)) for label, (x, y) in by_method.items()]
+    lines = [Line(label, x, y, context.style(label)) for label, (x, y) in by_method.items()]
     title = f"{metric_words(ylabel)[:1].upper()}{metric_words(ylabel)[1:]} by {xlabel.replace('_', ' ')}"
-    description = f"{title} of task {board.heading}. " + "; ".join(
+    description = f"{title} of task {chapter.heading}. " + "; ".join(
         f"{line.label}: {number(line.y[0])} at {line.x[0]:g}, {number(line.y[-1])} at {line.x[-1]:g}" for line in lines
     )
-    svg = line_chart(lines, Axes(xlabel.replace("_", " "), metric_words(ylabel)), easel.key(), title, description)
-    several = any(len(entry.tested) > 1 for label, entry in board.shown if label in by_method)
+    svg = line_chart(lines, Axes(xlabel.replace("_", " "), metric_words(ylabel)), context.key(), title, description)
+    several = any(len(entry.tested) > 1 for label, entry in chapter.shown if label in by_method)
     note = "First repeat of each method." if several else ""
     return Chart(svg, title, description, _legend(lines), lines_table(title, xlabel, lines), note)
 

@@ -1,102 +1,187 @@
-"""The whole report as sections: what it is about, all boards at a glance, each board, what is not finished."""
+"""The whole report as sections: what it is about, all chapters at a glance, each chapter, what is not finished."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
 from zslplat.checks.base import drop_silenced
+from zslplat.comparison.columns import same_score
+from zslplat.comparison.leaderboard import GROUPS
+from zslplat.evidence.labels import name_by_rows
+from zslplat.evidence.matching import fits
+from zslplat.evidence.results import Record
 from zslplat.names import counted
-from zslplat.reports.blocks import Commands, Items, Page, Section, TableBlock, Words
-from zslplat.reports.facts import Facts
-from zslplat.reports.sections.across import across_section
-from zslplat.reports.sections.board import board_section
-from zslplat.reports.sections.easel import Easel
-from zslplat.reports.sections.glance import all_boards
-from zslplat.reports.sections.headline import headline
+from zslplat.records.studies import parts_of
+from zslplat.reports.blocks import Cell, Column, Commands, Items, Page, Paragraph, Section, TableBlock
+from zslplat.reports.contents import Chapter, Contents
+from zslplat.reports.sections.chapter import chapter_section, headline
+from zslplat.reports.sections.context import PageContext
+from zslplat.reports.sections.leaderboard import across_section
 from zslplat.reports.sections.study import study_section
-from zslplat.reports.sections.words import sentence
+from zslplat.reports.sections.wording import NOTHING, cell, metric_words, sentence
 
 
-def page_of(facts: Facts, version: str, made: str) -> Page:
+def page_of(contents: Contents, version: str, made: str) -> Page:
     """Return the page of a report; ``made`` is the time in words."""
-    labels = [str(row["short"]) for board in facts.boards for row in board.rows]
-    easel = Easel(dict.fromkeys(labels), facts.silenced, brief=facts.brief, places=facts.places)
-    boards = [
-        board_section(board, f"board-{number}", facts.looks.get(board.dataset), easel)
-        for number, board in enumerate(facts.boards, start=1)
+    labels = [str(row["short"]) for chapter in contents.chapters for row in chapter.rows]
+    context = PageContext(dict.fromkeys(labels), contents.silenced, brief=contents.brief, places=contents.places)
+    chapters = [
+        chapter_section(chapter, f"chapter-{number}", contents.looks.get(chapter.dataset), context)
+        for number, chapter in enumerate(contents.chapters, start=1)
     ]
     unfinished = [
-        study_section(entry, entry.name, f"unfinished-{number}", easel)
-        for number, entry in enumerate(facts.unfinished, start=1)
+        study_section(entry, entry.name, f"unfinished-{number}", context)
+        for number, entry in enumerate(contents.unfinished, start=1)
     ]
-    titles = {board.dataset: board.title for board in facts.boards}
-    over = [across_section(found, titles, f"across-{n}", easel) for n, found in enumerate(facts.across, start=1)]
-    sections = [_summary(facts, easel), *over, *boards]
+    titles = {chapter.dataset: chapter.title for chapter in contents.chapters}
+    over = [across_section(one, titles, f"across-{n}", context) for n, one in enumerate(contents.across, start=1)]
+    sections = [_summary(contents, context), *over, *chapters]
     if unfinished:
-        told = Words("These have no test evaluation yet, and stand in no comparison.")
-        sections.append(Section("Not finished", "unfinished", [told], unfinished))
-    sections.append(_reading(facts))
+        note = Paragraph("These have no test evaluation yet, and stand in no comparison.")
+        sections.append(Section("Not finished", "unfinished", [note], unfinished))
+    sections.append(_reading(contents))
     about = [
-        ("store", str(facts.store)),
-        ("identity of the store", facts.identity),
+        ("store", str(contents.store)),
+        ("identity of the store", contents.identity),
         ("made", made),
         ("by", f"zslplat {version}"),
     ]
-    return Page(_title(facts), f"Report of {facts.scope}", sections, about, _notes(facts, easel))
+    return Page(_title(contents), f"Report of {contents.scope}", sections, about, _notes(contents, context))
 
 
-def _title(facts: Facts) -> str:
-    places = list(dict.fromkeys(board.title for board in facts.boards))
-    if len(facts.boards) == 1:
-        return facts.boards[0].heading
-    return f"{counted(len(facts.boards), 'comparison')} on {', '.join(places)}" if places else "Studies in progress"
+def _title(contents: Contents) -> str:
+    places = list(dict.fromkeys(chapter.title for chapter in contents.chapters))
+    if len(contents.chapters) == 1:
+        return contents.chapters[0].heading
+    return (
+        f"{counted(len(contents.chapters), 'comparison')} on {', '.join(places)}" if places else "Studies in progress"
+    )
 
 
-def _summary(facts: Facts, easel: Easel) -> Section:
-    blocks: list[Words | TableBlock | Items] = []
-    for number, board in enumerate(facts.boards, start=1):
-        told = headline(board)
-        if told and len(facts.boards) > 1:
-            blocks.append(Words(f"{number}. {board.heading}: {told[0]}", "plain"))
-    if not any(board.rows for board in facts.boards):
-        blocks.append(Words("Nothing has been scored on a test split yet.", "lead"))
-    if len(facts.boards) > 1:
-        blocks.append(all_boards(facts.boards, facts.suite))
-    blocks += _suites(facts)
-    if notes := _notes(facts, easel):
+def _summary(contents: Contents, context: PageContext) -> Section:
+    blocks: list[Paragraph | TableBlock | Items] = []
+    for number, chapter in enumerate(contents.chapters, start=1):
+        sentences = headline(chapter)
+        if sentences and len(contents.chapters) > 1:
+            blocks.append(Paragraph(f"{number}. {chapter.heading}: {sentences[0]}", "plain"))
+    if not any(chapter.rows for chapter in contents.chapters):
+        blocks.append(Paragraph("Nothing has been scored on a test split yet.", "lead"))
+    if len(contents.chapters) > 1:
+        blocks.append(all_chapters(contents.chapters, contents.suite))
+    blocks += _suites(contents)
+    if notes := _notes(contents, context):
         blocks.append(Items([sentence(note) for note in notes], "warning"))
-    if easel.left_out:
-        blocks.append(Words(f"{easel.left_out} groups of charts were left out to keep the file small.", "note"))
-    return Section("At a glance", "glance", blocks or [Words("One comparison; its result is below.")])
+    if context.left_out:
+        blocks.append(Paragraph(f"{context.left_out} groups of charts were left out to keep the file small.", "note"))
+    return Section("At a glance", "glance", blocks or [Paragraph("One comparison; its result is below.")])
 
 
-def _notes(facts: Facts, easel: Easel) -> list[str]:
+def _notes(contents: Contents, context: PageContext) -> list[str]:
     """Return what could not be read, of records and of the files beside them."""
-    return list(dict.fromkeys([*facts.notes, *easel.notes]))
+    return list(dict.fromkeys([*contents.notes, *context.notes]))
 
 
-def _suites(facts: Facts) -> list[Words | TableBlock | Items]:
+def _suites(contents: Contents) -> list[Paragraph | TableBlock | Items]:
     """Return what checks found in suites, as lists of warnings; findings that are silenced are counted."""
-    kept, silenced = drop_silenced(facts.suites, facts.silenced)
-    blocks: list[Words | TableBlock | Items] = []
-    if kept:
-        blocks.append(Words("What checks found in suites; the command behind each tells its cause and what to do."))
-        blocks.append(Items([f"suite {one.subject}: {one.line} ({one.page})" for one in kept], "warning"))
+    shown, silenced = drop_silenced(contents.suites, contents.silenced)
+    blocks: list[Paragraph | TableBlock | Items] = []
+    if shown:
+        blocks.append(Paragraph("What checks found in suites; the command behind each tells its cause and what to do."))
+        blocks.append(Items([f"suite {one.subject}: {one.line} ({one.page})" for one in shown], "warning"))
     if silenced:
-        blocks.append(Words(f"{counted(silenced, 'finding')} in suites silenced.", "note"))
+        blocks.append(Paragraph(f"{counted(silenced, 'finding')} in suites silenced.", "note"))
     return blocks
 
 
-def _reading(facts: Facts) -> Section:
+def _reading(contents: Contents) -> Section:
     blocks = [
-        Words(
+        Paragraph(
             "Hyperparameters of studies were chosen on validation folds, and the test split was scored once they were "
             "chosen; those of single runs are whoever's they were. "
             "Intervals of 95% over these test rows say how sure a number is for these very classes; those over new "
             "classes, where they are given, say it for other classes drawn like these, and are wider as a rule. A "
             "difference whose interval holds 0 is no difference that can be told."
         ),
-        Words("Inductive methods see one test row at a time, transductive ones the whole batch: they are kept apart."),
+        Paragraph(
+            "Inductive methods see one test row at a time, transductive ones the whole batch: they are kept apart."
+        ),
     ]
-    lines = [facts.command] if facts.command else []
+    lines = [contents.command] if contents.command else []
     return Section(
         "How to read this", "reading", [*blocks, *([Commands("Make this report again", lines)] if lines else [])]
     )
+
+
+_Place = tuple[int, str]  # the number of a chapter, and a name on it
+
+
+def all_chapters(chapters: Sequence[Chapter], suite: str | None = None) -> TableBlock:
+    """Return methods by chapters: the test score of each, those of a kind together, the best of each kind marked.
+
+    A row of a suite that has other settings on other chapters is one line under its own name. ``suite`` is the name or
+    pattern of the suites that were asked for, None where all were.
+    """
+    names, row_notes = _suite_rows(chapters, suite)
+    scores = [
+        {
+            (str(row["group"]), names.get((number, str(row["short"])), str(row["short"]))): float(row["test"])
+            for row in chapter.rows
+        }
+        for number, chapter in enumerate(chapters)
+    ]
+    methods = sorted(
+        dict.fromkeys(key for of_chapter in scores for key in of_chapter), key=lambda key: GROUPS.index(key[0])
+    )
+    several = len({group for group, _ in methods}) > 1
+    columns = [Column("method"), *([Column("kind")] if several else [])]
+    columns += [Column(f"{b.heading}: {metric_words(b.primary.name)}", True) for b in chapters]
+    rows = []
+    for group, method in methods:
+        line = [Cell(method), *([Cell(group)] if several else [])]
+        for chapter, of_chapter in zip(chapters, scores, strict=True):
+            value = of_chapter.get((group, method))
+            kind = [score for (other, _), score in of_chapter.items() if other == group]
+            most = (max if chapter.primary.maximise else min)(kind, default=float("nan"))
+            line.append(Cell(NOTHING) if value is None else cell(value, strong=same_score(value, most)))
+        rows.append(line)
+    note = (
+        f"Scores on the test split; the best of each column{' and kind' if several else ''} in bold, which says "
+        "nothing of how sure it is."
+    )
+    return TableBlock(
+        "Test scores at a glance",
+        columns,
+        rows,
+        " ".join([note, *(f"{name}: {text}." for name, text in row_notes.items())]),
+    )
+
+
+def _suite_rows(chapters: Sequence[Chapter], suite: str | None) -> tuple[dict[_Place, str], dict[str, str]]:
+    """Return {(number of a chapter, name on it): name of its suite's row}, and by that name what it is, in words.
+
+    A row has its name where it is one experiment on each chapter and not the same on all, such as one that was searched
+    for one task and scores others with what it found. Boards call settings by what tells them apart on themselves.
+    """
+    places: dict[tuple[str, str], list[_Place]] = {}
+    short: dict[_Place, str] = {}
+    for number, chapter in enumerate(chapters):
+        for line in chapter.rows:
+            place = (number, str(line["short"]))
+            short[place] = place[1]
+            for key in _rows_of(chapter, line):
+                if suite is None or fits(suite, key[0]):
+                    places.setdefault(key, []).append(place)
+    rows = {
+        key: of_row
+        for key, of_row in places.items()
+        if len({number for number, _ in of_row}) == len(of_row) and len({name for _, name in of_row}) > 1
+    }
+    return name_by_rows(rows, short, lambda place: f"{chapters[place[0]].title} ({chapters[place[0]].task})")
+
+
+def _rows_of(chapter: Chapter, row: Record) -> Iterable[tuple[str, str]]:
+    """Return the suites, and their rows, that a line of a chapter is part of by any study or run of its experiment."""
+    study = str(row["study"])
+    entries = (chapter.results.get(name) for name in (study, *chapter.behind.get(study, ())))
+    parts: Iterable[Mapping[str, str]] = (p for entry in entries if entry is not None for p in parts_of(entry.about))
+    return dict.fromkeys((part["suite"], part["row"]) for part in parts if "row" in part)

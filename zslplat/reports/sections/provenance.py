@@ -5,17 +5,13 @@ from __future__ import annotations
 import shlex
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import chain, groupby
 from typing import Any
 
-from zslplat import registry
-from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import NOTHING
-from zslplat.evaluation.experiment import TEST, describe_range
-from zslplat.reports.blocks import Block, Cell, Column, Commands, TableBlock, Words
-from zslplat.reports.facts import Recorded
-from zslplat.spec import Spec
+from zslplat.evaluation.experiment import TEST
+from zslplat.evidence.results import Result
+from zslplat.reports.blocks import Block, Cell, Column, Commands, Paragraph, TableBlock
 
 # What of a study's experiment is an option of ``tune``, where it is not the default.
 _OPTIONS = {"features": "--features", "signatures": "--signatures"}
@@ -23,12 +19,12 @@ _DEFAULTS = {"sampler": "tpe", "pruner": "median", "batch_size": 4}
 _TRIALS = 20  # what a search has where nobody says how many
 
 
-def provenance_blocks(entry: Recorded, places: str = "") -> Iterator[Block]:
+def provenance_blocks(entry: Result, places: str = "") -> Iterator[Block]:
     """Yield the experiment, the software and the code of an entry, and commands that repeat and check it.
 
     ``places``: the options that lead to the store, each after a blank.
     """
-    rows: list[tuple[str, str]] = [("method", entry.method), ("data set", entry.place[0]), ("task", entry.place[1])]
+    rows: list[tuple[str, str]] = [("method", entry.method), ("data set", entry.dataset), ("task", entry.task)]
     rows += [("seed", str(entry.identity.get("seed", "")))]
     if entry.warm_start:
         rows.append(("begins at the best trials of", str(entry.warm_start["from"])))
@@ -56,34 +52,34 @@ def provenance_blocks(entry: Recorded, places: str = "") -> Iterator[Block]:
     yield Commands("Do it again", [command + places for command in commands_of(entry)])
     if entry.warm_start and (entry.source is None or _trials_begun_at(entry) is None):
         gone = "is not in the store any more" if entry.source is None else "has other best trials now"
-        yield Words(
+        yield Paragraph(
             f"The study at which it began ({entry.warm_start['from']}) {gone}: in another store these commands cannot "
             "give the same again.",
             "note",
         )
 
 
-def commands_of(entry: Recorded) -> list[str]:
+def commands_of(entry: Result) -> list[str]:
     """Return the commands that make an entry, evaluate its winner again and check its numbers."""
     outside = [one.record["outside"] for one in entry.tested if "outside" in one.record]
     if outside:
         return _score_commands(entry, outside)
-    lines = [*_source_commands(entry), tune_command(entry)] if entry.study else []
+    lines = [*_source_commands(entry), tune_command(entry)] if entry.is_study else []
     if entry.config is not None:
         lines.append(f"zslplat run --test --config {shlex.quote(str(entry.config))}")
-    elif not entry.study:
+    elif not entry.is_study:
         lines.append(_run_command(entry))
     return lines + [f"zslplat rerun {run} --check" for run in entry.runs[:1]]
 
 
-def _source_commands(entry: Recorded) -> list[str]:
+def _source_commands(entry: Result) -> list[str]:
     """Return the commands of the studies at whose best trials a study began, the first of all first."""
     if entry.source is None:
         return []
     return [*_source_commands(entry.source), tune_command(entry.source, _trials_begun_at(entry))]
 
 
-def _trials_begun_at(entry: Recorded) -> int | None:
+def _trials_begun_at(entry: Result) -> int | None:
     """Return how many trials its source had when a study began at the best of them; None where it never had these."""
     if entry.source is None or entry.warm_start is None:
         return None
@@ -92,27 +88,27 @@ def _trials_begun_at(entry: Recorded) -> int | None:
     primary = entry.source.primary
     sign = 1 if primary is not None and not primary.maximise else -1
     best: list[tuple[float, int]] = []
-    found = None
+    count_then = None
     for number, record in enumerate(entry.source.trials):
         if record["state"] == "complete" and record["value"] is not None:
             insort(best, (sign * float(record["value"]), number))
             del best[count:]
-        found = number + 1 if begun <= {place for _, place in best} else found
-    return found
+        count_then = number + 1 if begun <= {place for _, place in best} else count_then
+    return count_then
 
 
-def tune_command(entry: Recorded, trials: int | None = None) -> str:
+def tune_command(entry: Result, trials: int | None = None) -> str:
     """Return the ``tune`` command of a study: every option that is not the default.
 
     ``trials``: how many there are to be, by default as many as there are. One that has not come to its end gets the
     usual number, as nobody has recorded how many were asked for.
     """
     identity, words = entry.identity, ["zslplat", "tune", *_common(entry)]
-    for name, text in _own_ranges(entry).items():
+    for name, text in _searched_ranges(entry).items():
         words += ["--space", f"{name}={text}"]
-    there = len(entry.trials)
-    if trials or entry.finished is not None or (there > _TRIALS and identity.get("sampler") != "grid"):
-        words += ["--trials", str(trials or there)]
+    count = len(entry.trials)
+    if trials or entry.finished is not None or (count > _TRIALS and identity.get("sampler") != "grid"):
+        words += ["--trials", str(trials or count)]
     if entry.warm_start:
         words += ["--warm-start", str(entry.warm_start["from"])]
     for name, usual in _DEFAULTS.items():
@@ -122,37 +118,32 @@ def tune_command(entry: Recorded, trials: int | None = None) -> str:
     return shlex.join([*words, "--study", entry.name])
 
 
-def _own_ranges(entry: Recorded) -> dict[str, str]:
+def _searched_ranges(entry: Result) -> dict[str, str]:
     """Return the ranges of a study that are not its method's own, as an option takes them."""
     ranges = dict(entry.identity.get("space", {}))
-    if "own_ranges" in entry.about:
-        ranges = {name: text for name, text in ranges.items() if name in entry.about["own_ranges"]}
-    else:
-        # Records of earlier versions do not say; to import a method and its libraries takes a second.
-        with suppress(ZslplatError):
-            method = Spec.parse(entry.method)
-            usual = registry.component("methods", method.name).build(method.parameters).space
-            ranges = {n: t for n, t in ranges.items() if n not in usual or describe_range(usual[n]) != t}
-    found = {}
+    names = entry.about.get("own_ranges", ranges)
+    options = {}
     for name, text in ranges.items():
+        if name not in names:
+            continue
         text = text.partition(" if ")[0]
-        found[name] = f"{text.removeprefix('int ')}:int" if text.startswith("int ") else text
-    return found
+        options[name] = f"{text.removeprefix('int ')}:int" if text.startswith("int ") else text
+    return options
 
 
-def _run_command(entry: Recorded) -> str:
+def _run_command(entry: Result) -> str:
     words = ["zslplat", "run", *_common(entry), *(["--test"] if entry.split == TEST else [])]
     words += ["--repeats", str(len(entry.tested))] if len(entry.tested) > 1 else []
     return shlex.join(words)
 
 
-def _score_commands(entry: Recorded, outside: Sequence[Mapping[str, Any]]) -> list[str]:
+def _score_commands(entry: Result, outside: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the commands that take scores made elsewhere, with the names that their files had.
 
     What said the order of rows and classes says it again: a file, or a split that is exported again. Scores whose order
     was said otherwise than that of those before them have a command of their own.
     """
-    (dataset, task), seed = entry.place, entry.identity.get("seed", 0)
+    dataset, task, seed = entry.dataset, entry.task, entry.identity.get("seed", 0)
     of = ["--dataset", dataset, "--task", task, *(["--seed", str(seed)] if seed else [])]
     exported = any(one.get("labels_exported") for one in outside)
     commands: list[list[str]] = []
@@ -180,14 +171,9 @@ def _score_commands(entry: Recorded, outside: Sequence[Mapping[str, Any]]) -> li
 
 
 def _order(record: Mapping[str, Any]) -> tuple[str, str, bool]:
-    """Return the files that said the rows and classes of scores, and whether a manifest did.
-
-    Older records do not say it; an array says nothing of its own order, which most have from an exported split.
-    """
-    told = record["outside"].get("order")
-    if told is None:
-        return "", "", any(file.lower().endswith(".npy") for file in _files(record))
-    return str(told.get("rows", "")), str(told.get("classes", "")), bool(told["manifest"])
+    """Return the files that gave the order of rows and classes of scores, and whether a manifest did."""
+    sources = record["outside"]["order"]
+    return str(sources.get("rows", "")), str(sources.get("classes", "")), bool(sources["manifest"])
 
 
 def _files(record: Mapping[str, Any]) -> list[str]:
@@ -198,8 +184,8 @@ def _files(record: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _common(entry: Recorded) -> Sequence[str]:
-    dataset, task = entry.place
+def _common(entry: Result) -> Sequence[str]:
+    dataset, task = entry.dataset, entry.task
     words = ["--method", entry.method, "--dataset", dataset, "--task", task]
     for name, option in _OPTIONS.items():
         if entry.identity.get(name) is not None:
@@ -208,6 +194,6 @@ def _common(entry: Recorded) -> Sequence[str]:
     return [*words, "--seed", str(seed)] if seed else words
 
 
-def _profile(entry: Recorded) -> Mapping[str, object]:
+def _profile(entry: Result) -> Mapping[str, object]:
     profile = dict(entry.about.get("data", {}).get("profile", {}))
     return {name: value for name, value in profile.items() if name in ("rows", "classes", "splits", "shape")}

@@ -1,58 +1,64 @@
-"""The section of one study or run."""
+"""The section of one study or run, with the trials of its search as a table and a chart per parameter."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from zslplat.checks.base import finding_lines
 from zslplat.evidence.labels import quoted_in_list
+from zslplat.evidence.results import Record, Result
+from zslplat.multiples import read_multiple
 from zslplat.names import counted
-from zslplat.records.costs import took_together
-from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Section, TableBlock, Words
-from zslplat.reports.charts.lines import Axes, Line, line_chart, thinned
-from zslplat.reports.charts.swatches import Swatch
-from zslplat.reports.facts import Recorded
-from zslplat.reports.recorded_files import class_scores, series_of
+from zslplat.records.costs import own_seconds, took_together
+from zslplat.reports.artifacts import class_scores, series_of
+from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Paragraph, Section, TableBlock
+from zslplat.reports.charts.plots import Axes, Line, line_chart, thinned
+from zslplat.reports.charts.styles import Swatch
 from zslplat.reports.sections.classes import class_chart, confusion_blocks
+from zslplat.reports.sections.context import PageContext
 from zslplat.reports.sections.curves import lines_table
-from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.provenance import provenance_blocks, tune_command
-from zslplat.reports.sections.trials import parameter_charts, trial_table
-from zslplat.reports.sections.words import cell, duration, first_of, listed, metric_words, number, short, with_article
+from zslplat.reports.sections.wording import cell, duration, first_of, listed, metric_words, number, short, with_article
 
 MOST_SERIES = 200
 
 
-def study_section(entry: Recorded, label: str, anchor: str, easel: Easel, behind: Sequence[str] = ()) -> Section:
+def study_section(entry: Result, label: str, anchor: str, context: PageContext, behind: Sequence[str] = ()) -> Section:
     """Return what is recorded of one study or run: words, metrics, search, classes, convergence, software.
 
     ``behind``: the names of others of the same experiment, for which this one stands.
     """
-    blocks: list[Block] = [Words(_told(entry, easel.places), "lead")]
+    blocks: list[Block] = [Paragraph(_summary(entry, context.places), "lead")]
     if behind:
-        blocks.append(Words(f"The same experiment was also evaluated as {listed(list(map(quoted_in_list, behind)))}."))
+        blocks.append(
+            Paragraph(f"The same experiment was also evaluated as {listed(list(map(quoted_in_list, behind)))}.")
+        )
     if entry.findings:
-        blocks.append(Items(finding_lines(entry.findings, easel.silenced), "warning"))
-    if entry.winner is not None and entry.winner["parameters"]:
+        blocks.append(Items(finding_lines(entry.findings, context.silenced), "warning"))
+    if entry.winner and entry.winner["parameters"]:
         blocks.append(_parameters(entry))
-    if entry.tested or entry.winner is not None:
+    if entry.tested or entry.winner:
         blocks.append(_metrics(entry))
     if entry.trials:
-        inside = [trial_table(entry), *easel.fitting(lambda: parameter_charts(entry, easel), "Charts of the search")]
+        inside = [
+            trial_table(entry),
+            *context.fitting(lambda: parameter_charts(entry, context), "Charts of the search"),
+        ]
         blocks.append(Folded(f"The search: {counted(len(entry.trials), 'trial')}", inside))
-    blocks += _outcome(entry, label, easel)
+    blocks += _outcome(entry, label, context)
     blocks.append(
-        Folded("What it was made with, and the commands to do it again", list(provenance_blocks(entry, easel.places)))
+        Folded("What it was made with, and the commands to do it again", list(provenance_blocks(entry, context.places)))
     )
     return Section(label, anchor, blocks)
 
 
-def _told(entry: Recorded, places: str) -> str:
-    dataset, task = entry.place
+def _summary(entry: Result, places: str) -> str:
+    dataset, task = entry.dataset, entry.task
     where = f"task {task} on {dataset}"
-    if not entry.study:
+    if not entry.is_study:
         split = f"the {entry.split} split"
         times = "once" if len(entry.tested) == 1 else f"{len(entry.tested)} times"
         return f"A run of {entry.method}, {where}, scored on {split}, {times}."
@@ -66,7 +72,7 @@ def _told(entry: Recorded, places: str) -> str:
         return f"{text} It has no test evaluation yet; this continues it: {continues}"
     primary = entry.primary
     winner = entry.winner
-    if primary is None or winner is None:
+    if primary is None or not winner:
         return text
     tested = [float(e.record["metrics"][primary.name]) for e in entry.tested if primary.name in e.record["metrics"]]
     chance = f" (guessing: {number(entry.test_chance, digits=3)})" if entry.test_chance is not None else ""
@@ -78,7 +84,7 @@ def _told(entry: Recorded, places: str) -> str:
     )
 
 
-def _parameters(entry: Recorded) -> TableBlock:
+def _parameters(entry: Result) -> TableBlock:
     winner, space = entry.winner or {"parameters": {}}, dict(entry.identity.get("space", {}))
     rows = [
         [Cell(name), Cell(short(value)), Cell(str(space.get(name, "fixed")))]
@@ -87,14 +93,14 @@ def _parameters(entry: Recorded) -> TableBlock:
     return TableBlock("Chosen hyperparameters", [Column("name"), Column("chosen"), Column("searched in")], rows)
 
 
-def _metrics(entry: Recorded) -> TableBlock:
+def _metrics(entry: Result) -> TableBlock:
     """Return all metrics: validation with its spread over folds, test with its spread over repeats, chance."""
     winner, primary = entry.winner, entry.primary
-    validation = dict(winner["metrics"]) if winner is not None else {}
+    validation = dict(winner.get("metrics", {}))
     tested = [e.record["metrics"] for e in entry.tested]
     names = list(dict.fromkeys([*validation, *(name for metrics in tested for name in metrics)]))
-    folds = [fold["metrics"] for fold in winner["folds"]] if winner is not None else []
-    split = "test" if entry.study or entry.split == "test" else entry.split
+    folds = [fold["metrics"] for fold in _folds(entry)]
+    split = "test" if entry.is_study or entry.split == "test" else entry.split
     columns = [Column("metric"), Column("validation", True), *(Column(str(f["name"]), True) for f in _folds(entry))]
     columns += [Column(split, True), Column("spread over repeats", True), Column("chance", True)]
     rows = []
@@ -102,46 +108,46 @@ def _metrics(entry: Recorded) -> TableBlock:
         values = [float(m[name]) for m in tested if name in m]
         mean = float(np.mean(values)) if values else None
         spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
-        own = primary is not None and name == primary.name
+        is_primary = primary is not None and name == primary.name
         rows.append(
             [
-                Cell(name, None, own),
+                Cell(name, None, is_primary),
                 cell(validation.get(name)),
                 *(cell(fold.get(name)) for fold in folds),
-                cell(mean, strong=own),
+                cell(mean, strong=is_primary),
                 cell(spread),
-                cell(entry.test_chance if own else None),
+                cell(entry.test_chance if is_primary else None),
             ]
         )
-    kept = [i for i, _ in enumerate(columns) if i == 0 or any(row[i].value is not None for row in rows)]
+    filled = [i for i, _ in enumerate(columns) if i == 0 or any(row[i].value is not None for row in rows)]
     note = "Validation is the mean of the folds beside it, of the chosen trial." if folds else ""
-    return TableBlock("Metrics", [columns[i] for i in kept], [[row[i] for i in kept] for row in rows], note)
+    return TableBlock("Metrics", [columns[i] for i in filled], [[row[i] for i in filled] for row in rows], note)
 
 
-def _folds(entry: Recorded) -> Sequence[dict[str, object]]:
-    return list(entry.winner["folds"]) if entry.winner is not None else []
+def _folds(entry: Result) -> Sequence[Record]:
+    return list(entry.winner.get("folds", []))
 
 
-def _outcome(entry: Recorded, label: str, easel: Easel) -> Iterator[Block]:
+def _outcome(entry: Result, label: str, context: PageContext) -> Iterator[Block]:
     if not entry.tested:
         return
-    scores = class_scores(entry.tested, easel.notes.append)
+    scores = class_scores(entry.tested, context.notes.append)
     if scores is not None and np.isfinite(scores.scores).any():
-        drawn = easel.fitting(lambda: [class_chart(scores, label, easel.style(label), easel)], "Scores per class")
+        drawn = context.fitting(lambda: [class_chart(scores, label, context.style(label), context)], "Scores per class")
         yield Folded("Per class", drawn)
-    confused = easel.fitting(lambda: confusion_blocks(entry.tested, label, easel), "Confusion")
+    confused = context.fitting(lambda: confusion_blocks(entry.tested, label, context), "Confusion")
     if confused:
         yield Folded("Confusion", confused)
-    series = easel.fitting(lambda: _series(entry, label, easel), "Convergence")
+    series = context.fitting(lambda: _series(entry, label, context), "Convergence")
     if series:
         yield Folded("Convergence", series)
 
 
-def _series(entry: Recorded, label: str, easel: Easel) -> Iterator[Chart]:
+def _series(entry: Result, label: str, context: PageContext) -> Iterator[Chart]:
     by_name: dict[str, list[Line]] = {}
-    style = easel.style(label)
+    style = context.style(label)
     cut = False
-    for name, (steps, values) in series_of(entry.tested[0], easel.notes.append).items():
+    for name, (steps, values) in series_of(entry.tested[0], context.notes.append).items():
         cut = cut or len(steps) > MOST_SERIES
         x, y = thinned(steps, values, MOST_SERIES)
         by_name.setdefault(name, []).append(Line(label, x, y, style))
@@ -152,7 +158,91 @@ def _series(entry: Recorded, label: str, easel: Easel) -> Iterator[Chart]:
             f"{title}: {line.y[0]:.5g} at iteration {line.x[0]:g}, {line.y[-1]:.5g} at iteration {line.x[-1]:g}."
         )
         axes = Axes("iteration", name.replace("_", " "), whole=True)
-        svg = line_chart(lines, axes, easel.key(), title, description)
+        svg = line_chart(lines, axes, context.key(), title, description)
         note = f"Thinned to {MOST_SERIES} points." if cut else ""
         legend = [(Swatch(style), label)]
         yield Chart(svg, title, description, legend, lines_table(title, "iteration", lines), note)
+
+
+MOST_TRIALS = 200
+MOST_DOTS = 400
+
+
+def trial_table(entry: Result) -> TableBlock:
+    """Return the trials with their parameters and scores; of many the best."""
+    primary = entry.primary
+    sign = -1 if primary is None or primary.maximise else 1
+    trials = list(entry.trials)
+    if len(trials) > MOST_TRIALS:
+        trials = sorted(trials, key=lambda r: (r["value"] is None, sign * (r["value"] or 0.0)))[:MOST_TRIALS]
+    names = list(dict.fromkeys(name for record in trials for name in record["parameters"]))
+    columns = [Column("trial", True), *(Column(name, True) for name in names)]
+    columns += [Column("validation", True), Column("state"), Column("seconds", True)]
+    rows = []
+    for record in trials:
+        values = [record["parameters"].get(name, "") for name in names]
+        seconds = own_seconds(record)
+        state = str(record["state"]) + (f": {record['reason']}" if record.get("reason") else "")
+        best = bool(entry.winner) and record["number"] == entry.winner["number"]
+        rows.append(
+            [
+                Cell(str(record["number"]), float(record["number"])),
+                *(Cell(short(value), as_number(value)) for value in values),
+                cell(record["value"], strong=best),
+                Cell(state),
+                Cell(duration(seconds), seconds),
+            ]
+        )
+    note = f"The best {MOST_TRIALS} of {len(entry.trials)} trials." if len(entry.trials) > MOST_TRIALS else ""
+    return TableBlock("Trials", columns, rows, note)
+
+
+def parameter_charts(entry: Result, context: PageContext) -> Iterator[Chart]:
+    """Yield a chart per searched parameter: the validation score of every complete trial against its value."""
+    complete = [r for r in entry.trials if r["state"] == "complete" and r["value"] is not None]
+    shown = complete[:: -(-len(complete) // MOST_DOTS)] if len(complete) > MOST_DOTS else complete
+    names = list(dict.fromkeys(name for record in shown for name in record["parameters"]))
+    metric = metric_words(entry.primary.name if entry.primary else "validation score")
+    for name in names:
+        with_parameter = [record for record in shown if name in record["parameters"]]
+        if len(with_parameter) < 3 or len({str(r["parameters"][name]) for r in with_parameter}) < 2:
+            continue
+        yield _parameter_chart(name, with_parameter, entry, metric, len(complete), context)
+
+
+def _parameter_chart(
+    name: str, with_parameter: Sequence[Record], entry: Result, metric: str, complete: int, context: PageContext
+) -> Chart:
+    values = [record["parameters"][name] for record in with_parameter]
+    positions = [as_number(value) for value in values]
+    numeric = all(position is not None for position in positions)
+    words = [] if numeric else sorted({str(value) for value in values})
+    x = [float(p) for p in positions if p is not None] if numeric else [float(words.index(str(v))) for v in values]
+    y = [float(record["value"]) for record in with_parameter]
+    style = context.style(entry.method)
+    winner = entry.winner
+    best = [(x[i], y[i]) for i, r in enumerate(with_parameter) if winner and r["number"] == winner["number"]]
+    logx = numeric and ":log" in str(dict(entry.identity.get("space", {})).get(name, "")) and min(x) > 0
+    title = f"{metric[:1].upper()}{metric[1:]} by {name}"
+    units = sorted({multiple[1] for value in values if (multiple := read_multiple(value))})
+    xlabel = f"{name} (times {units[0].lstrip('*')})" if len(units) == 1 and units[0].startswith("*") else name
+    chosen = f"; chosen: {short(winner['parameters'].get(name, ''))}" if winner else ""
+    description = (
+        f"Validation score of {counted(len(with_parameter), 'trial')} against {name}: from {number(min(y))} to "
+        f"{number(max(y))}{chosen}. Each dot is a trial; other parameters differ, too."
+    )
+    lines = [Line("trials", x, y, style, dots_only=True, marked=best)]
+    svg = line_chart(lines, Axes(xlabel, metric, logx=logx, names=words), context.key(), title, description)
+    note = "The large dot is the chosen trial." if best else ""
+    note += f" {len(with_parameter)} of {complete} trials are drawn." if len(with_parameter) < complete else ""
+    return Chart(svg, title, description, [(Swatch(style, line=False), "a trial")], note=note.strip())
+
+
+def as_number(value: Any) -> float | None:
+    """Return a parameter as a number: itself, or the factor of a multiple of a unit of the data; None for others."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    multiple = read_multiple(value)
+    return multiple[0] if multiple and not str(value).isidentifier() else None

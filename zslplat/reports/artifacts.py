@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zslplat.reports.facts import Evaluation
+from zslplat.evidence.results import Evaluation
 
 MOST_ROWS = 200_000
 MOST_PICTURE = 400_000  # bytes of a picture that is still embedded
@@ -40,13 +40,13 @@ def table_of(evaluation: Evaluation, name: str, warn: Warn | None = None) -> Col
 
 def numbers(texts: Sequence[str]) -> list[float]:
     """Return texts as numbers, NaN where they are none."""
-    found = []
+    values = []
     for text in texts:
         try:
-            found.append(float(text))
+            values.append(float(text))
         except ValueError:
-            found.append(math.nan)
-    return found
+            values.append(math.nan)
+    return values
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def series_of(evaluation: Evaluation, warn: Warn | None = None) -> dict[str, tup
 
     What cannot be read may have been one.
     """
-    found = {}
+    series = {}
     if evaluation.artifacts.is_dir():
         for path in sorted(evaluation.artifacts.glob("*.csv")):
             header = _header(path)
@@ -95,8 +95,8 @@ def series_of(evaluation: Evaluation, warn: Warn | None = None) -> dict[str, tup
                 table = table_of(evaluation, path.stem, warn)
                 steps, values = (numbers(column) for column in table.values()) if len(table) == 2 else ([], [])
                 if len(steps) > 1 and np.isfinite(values).all():
-                    found[header[1]] = (steps, values)
-    return found
+                    series[header[1]] = (steps, values)
+    return series
 
 
 def _header(path: Path) -> list[str] | None:

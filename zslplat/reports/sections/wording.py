@@ -40,8 +40,8 @@ def short(value: object) -> str:
     """Return a value with four significant figures, multiples of a unit of the data, too; others as they are."""
     if isinstance(value, float):
         return f"{value:.4g}"
-    found = read_multiple(value)
-    return f"{found[0]:.4g}{found[1]}" if found and str(value)[:1].isdigit() else str(value)
+    multiple = read_multiple(value)
+    return f"{multiple[0]:.4g}{multiple[1]}" if multiple and str(value)[:1].isdigit() else str(value)
 
 
 def span(low: float | None, high: float | None, *, sign: bool = False, digits: int = 4) -> str:
@@ -53,8 +53,8 @@ def span(low: float | None, high: float | None, *, sign: bool = False, digits: i
 
 def cell(value: float | None, *, sign: bool = False, strong: bool = False) -> Cell:
     """Return a score as a cell, with its exact value to sort by."""
-    known = value if value is not None and math.isfinite(value) else None
-    return Cell(number(value, sign=sign), known, strong)
+    finite = value if value is not None and math.isfinite(value) else None
+    return Cell(number(value, sign=sign), finite, strong)
 
 
 def duration(seconds: float | None) -> str:

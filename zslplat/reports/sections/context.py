@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from zslplat.reports.blocks import Block, Chart, Picture, Words
+from zslplat.reports.blocks import Block, Chart, Paragraph, Picture
 from zslplat.reports.charts.styles import Style, Styles
 
 BEST, MANY = 20, 60  # rows of a table that its chart shows in a brief report, and in any other
@@ -13,7 +13,7 @@ BEST, MANY = 20, 60  # rows of a table that its chart shows in a brief report, a
 ROOM = 1_000_000
 
 
-class Easel:
+class PageContext:
     """Gives each method its style and each chart its name, and keeps the page below some megabytes.
 
     ``silenced`` are the codes of findings that are counted, not shown; ``notes`` collects what could not be read while
@@ -57,7 +57,9 @@ class Easel:
         """Return charts where there is room for them, else words that say so."""
         if self.room <= 0:
             self.left_out += 1
-            return [Words(f"{what}: left out, to keep the file small; report the study by itself to see it.", "note")]
+            return [
+                Paragraph(f"{what}: left out, to keep the file small; report the study by itself to see it.", "note")
+            ]
         blocks = list(draw())
         self.room -= sum(_weight(block) for block in blocks)
         return blocks

@@ -1,0 +1,152 @@
+"""A report as one HTML file that loads nothing: its colours, the page, and which files it may replace.
+
+Text has a contrast of at least 4.5 to what it stands on, marks of charts at least 3. The eight series keep Okabe and
+Ito's order of hues, which any colour vision tells apart, as dark or as light as their ground asks for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from zslplat import __version__
+from zslplat.data.store.atomic_files import WholeFile
+from zslplat.errors import UsageError
+from zslplat.names import visible
+from zslplat.records.folders import folder_name
+from zslplat.reports.blocks import Page
+from zslplat.reports.contents import Request, collect_contents
+from zslplat.reports.sections.overview import page_of
+from zslplat.settings import Settings
+
+GENERATOR = "zslplat report"
+_SUFFIXES = ("", ".html", ".htm")
+_REPORT = WholeFile("report", "--out", "report.html", GENERATOR, reach=2000)
+LIGHT: Mapping[str, str] = {
+    "paper": "#ffffff",
+    "panel": "#f5f7f9",
+    "ink": "#1a1f26",
+    "faint": "#4d5663",
+    "grid": "#d8dde3",
+    "link": "#0b57a4",
+    "warn-panel": "#fff4dc",
+    "warn-ink": "#573800",
+    "heat": "#00507f",
+    "cell-low": "#000000",
+    "cell-high": "#ffffff",
+    "series-1": "#0072b2",
+    "series-2": "#c24a00",
+    "series-3": "#00805c",
+    "series-4": "#a8428a",
+    "series-5": "#8a6500",
+    "series-6": "#2587b5",
+    "series-7": "#474c52",
+    "series-8": "#7458c4",
+}
+DARK: Mapping[str, str] = {
+    "paper": "#12161b",
+    "panel": "#1b2128",
+    "ink": "#e8ebef",
+    "faint": "#b0b8c2",
+    "grid": "#343c46",
+    "link": "#7db8f5",
+    "warn-panel": "#3a2c0c",
+    "warn-ink": "#ffdf9e",
+    "heat": "#4d9bd4",
+    "cell-low": "#ffffff",
+    "cell-high": "#000000",
+    "series-1": "#58b0ee",
+    "series-2": "#ff8b4d",
+    "series-3": "#35c79a",
+    "series-4": "#e78cc8",
+    "series-5": "#e0b43a",
+    "series-6": "#a4e3ee",
+    "series-7": "#c4c9d0",
+    "series-8": "#b29cf6",
+}
+
+
+@dataclass(frozen=True)
+class Written:
+    """A report that was written: its file, how many bytes it has, whether an earlier report was replaced, and what it
+    holds.
+    """
+
+    file: Path
+    size: int
+    replaced: bool
+    chapters: Sequence[dict[str, object]]
+    notes: Sequence[str]
+
+
+def write_report(
+    settings: Settings, request: Request, out: Path | None = None, command: str = "", options: str = ""
+) -> Written:
+    """Write the requested report into ``out``, or into ``reports/`` of the store.
+
+    An earlier report there is replaced. Raises :class:`UsageError` where the file is something else or is called so,
+    and like :func:`~zslplat.reports.contents.collect_contents`.
+    """
+    path = default_file(settings, request) if out is None else out
+    if path.suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"--out {path}: a report is one HTML file; give it a name that ends in .html")
+    replaced = _REPORT.is_there(path)
+    contents = collect_contents(settings, request, command, options)
+    made = time.strftime("%Y-%m-%d %H:%M %z")
+    page = page_of(contents, __version__, made)
+    _REPORT.write(path, render_page(page))
+    chapters: list[dict[str, object]] = [
+        {"task": c.task, "dataset": c.dataset, "metric": c.primary.name, "rows": list(c.rows)}
+        for c in contents.chapters
+    ]
+    return Written(path, path.stat().st_size, replaced, chapters, page.notes)
+
+
+def default_file(settings: Settings, request: Request) -> Path:
+    """Return the file of a report in the store: named by what it is of."""
+    parts = [*request.names, *filter(None, (request.suite, request.dataset, request.task))]
+    return settings.store / "reports" / f"{folder_name('_'.join(parts)) if parts else 'store'}.html"
+
+
+def render_page(page: Page) -> str:
+    """Return the page as HTML; every text of the page is escaped."""
+    loader = PackageLoader("zslplat.reports")
+    environment = Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_without_control_characters,
+    )
+
+    def source(name: str) -> Markup:
+        return Markup(loader.get_source(environment, name)[0])
+
+    html = environment.get_template("page.html").render(
+        page=page,
+        generator=GENERATOR,
+        style=source("page.css"),
+        script=source("page.js"),
+        light=variables(LIGHT),
+        dark=variables(DARK),
+    )
+    return f"{html}\n"
+
+
+def _without_control_characters(value: Any) -> Any:
+    """Return a text with control characters escaped, without what else HTML does not allow; others as they are."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in visible(value))
+
+
+def variables(colours: Mapping[str, str]) -> Markup:
+    """Return colours as variables of a style sheet."""
+    return Markup("".join(f"--{name}:{colour};" for name, colour in colours.items()))

@@ -1,1 +1,0 @@
-"""Blocks as one HTML file."""
