@@ -72,16 +72,16 @@ def test_times_are_said_as_people_say_them(seconds, said):
     assert duration(seconds) == said
 
 
-class _Told(ReportingClient):
+class _Counting(ReportingClient):
     """One that asks nobody: steps and folds come as they are called."""
 
-    def __init__(self, tell):
+    def __init__(self, report):
         self._step_parameters = {"stepwise": "epochs", "direct": ""}
         self._most_by_name, self._facts = {}, {}
-        self._tell = tell
+        self._report = report
         self.follow(2)
 
-    def ask(self, wish, *arguments):
+    def ask(self, request, *arguments):
         class Built:
             facts_of_class = False
 
@@ -92,7 +92,7 @@ def test_a_job_is_as_far_as_its_steps_and_folds(monkeypatch):
     monkeypatch.setattr("zslplat.evaluation.workers.method_host._SECONDS", 0.0)
     monkeypatch.setattr("zslplat.evaluation.workers.proxies.MethodClient.send", lambda *_: None)
     told = []
-    methods = _Told(told.append)
+    methods = _Counting(told.append)
     for _ in range(2):
         methods.build("stepwise", {"epochs": 4}, 0)
         for _ in range(4):
@@ -110,7 +110,7 @@ def test_a_job_is_as_far_as_its_steps_and_folds(monkeypatch):
 
 def test_short_jobs_tell_nothing():
     told = []
-    methods = _Told(told.append)
+    methods = _Counting(told.append)
     began = time.monotonic()
     methods.build("direct", {}, 0)
     assert not told or time.monotonic() - began > 0.2

@@ -28,8 +28,8 @@ def looked_at(deadline, clock, *, piece, at_once, pieces, until):
     deadline.begin("preparing", pieces, at_once)
     while clock.now - begun < until:
         clock.now += 1
-        deadline.moved(min(pieces, (clock.now - begun) // piece * at_once))
-        deadline.look()
+        deadline.advance_to(min(pieces, (clock.now - begun) // piece * at_once))
+        deadline.warn_if_late()
     return said
 
 
@@ -57,7 +57,7 @@ def test_a_piece_that_is_longer_than_the_whole_time_is_foreseen_before_it_ends(c
     assert not deadline.left
     assert deadline.needed == pytest.approx(240 * 6)
     assert (
-        "preparing takes until 24 min after the beginning, or longer; give --timeout 2160 or more" in deadline.foreseen
+        "preparing takes until 24 min after the beginning, or longer; give --timeout 2160 or more" in deadline.forecast
     )
 
 
@@ -66,17 +66,17 @@ def test_steps_of_a_training_count_and_what_is_complete_ends_the_wait(clock):
     deadline = Deadline(100, said.append, clock)
     deadline.begin("the first trial", 3, 0)
     clock.now += 10
-    deadline.look()
+    deadline.warn_if_late()
     assert said == []  # nothing is known yet
-    deadline.moved(0.3)
+    deadline.advance_to(0.3)
     assert deadline.needed == pytest.approx(100)
     deadline.awaited = False
     clock.now += 50
-    deadline.look()
+    deadline.warn_if_late()
     assert said == []
     deadline.awaited = True
-    deadline.look()
-    deadline.look()
+    deadline.warn_if_late()
+    deadline.warn_if_late()
     assert len(said) == 1
 
 

@@ -192,7 +192,7 @@ class Session:
 
             def moved(place: int, done: float) -> None:
                 working(place, done)
-                self.deadline.moved(len(problems) * done)
+                self.deadline.advance_to(len(problems) * done)
 
             def ended(place: int, answer: Answer) -> None:
                 moved(place, 1.0)
@@ -227,7 +227,7 @@ class Session:
 
         def made(place: int, answer: Answer) -> None:
             working(place, 1.0)
-            self.deadline.moved(next(ready))
+            self.deadline.advance_to(next(ready))
 
         return self._pool.run(jobs, limits, made, deadline=self.deadline)
 

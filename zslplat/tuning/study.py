@@ -151,7 +151,7 @@ class Study:
         try:
             return self._prepared()
         except DeadlineReached:
-            raise ZslplatError(f"{self.session.deadline.foreseen}; what is prepared is kept") from None
+            raise ZslplatError(f"{self.session.deadline.forecast}; what is prepared is kept") from None
         except KeyboardInterrupt:
             raise Interrupted(
                 f"stopped before {self.name!r} began; what is prepared is kept; give the same command again"
@@ -184,7 +184,7 @@ class Study:
                 numbers, proposals = self._next_batch()
                 self._evaluate(numbers, proposals, problems)
         except DeadlineReached:
-            self.log.require_winner(self.session.deadline.foreseen)
+            self.log.require_winner(self.session.deadline.forecast)
             return False
         finally:
             self.session.deadline = Deadline()

@@ -1,11 +1,11 @@
 """Messages between two processes, with their arrays in shared memory.
 
-A message is pickled; what its arrays hold goes through memory that both processes have mapped. Arrays up to
+A message is pickled; the content of its arrays goes through memory that both processes have mapped. Arrays up to
 ``SEPARATE_BYTES`` share a region, out of which the receiver copies them, so that it is free again at once. A larger
-array gets memory of its own, which the receiver uses as it is: no second copy. The memory has no name in the file
-system and is gone with the processes, however they end.
+array gets memory of its own, which the receiver uses without a copy. The memory has no name in the file system and is
+freed when the processes end, however they end.
 
-Nothing reaches the receiver but the elements of the arrays that were sent: no array that they are a part of.
+The receiver gets the elements of the arrays that were sent, and nothing of larger arrays that they are part of.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FindClass = Callable[[str, str], Any]
 
 @dataclass(frozen=True)
 class Packed:
-    """A message that is ready to be sent: ``body`` pickled, the buffers of its arrays beside."""
+    """A message that is ready to be sent: its pickled ``body`` and the buffers of its arrays."""
 
     body: bytes
     buffers: Sequence[memoryview]
@@ -114,9 +114,9 @@ class Channel:
         self._theirs: mmap.mmap | None = None
 
     def send(self, packed: Packed, files: Sequence[int] = ()) -> None:
-        """Send a message, and the descriptors of open files with it, which are closed here.
+        """Send a message and the descriptors of open files, which are closed here.
 
-        Raises OSError where the other end is gone or memory cannot be had.
+        Raises OSError where the other end is closed or there is not enough memory.
         """
         places: list[tuple[int, int]] = []  # (offset in the region, or -1 for memory of its own; bytes)
         memories: list[int] = []
@@ -151,10 +151,10 @@ class Channel:
                 os.close(descriptor)
 
     def receive(self, find_class: FindClass | None = None, files: list[int] | None = None) -> Any:
-        """Return the next message; ``find_class`` looks up what it names.
+        """Return the next message; ``find_class`` looks up the names in it.
 
-        ``files`` is filled with the descriptors of files that came with it, before anything is looked up. Raises
-        EOFError where the other end is gone.
+        ``files`` is filled with the descriptors of the files that came with it, before any name is looked up. Raises
+        EOFError where the other end is closed.
         """
         self._look_for_a_moment()
         body, places, region, count, count_of_files = pickle.loads(self.connection.recv_bytes())
@@ -181,16 +181,16 @@ class Channel:
         return _Unpickler(body, buffers, find_class).load()
 
     def _look_for_a_moment(self) -> None:
-        """Look for a message again and again, and let others run between: most are there at once.
+        """Poll for a message for a moment, yielding the processor in between: most messages are there at once.
 
-        To be put to sleep and woken takes longer than that, on virtual machines a millisecond.
+        Sleeping and being woken takes longer, a millisecond on virtual machines.
         """
         end = time.perf_counter() + LOOK_SECONDS
         while not self._poll.poll(0) and time.perf_counter() < end:
             _let_others_run()
 
     def detach(self) -> None:
-        """Let go of the connection, which stays open."""
+        """Release the connection without closing it."""
         self._socket.close()
 
     def close(self) -> None:
@@ -204,7 +204,7 @@ def _bytes_of(region: mmap.mmap, offset: int, size: int) -> np.ndarray:
 
 
 def _memory(size: int) -> int:
-    """Return the descriptor of so many bytes of memory without a name."""
+    """Return the descriptor of this many bytes of memory without a name."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("zslplat", os.MFD_CLOEXEC)
     else:

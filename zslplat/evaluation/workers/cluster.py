@@ -1,9 +1,9 @@
-"""The leader's side of a Dask cluster: jobs go out, with whatever a worker lacks of their inputs, and come back.
+"""The leader's side of a Dask cluster: jobs go out, with the inputs that a worker lacks, and results come back.
 
 Nothing is shared with the workers but the connection through the scheduler. A worker says which cache entries it lacks
-and is sent them once; artifacts, outcomes and statistics come back the same way. A worker that is lost takes the jobs
-that it ran with it, and they run elsewhere; when the scheduler is lost, the leader waits until one answers at that
-address again, and gives it whatever has not come back. Workers may join and leave as they like.
+and is sent them once; artifacts, outcomes and statistics come back the same way. When a worker is lost, its jobs run
+elsewhere. When the scheduler is lost, the leader waits until one answers at that address again and sends what has not
+come back. Workers may join and leave at any time.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _STOPPED = Answer(None, "stopped", killed=True)
 
 
 class _Away(Exception):
-    """The worker or the scheduler does not answer any more."""
+    """A worker or the scheduler no longer answers."""
 
 
 class Cluster:
-    """Runs jobs on the workers of a Dask scheduler at ``address``, or of the one that a ``.json`` file tells of.
+    """Runs jobs on the workers of a Dask scheduler at ``address``, which may be a scheduler file (``.json``).
 
-    ``place`` is where the leader works; ``say`` is told what a user waits for. Raises :class:`OutageError` where no
-    scheduler answers.
+    ``settings``: those of the leader; ``say`` is called with what a user has to wait for. Raises :class:`OutageError`
+    where no scheduler answers.
     """
 
     def __init__(self, address: str, settings: WorkerSettings, say: Callable[[str], None] = lambda text: None) -> None:
@@ -69,18 +69,18 @@ class Cluster:
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._futures: set[Any] = set()
-        self._told: set[str] = set()
+        self._notices: set[str] = set()
         self._processors: set[str] = set()
         self._client: Any = self._connect(time.monotonic())
         # Each thread waits for one job.
         self._threads = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="cluster")
 
     def submit(self, job: Any, limits: Limits) -> Future[Answer]:
-        """Have a job run; raises nothing for what happens to a worker or to the scheduler."""
+        """Have a job run; the loss of a worker or of the scheduler raises nothing."""
         return self._threads.submit(self._run, job, limits)
 
     def close(self) -> None:
-        """Give up all jobs; the workers end what they run of them."""
+        """Cancel all jobs; the workers end those that they run."""
         self._stopped.set()
         with self._lock:
             futures, client, self._client = list(self._futures), self._client, None
@@ -125,7 +125,7 @@ class Cluster:
         return _STOPPED
 
     def _ask(self, client: Any, request: RemoteJob, prefer: list[str]) -> Reply | Answer:
-        """Return the reply to a request, or what is to be recorded where there will be none."""
+        """Return the reply to a request, or the answer to record where there will be none."""
         from distributed.scheduler import KilledWorker
 
         finished = threading.Event()
@@ -184,7 +184,7 @@ class Cluster:
         return reply
 
     def _deliver(self, client: Any, worker: str, name: str, digest: str) -> None:
-        """Bring an entry to a worker, or wait until another one has."""
+        """Send an entry to a worker, or wait until another leader's thread has sent it."""
         folder = root_of(self.settings.cache) / name
         while True:
             place = self._call(client, worker, cluster_worker.offer, name, digest, self.settings.cache_bytes)
@@ -207,7 +207,7 @@ class Cluster:
             raise StoreError(f"worker {worker}: {wrong}")
 
     def _collect(self, client: Any, reply: Reply, job: Any) -> None:
-        """Put what a job made where the leader wants it."""
+        """Put the files that a job wrote where the leader wants them."""
         left = False
         for kind, (folder, parcel) in reply.made.items():
             left = left or (parcel.content is None and kind != TARGET)
@@ -227,7 +227,7 @@ class Cluster:
                 self._call(client, reply.worker, cluster_worker.drop, reply.key)
 
     def _keep(self, client: Any, worker: str, folder: str, parcel: FileList, name: str) -> None:
-        """Put an entry that a job made into the leader's own cache."""
+        """Put an entry that a job made into the leader's cache."""
         root = self.settings.cache
         try:
             temporary = begin_entry(root, name)
@@ -261,7 +261,7 @@ class Cluster:
             raise _Away from error
 
     def _connected(self) -> Any:
-        """Return the connection, made anew where it was lost; None where all is to stop."""
+        """Return the connection, made anew where it was lost; None once the cluster is closed."""
         with self._lock:
             if self._client is None and not self._stopped.is_set():
                 self.say(f"waiting for the Dask scheduler at {self.address}")
@@ -269,7 +269,7 @@ class Cluster:
             return self._client
 
     def _look_after(self, client: Any) -> None:
-        """Find out whether the scheduler is lost; if so the next job connects anew."""
+        """Check whether the scheduler is lost; if so the next job connects anew."""
         time.sleep(_PAUSE_SECONDS)
         with self._lock:
             if self._client is client:
@@ -296,14 +296,14 @@ class Cluster:
             threads = client.nthreads()
         except Exception:
             return  # the job will hear of it
-        if not threads and "workers" not in self._told:
-            self._told.add("workers")
+        if not threads and "workers" not in self._notices:
+            self._notices.add("workers")
             self.say(f"waiting for workers: none has joined the Dask scheduler at {self.address}")
         elif threads:
-            self._told.discard("workers")
+            self._notices.discard("workers")
 
     def _connect(self, until: float) -> Any:
-        """Connect to the scheduler, again and again until then; raises :class:`OutageError` where none answers."""
+        """Connect to the scheduler, trying again until then; raises :class:`OutageError` where none answers."""
         while True:
             try:
                 return connect(self.address)
@@ -318,9 +318,9 @@ class Cluster:
 
 
 def _waits_for_the_lost(client: Any, key: str, prefer: list[str]) -> bool:
-    """Tell whether a job that would rather go to a worker is kept for it, by the scheduler, although it is gone.
+    """Tell whether the scheduler holds a job for a preferred worker that is gone.
 
-    So it is where all workers were lost while it ran there: those that join later are not asked then.
+    That happens when all workers were lost while it ran there; workers that join later are not offered it.
     """
     try:
         there, busy = client.nthreads(), client.processing()
@@ -330,7 +330,7 @@ def _waits_for_the_lost(client: Any, key: str, prefer: list[str]) -> bool:
 
 
 def connect(address: str) -> Any:
-    """Return a Dask client of the scheduler at an address, or of the one that a ``.json`` file tells of.
+    """Return a Dask client of the scheduler at an address or of the one in a scheduler file (``.json``).
 
     Raises :class:`UsageError` where Dask is not installed, :class:`OutageError` where no scheduler answers.
     """
@@ -352,7 +352,7 @@ def connect(address: str) -> Any:
 
 
 def _scheduler_address(file: str) -> str:
-    """Return the address in a file of ``dask scheduler --scheduler-file``; Dask would wait for one without an end."""
+    """Return the address in a file of ``dask scheduler --scheduler-file``; Dask itself would wait for one forever."""
     content = json.loads(Path(file).read_text())
     if not (isinstance(content, dict) and isinstance(content.get("address"), str)):
         raise ValueError("the file tells of none; expected what dask scheduler --scheduler-file writes")

@@ -1,7 +1,7 @@
-"""The process that scorers are forked off: it has imported what jobs need, and does nothing else. For Linux.
+"""The process that scorers are forked off: it has imported what jobs need, and does nothing else. Linux only.
 
-It is a ``forkserver`` as multiprocessing has it, but one of our own: a program that uses zslplat, and multiprocessing's
-own for something else, keeps that one as it is, with its imports, its environment and its signals.
+It is a ``forkserver`` as multiprocessing has it, but a separate one: a program that uses zslplat and multiprocessing's
+own fork server keeps that as it is, with its imports, its environment and its signals.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _MOST_ADDRESS = 104  # bytes of a socket's address on macOS, 108 on Linux
 
 
 class _Server(forkserver.ForkServer):
-    """The server, and whether it has forked a process yet: before, it may still be importing."""
+    """A fork server that knows whether it has forked a process yet; before that it may still be importing."""
 
     _forkserver_pid: int | None
     forked: int | None = None  # the number of the server that has
 
     def launched(self, status: int) -> int:
-        """Return the number of a process that was asked for; raises EOFError where the server ends before."""
+        """Return the number of the process that was requested; raises EOFError where the server ends before."""
         pid: int = forkserver.read_signed(status)
         self.forked = self._forkserver_pid
         return pid
@@ -50,7 +50,7 @@ _server = _Server()
 
 
 class _ForkServerPopen(popen_forkserver.Popen):
-    """How multiprocessing starts a process by its server, by ours; EOFError or OSError where that ends meanwhile."""
+    """multiprocessing's Popen, with our server; raises EOFError or OSError where the server ends meanwhile."""
 
     def _launch(self, process_obj: Any) -> None:
         content = io.BytesIO()
@@ -79,10 +79,10 @@ class _ForkServerPopen(popen_forkserver.Popen):
 
 
 class ForkedProcess(BaseProcess):
-    """A process that is forked off the fork server; it is no daemon, even where the process that starts it is one.
+    """A process forked off the fork server; it is no daemon, even where the process that starts it is one.
 
-    The worker processes of a Dask nanny are. multiprocessing forbids such ones to start others, since it could not end
-    these with them; a process of the fork server ends with its parent by itself.
+    Worker processes of a Dask nanny are daemons, and multiprocessing forbids daemons to start processes because it
+    could not end these. A process of the fork server ends with its parent by itself.
     """
 
     _start_method = "forkserver"
@@ -91,7 +91,7 @@ class ForkedProcess(BaseProcess):
         super().__init__(target=target, args=args, daemon=False)
 
     def start(self) -> None:
-        """Have the fork server fork it. Not for several threads at once."""
+        """Have the fork server fork it; not safe from several threads at once."""
         config: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
         daemon = config.pop("daemon", None)
         try:
@@ -106,7 +106,7 @@ class ForkedProcess(BaseProcess):
 
 
 def begin(modules: Sequence[str]) -> None:
-    """Let the fork server begin to import these modules, if it is not there yet; does not wait for it."""
+    """Start the fork server with these modules to import, unless it runs already; does not wait for it."""
     global _server
     _server.set_forkserver_preload([*modules, "zslplat.evaluation.workers.fork_server_exit"])
     try:
@@ -122,7 +122,7 @@ def begin(modules: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _short_address() -> Iterator[None]:
-    """Let the server's socket lie elsewhere where the folder of temporary files has too long a name for its address."""
+    """Put the server's socket elsewhere if the name of the temporary folder is too long for a socket address."""
     config: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
     usual = config.get("tempdir")
     folder = usual or os.path.join(tempfile.gettempdir(), "pymp-12345678")
@@ -141,7 +141,7 @@ def _short_address() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _plain_path() -> Iterator[None]:
-    """Leave out of the search path what Python ignores there, and multiprocessing cannot hand on: what is no text."""
+    """Leave entries that are no text out of the search path: Python ignores them, multiprocessing cannot send them."""
     before = sys.path
     sys.path = [entry for entry in before if isinstance(entry, str)]
     try:
@@ -152,7 +152,7 @@ def _plain_path() -> Iterator[None]:
 
 @cache
 def _short_folder(process: int) -> str | None:
-    """Make a folder for this process with a short name, gone when it ends; None where none can be made."""
+    """Make a folder with a short name for this process, removed when it ends; None where none can be made."""
     for parent in ("/tmp", "/var/tmp", "/dev/shm"):
         with contextlib.suppress(OSError):
             folder = tempfile.mkdtemp(prefix="pymp-", dir=parent)
@@ -162,15 +162,16 @@ def _short_folder(process: int) -> str | None:
 
 
 def give_up() -> None:
-    """End the fork server if it is still importing; whoever waits for a process of it gets EOFError."""
+    """End the fork server if it is still importing; whoever waits for one of its processes gets EOFError."""
     _server.give_up()
 
 
 def release_server() -> None:
-    """In a process of the fork server: let that end with the program that started it, and take this process with it.
+    """In a process of the fork server: let the server end with the program that started it, and this process with it.
 
-    It lives as long as anybody holds a pipe that each of its processes is handed, and that is multiprocessing's own
-    business; where it has another name, the watch over the parent does the same, unless compiled code keeps it waiting.
+    The server lives while a process holds the pipe that each of its processes inherits, which is internal to
+    multiprocessing. Where the attribute has another name, the watch over the parent does the same, unless compiled code
+    delays it.
     """
     with contextlib.suppress(AttributeError, TypeError, OSError):
         server: Any = forkserver._forkserver

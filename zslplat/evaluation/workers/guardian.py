@@ -1,20 +1,19 @@
-"""The process that keeps together whatever a job starts, and ends all of it with the job's scorer. For Linux.
+"""The process that ends everything a job has started when the job's scorer ends. Linux only.
 
-    leader ── fork server ── guardian ── scorer ── method process ── what a method starts
+    leader ── fork server ── guardian ── scorer ── host ── method process ── what a method starts
 
-A process that a method starts may leave its group and its session and outlive its parent, so neither a group nor a walk
+A process that a method starts may leave its group and session and outlive its parent, so neither the group nor a walk
 down from the method process finds all of them. The kernel hands orphans to their nearest ancestor that asks for them
-(``PR_SET_CHILD_SUBREAPER``): that is the guardian, so all that ever comes from its scorer stays below it. It runs no
-code but its own, and ends, with all below it, when its scorer, the fork server or the leader has ended, or on SIGTERM.
-It has a session of its own, so that a signal to the leader's group leaves it to do so. Where the system lets it make a
-control group, all below it is killed at once; a program that multiplies faster than one look at it takes can be
-ended in no other way.
+(``PR_SET_CHILD_SUBREAPER``). The guardian asks, so everything that comes from its scorer stays below it. It runs no
+other code, and ends, with everything below it, on SIGTERM or when its scorer, the fork server or the leader has ended.
+It has a session of its own, so a signal to the leader's group does not end it.
 
-What the processes print goes through it, too, into a log that is bounded while they run.
+Where the system allows it, the scorer is put into a control group (version 2, Linux 5.14), which can be killed as a
+whole (``cgroup.kill``), including processes that are being forked at that moment. Nothing else ends a program that
+multiplies faster than the guardian can list its processes. A control group can be made where that of this process is
+delegated to its user: in a user's own systemd services, in many containers, as root.
 
-A control group (version 2, Linux 5.14) can kill all of its processes at once (``cgroup.kill``), those that are being
-forked at that moment, too. A group can be made where the group of this process is delegated to its user: in the user's
-own services under systemd, in many containers, as root.
+What the processes print passes through the guardian into a log of bounded size.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ from typing import Any
 from zslplat.evaluation.jobs import WorkerSettings
 from zslplat.evaluation.workers.processes import adopt_orphans, ask_for_death_signal, exit_like
 
-# So long it tries to end what the kernel does not let go, or what belongs to another user.
-_SWEEP_SECONDS = 10.0
+# How long it tries to end processes that the kernel holds or that belong to another user.
+_END_SECONDS = 10.0
 _PAUSE_SECONDS = 0.002
 
 Scorer = Callable[[Connection, WorkerSettings, Mapping[str, str]], None]
 
 
 def guard(connection: Connection, settings: WorkerSettings, environment: Mapping[str, str]) -> None:
-    """Fork the scorer, wait for its end, end all that is left of it, and end as it did."""
+    """Fork the scorer, wait until it ends, end everything that is left of it, and exit as it did."""
     from zslplat.evaluation.workers import fork_server
     from zslplat.evaluation.workers.scorer import score_jobs
 
@@ -83,7 +82,7 @@ def guard(connection: Connection, settings: WorkerSettings, environment: Mapping
         log = WorkerLog(settings.log, printed)
     code = _watch(scorer, leader.sentinel, woken, log)
     if group is not None:
-        group.end(_SWEEP_SECONDS)
+        group.end(_END_SECONDS)
     end_descendants()
     if log is not None:
         log.copy()
@@ -94,7 +93,7 @@ def guard(connection: Connection, settings: WorkerSettings, environment: Mapping
 def _run_scorer(
     scorer: Scorer, connection: Connection, settings: WorkerSettings, environment: Any, output: int | None
 ) -> None:
-    """Be the scorer, in a session of its own, until it ends."""
+    """Run the scorer in a session of its own until it ends."""
     code = 1
     try:
         os.setsid()
@@ -116,7 +115,7 @@ def _run_scorer(
 
 
 def _watch(scorer: int, leader: int, woken: int, log: WorkerLog | None) -> int:
-    """Wait until the scorer, or whoever needs it, has ended; return the exit code, negative for a signal."""
+    """Wait until the scorer or the leader has ended; return the exit code, negative for a signal."""
     watched = [leader, woken, *([log.source] if log is not None else [])]
     while True:
         ready, _, _ = select.select(watched, [], [])
@@ -126,15 +125,15 @@ def _watch(scorer: int, leader: int, woken: int, log: WorkerLog | None) -> int:
             return -signal.SIGTERM
         if woken in ready:
             signals = os.read(woken, 4096)
-            for pid, code in _reaped():
+            for pid, code in _collect_ended():
                 if pid == scorer:
                     return code
             if signal.SIGTERM in signals:
                 return -signal.SIGTERM
 
 
-def _reaped() -> list[tuple[int, int]]:
-    """Take note of children and orphans that have ended; return their numbers and exit codes."""
+def _collect_ended() -> list[tuple[int, int]]:
+    """Collect the children and orphans that have ended; return their process numbers and exit codes."""
     exits = []
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -145,19 +144,19 @@ def _reaped() -> list[tuple[int, int]]:
 def end_descendants() -> None:
     """End all processes below this one, which adopts orphans.
 
-    They are stopped before they are killed, so that none starts another meanwhile; whatever escaped the first look has
+    They are stopped before they are killed, so that none starts another meanwhile. A process that escaped one round has
     become a child of this process by the next.
     """
     import psutil
 
-    guardian, end = psutil.Process(), time.monotonic() + _SWEEP_SECONDS
+    guardian, end = psutil.Process(), time.monotonic() + _END_SECONDS
     while time.monotonic() < end:
         descendants = guardian.children(recursive=True)
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for process in descendants:
                 with contextlib.suppress(psutil.Error, OSError):
                     process.send_signal(number)
-        _reaped()
+        _collect_ended()
         try:
             os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
@@ -166,7 +165,7 @@ def end_descendants() -> None:
 
 
 def _clear_up_after(leader: int | None) -> None:
-    """Remove the address of the fork server of a leader that was killed."""
+    """Remove the socket of the fork server if its leader was killed."""
     import psutil
 
     with contextlib.suppress(psutil.NoSuchProcess):
@@ -176,7 +175,7 @@ def _clear_up_after(leader: int | None) -> None:
 
 
 def remove_address() -> None:
-    """In a process of the fork server: remove its address, and the folder of that if nothing else is in it."""
+    """In a process of the fork server: remove its socket, and the folder of the socket if it is empty then."""
     address = getattr(getattr(forkserver, "_forkserver", None), "_forkserver_address", None)
     with contextlib.suppress(OSError):
         if isinstance(address, str) and address.startswith("/"):
@@ -188,14 +187,14 @@ _PREFIX = "zslplat-"
 
 
 class ControlGroup:
-    """A folder of the file system of control groups; processes that join it, and all that they start, end with it."""
+    """A folder of the control group file system; processes that join it, and all that they start, end with it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @classmethod
     def made(cls, parent: Path | None = None) -> ControlGroup | None:
-        """Return a new group below ``parent``, by default below that of this process; None where none can be made."""
+        """Return a new group below ``parent``, by default below this process's group; None where none can be made."""
         parent = parent or _own_group()
         if parent is None or not (parent / "cgroup.procs").exists():
             return None
@@ -212,12 +211,12 @@ class ControlGroup:
         return group
 
     def join(self) -> None:
-        """Move this process into the group; where that is not allowed it stays where it is."""
+        """Move this process into the group, if that is allowed."""
         with contextlib.suppress(OSError):
             (self.folder / "cgroup.procs").write_text("0")
 
     def end(self, seconds: float) -> None:
-        """Kill all that is in the group, wait so long for its end at most, and remove the group."""
+        """Kill everything in the group, wait at most this long for its end, and remove the group."""
         end = time.monotonic() + seconds
         with contextlib.suppress(OSError):
             (self.folder / "cgroup.kill").write_text("1")
@@ -226,13 +225,13 @@ class ControlGroup:
         self.remove()
 
     def remove(self) -> None:
-        """Remove the group; the system refuses that while a process is in it."""
+        """Remove the group; the system refuses while a process is in it."""
         with contextlib.suppress(OSError):
             self.folder.rmdir()
 
 
 def _own_group() -> Path | None:
-    """Return the folder of the control group that this process is in."""
+    """Return the folder of this process's control group."""
     try:
         mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
         groups = Path("/proc/self/cgroup").read_text().splitlines()
@@ -244,22 +243,22 @@ def _own_group() -> Path | None:
 
 
 def _clear_up(parent: Path) -> None:
-    """Remove empty groups of processes that were killed before they could do so."""
+    """Remove empty groups of guardians that were killed before they could do it."""
     with contextlib.suppress(OSError):
         for folder in parent.glob(f"{_PREFIX}*"):
             if not Path("/proc", folder.name.removeprefix(_PREFIX)).exists():
                 ControlGroup(folder).remove()
 
 
-# A log that grows beyond this becomes ``NAME.1``, in place of the one before, and a new one begins.
+# A log that grows beyond this is renamed to ``NAME.1``, replacing the one before, and a new one begins.
 MOST_BYTES = 8 * 2**20
 _AT_ONCE = 2**16
 
 
 class WorkerLog:
-    """Copies what comes out of a pipe (``source``, which does not block) to the end of a file that others write, too.
+    """Appends what comes out of a pipe (``source``, non-blocking) to a file that other workers write as well.
 
-    What cannot be written, on a full disk say, is lost: no job waits for its log.
+    What cannot be written, to a full disk for example, is lost: no job waits for its log.
     """
 
     def __init__(self, path: Path, source: int) -> None:
@@ -267,7 +266,7 @@ class WorkerLog:
         self._file: int | None = None
 
     def copy(self) -> bool:
-        """Copy what there is now, no more than :data:`MOST_BYTES`; False where nothing can come any more."""
+        """Copy what has come, at most :data:`MOST_BYTES`; return False when the pipe is closed."""
         with contextlib.suppress(BlockingIOError):
             for _ in range(MOST_BYTES // _AT_ONCE):
                 text = os.read(self.source, _AT_ONCE)
@@ -289,7 +288,7 @@ class WorkerLog:
         self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def _rotate(self) -> None:
-        """Put the full log aside, unless another worker has done so already."""
+        """Move the full log aside, unless another worker has already done so."""
         assert self._file is not None
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.stat(self.path), os.fstat(self._file)):

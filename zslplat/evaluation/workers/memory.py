@@ -1,4 +1,4 @@
-"""The memory of processes: what they hold now, and the most that one held since a moment of its choice."""
+"""The memory of processes: what they use now, and the most that one used since a given moment."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def peak_bytes() -> int:
 
 
 def own_bytes(process: Any = None) -> int:
-    """Return the resident memory of a process (this one by default) without mapped files, which all workers share."""
+    """Return the resident memory of a process (this one by default) without mapped files, which workers share."""
     import psutil
 
     memory = (process or psutil.Process()).memory_info()
@@ -46,12 +46,12 @@ def own_bytes(process: Any = None) -> int:
 
 
 class MemoryWatch:
-    """What a scorer, its method process and all that they have started hold for themselves.
+    """The memory of a scorer, its method process and everything that they have started.
 
-    ``root`` is the number of the process below which all of them are, ``host`` that of the one that method processes
-    are forked off. ``methods`` is the number of the method process, ``shared`` the bytes that it holds of one memory
-    with the host; both change with every evaluation. To look for others takes a walk over all processes of the
-    machine, so it is done as often as it costs a fiftieth of the time.
+    ``root`` is the number of the process below which all of them are, ``host`` that of the one off which method
+    processes are forked. ``methods`` is the number of the method process, ``shared`` the bytes of memory that it shares
+    with the host; both change with every evaluation. Finding other processes means listing all processes of the
+    machine, so it is done only so often that it takes a fiftieth of the time.
     """
 
     def __init__(self, root: int, scorer: int, host: int) -> None:
@@ -61,7 +61,7 @@ class MemoryWatch:
         self._next = 0.0
 
     def used_bytes(self) -> int:
-        """Return the bytes; those that several processes share count once, those that have ended hold none."""
+        """Return the bytes; memory that several processes share counts once."""
         import psutil
 
         start = time.monotonic()
@@ -75,7 +75,7 @@ class MemoryWatch:
         return max(sizes[0] + max(0, sizes[1] - self.shared), self._with_others)
 
     def _look(self) -> int:
-        """Return what all processes hold, where there are others; zero where there are none."""
+        """Return the memory of all processes if there are others than the known ones, else zero."""
         import psutil
 
         with contextlib.suppress(psutil.Error):
@@ -89,7 +89,7 @@ _PAUSE_PER_LOOK = 50
 
 
 def _share_of(process: Any) -> int:
-    """Return what a process holds; of what it shares with others, as those do that it was forked off, its part."""
+    """Return the memory of a process; of what it shares with others, as forked processes do, its part."""
     import psutil
 
     size = 0
@@ -105,7 +105,7 @@ def _share_of(process: Any) -> int:
 
 
 def machine_bytes() -> int:
-    """Return the memory that there is for this process: the machine's, or what its container or batch job may take."""
+    """Return the memory available to this process: the machine's, or the limit of its container or batch job."""
     import psutil
 
     from zslplat.data.formats.bounds import control_groups
@@ -118,14 +118,14 @@ def machine_bytes() -> int:
 
 
 def worker_share(workers: int) -> int:
-    """Return the bytes that each of so many workers may take of this machine where nothing else is said."""
+    """Return the bytes that each of so many workers may use of this machine by default."""
     return int(machine_bytes() * 0.8 / workers)
 
 
 def worker_count(workers: int | None, gigabytes: float | None = None) -> int:
-    """Return the number of workers: as asked, or the cores of this machine, at most 4, and no more than memory is for.
+    """Return the number of workers: as requested, or the cores of this machine, at most 4, as far as memory allows.
 
-    ``gigabytes``: of all processes together, where that is bounded.
+    ``gigabytes``: the memory of all processes together, where that is bounded.
     """
     if workers:
         return workers
@@ -136,10 +136,10 @@ def worker_count(workers: int | None, gigabytes: float | None = None) -> int:
 
 
 def memory_limit(gigabytes: float | None, workers: int, cluster: str | None = None) -> int | None:
-    """Return the bytes that the processes of one worker may take, so that all processes keep to ``gigabytes``.
+    """Return the bytes that the processes of one worker may use, so that all processes stay within ``gigabytes``.
 
-    On a cluster ``gigabytes`` are those of one trial, and None where each has its share of the machine that it runs on.
-    Raises :class:`UsageError` where that leaves less than a worker needs for nothing but itself.
+    On a cluster, ``gigabytes`` are those of one trial; None: each has its share of the machine that it runs on. Raises
+    :class:`UsageError` where that leaves less than a worker needs before it holds any data.
     """
     if cluster:
         return None if gigabytes is None else int(gigabytes * 2**30)

@@ -3,10 +3,10 @@
     scorer ── host ── method process of one evaluation ── what a method starts
 
 The host has imported the modules of the experiment and holds no data. It forks a method process for one evaluation, and
-the next when that has ended: whatever a method leaves in its process (a global generator, a cache, a class attribute, a
-patched library) ends with it, and each evaluation begins in the same state, whichever worker and whatever came before.
-Where processes cannot be forked, one serves all evaluations, and only its global generators begin anew
-(``docs/determinism.md``).
+the next one when that has ended. Whatever a method leaves in its process (a global generator, a cache, a class
+attribute, a patched library) ends with it, so each evaluation begins in the same state, whichever worker runs it and
+whatever ran before. Where processes cannot be forked, one process serves all evaluations, and only its global
+generators are seeded anew (``docs/determinism.md``).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def host(connection: Connection, modules: Sequence[str]) -> None:
     """
     registry()
     for name in modules:
-        # The evaluation imports it once more, and answers with the error.
+        # The evaluation imports it again and answers with the error.
         with contextlib.suppress(BaseException):
             importlib.import_module(name)
     forked = sys.platform == "linux"
     if forked:
         adopt_orphans()
-        # A collection in a method process then writes to no page that it shares with this one.
+        # Garbage collection in a method process then leaves the pages shared with this one unwritten.
         gc.freeze()
     report = _Report(modules) if forked else None
     left = False
@@ -72,7 +72,7 @@ def host(connection: Connection, modules: Sequence[str]) -> None:
 
 def _serve_one(connection: Connection, report: _Report | None) -> None:
     ask_for_death_signal()
-    # A signal to its own group is for it and what it starts.
+    # A signal to its group then reaches only it and what it starts.
     os.setsid()
     code = 1
     try:
@@ -90,23 +90,23 @@ def _serve_one(connection: Connection, report: _Report | None) -> None:
 
 
 class _Report:
-    """What a method process had to import and to load of compiled loops, so that its host has it for the next one.
+    """What a method process imported and which compiled loops it loaded, for its host to have them for the next one.
 
-    Of the packages of the experiment nothing is taken over but zslplat's own: their modules may do anything as they are
-    imported. The report goes through memory that both have open, which takes any length of it.
+    Modules of the experiment's own packages, other than zslplat, are left out: importing them may do anything. The
+    report travels through shared memory, which takes any length.
     """
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._own = {name.partition(".")[0] for name in modules} - {"zslplat"}
         self._memory = os.memfd_create("zslplat")
-        self._take_stock()
+        self._note_state()
 
-    def _take_stock(self) -> None:
+    def _note_state(self) -> None:
         self._modules, self._loops = len(sys.modules), _signatures()
         self.shared_bytes = own_bytes()
 
     def write(self) -> None:
-        """Write, in a method process, what is new: modules are in the order of their import."""
+        """In a method process: write what is new, modules in the order of their import."""
         signatures = _signatures()
         if len(sys.modules) == self._modules and signatures == self._loops:
             return
@@ -114,7 +114,7 @@ class _Report:
         os.pwrite(self._memory, pickle.dumps((new, signatures)), 0)
 
     def read(self) -> None:
-        """Import and load, in the host, what the latest report names."""
+        """In the host: import and load what the latest report names."""
         content = os.pread(self._memory, os.fstat(self._memory).st_size, 0)
         os.ftruncate(self._memory, 0)
         if not content:
@@ -125,7 +125,7 @@ class _Report:
                 importlib.import_module(name)
         if loops := sys.modules.get(_COMPILED):
             loops.load(signatures)
-        self._take_stock()
+        self._note_state()
 
 
 def _signatures() -> dict[str, list[Any]]:
@@ -136,8 +136,8 @@ def _signatures() -> dict[str, list[Any]]:
 class MethodHost:
     """The scorer's side of a host.
 
-    ``methods`` is where the methods of the current evaluation run, ``method_process`` the number of that process and
-    the bytes that it shares with others.
+    ``methods`` runs the methods of the current evaluation; ``method_process`` is the number of its process and the
+    bytes that it shares with others.
     """
 
     def __init__(self, process: Any, connection: Connection, report: Callable[[float], None]) -> None:
@@ -162,44 +162,48 @@ class MethodHost:
         return self.renewed()
 
 
-# Often enough to be seen, and no burden to a trial of a thousand short steps.
+# Often enough to be seen, and cheap for a trial of a thousand short steps.
 _SECONDS = 0.25
 _STEPS = ("start", "advance")
 
 
 class ReportingClient(MethodClient):
-    """A method process that tells how far the job is, from 0 to 1."""
+    """A method client that reports how far the job is, from 0 to 1.
+
+    A fold has begun when its method is built; a training in steps is as far as the steps that were asked for. Nothing
+    is known of a single call, so a method without steps advances fold by fold. The result does not depend on any of it.
+    """
 
     def __init__(
-        self, process: Any, connection: Any, shared_bytes: int, tell: Callable[[float], None], facts: dict[str, Any]
+        self, process: Any, connection: Any, shared_bytes: int, report: Callable[[float], None], facts: dict[str, Any]
     ) -> None:
         super().__init__(process, connection, shared_bytes, facts)
-        self._tell = tell
+        self._report = report
         self._most_by_name: dict[str, int] = {}
         self.follow(1)
 
     def follow(self, folds: int) -> None:
-        """Count from here: a job of so many folds begins."""
+        """Start counting: a job with this many folds begins."""
         self._folds, self._builds, self._steps, self._most = max(1, folds), 0, 0, 0
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
 
     def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
-        """Return the stand-in of a method, which begins a fold."""
+        """Return the proxy of a new method, with which a fold begins."""
         method = super().build(name, parameters, seed)
         self._builds += 1
         self._most = self._most_steps(name, method, parameters)
-        self._say()
+        self._report_progress()
         return method
 
-    def send(self, wish: str, *arguments: Any) -> PendingAnswer:
+    def send(self, request: str, *arguments: Any) -> PendingAnswer:
         """Send a request; a step of a training is counted."""
-        if wish in _STEPS:
+        if request in _STEPS:
             self._steps += 1
-            self._say()
-        return super().send(wish, *arguments)
+            self._report_progress()
+        return super().send(request, *arguments)
 
     def _most_steps(self, name: str, method: Any, parameters: Mapping[str, Any]) -> int:
-        """Return the number of steps that a training takes at most; 0 where it has none."""
+        """Return the largest number of steps of a training; 0 where it has none."""
         if name not in self._most_by_name:
             step = self.step_parameter(name)
             value = parameters.get(step) if step else 0
@@ -207,13 +211,13 @@ class ReportingClient(MethodClient):
         step = self._step_parameters[name]
         return _count(parameters.get(step, self._most_by_name[name])) if step else 0
 
-    def _say(self) -> None:
+    def _report_progress(self) -> None:
         now = time.monotonic()
-        if now - self._told < _SECONDS:
+        if now - self._reported < _SECONDS:
             return
-        self._told = now
+        self._reported = now
         before = self._steps / self._most if self._most else self._builds - 1
-        self._tell(min(max(before, 0) / self._folds, 1.0))
+        self._report(min(max(before, 0) / self._folds, 1.0))
 
 
 def _count(value: Any) -> int:

@@ -1,9 +1,9 @@
-"""The process that runs methods: it is given inputs and returns outputs, and never holds a label that is scored.
+"""The process that runs methods: it is sent inputs and sends back outputs, and never holds a label that is scored.
 
-It serves one scorer (:mod:`zslplat.evaluation.workers.proxies`), whose task calls methods that live here: build one,
-call it, take the next step of its training. Inputs that lie in the cache come as open files: their paths, beside which
-the truth lies, are not known here. Other arrays come through shared memory. Methods, encodings and running trainings
-stay here and are known outside by number; what goes back is arrays, numbers, texts and figures.
+It serves one scorer (:mod:`zslplat.evaluation.workers.proxies`), whose task calls the methods here: build one, call it,
+take the next step of its training. Inputs that lie in the cache come as open files; their paths, beside which the
+labels lie, are not known here. Other arrays come through shared memory. Methods, encodings and running trainings stay
+here and are known to the scorer by number; arrays, numbers, texts and figures go back.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.registry import component, known_as
 
 METHOD, ENCODING, TRAINING = "method", "encoding", "training"
-# What an answer may consist of, beside what Python has built in: arrays, and the plain data of these modules.
+# An answer may consist of built-in types, arrays and the plain data of these modules.
 ANSWER_MODULES = ("zslplat.figures", "zslplat.methods.base", "zslplat.data.store.preprocessing")
 
 
@@ -44,7 +44,7 @@ _MOST_SHOWN = 20_000  # characters of a traceback in the log
 
 
 def make_method(name: str, parameters: Mapping[str, Any], seed: int) -> Any:
-    """Build a method; methods with a ``seed`` parameter that was not fixed get the seed of the job."""
+    """Build a method; one with a ``seed`` parameter that is not fixed gets the seed of the job."""
     method_class = component("methods", name)
     values = dict(parameters)
     if "seed" in method_class._get_param_names() and "seed" not in values:
@@ -53,21 +53,21 @@ def make_method(name: str, parameters: Mapping[str, Any], seed: int) -> Any:
 
 
 def learned_by(method: Any, matrices: bool, figures: bool) -> tuple[Any, Any, Any]:
-    """Return a method's matrices and figures, each empty where not wanted, and its diagnostics between them."""
+    """Return a method's matrices, diagnostics and figures; matrices and figures are empty unless requested."""
     return method.matrices() if matrices else {}, method.diagnostics, method.figures() if figures else {}
 
 
 def failure(error: BaseException) -> dict[str, Any]:
-    """Return what is told of an exception: ``reason``, and whether the platform failed and not the job (``fatal``)."""
+    """Return what is reported of an exception: ``reason``, and ``fatal`` if the platform failed and not the job."""
     text = message_of(error)
     if isinstance(error, StoreError):
-        # Not the method's doing: recording it as a failed trial would make the trials depend on the disk.
+        # Not the method's fault: recording a failed trial would make the trials depend on the disk.
         return {"reason": text, "fatal": True}
     if isinstance(error, ZslplatError):
         return {"reason": text}
     if isinstance(error, MemoryError):
         return {"reason": f"out of memory: {text}"}
-    # An exception may do anything as it is shown, and be of any length.
+    # Formatting an exception may fail, and its text may have any length.
     with contextlib.suppress(Exception):
         shown = "".join(traceback.format_exception(error))
         print(shown if len(shown) < _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}...", file=sys.stderr)
@@ -75,68 +75,68 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 
 def serve(connection: Connection) -> bool:
-    """Answer requests until the evaluation ends; False where the connection closes before.
+    """Answer requests until the evaluation ends; return False if the connection closes before.
 
-    The exception of a method is an answer, not an end.
+    The exception of a method is an answer and does not end the process.
     """
-    served = _MethodServer()
+    server = _MethodServer()
     channel = Channel(connection)
     while True:
         try:
-            request = channel.receive(served.find_class, served.files)
+            request = channel.receive(server.find_class, server.files)
         except (EOFError, OSError):
             return False
         if request[2] == "end":
             channel.detach()
-            served.close()
+            server.close()
             return True
-        packed = served.answer(*request)
-        # Nothing of a request may be lying about while the next one is served.
+        packed = server.answer(*request)
+        # Free the request before the next one is served.
         del request
         channel.send(packed)
         del packed
 
 
 class _MethodServer:
-    """The methods, encodings and trainings of this process by number, and what can be asked of them."""
+    """The methods, encodings and trainings of this process by number, and the requests that are served."""
 
     def __init__(self) -> None:
         self._objects: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
         self._made = 0
-        self.files: list[int] = []  # that came with the latest request
-        # One file, one array, for as long as anything holds it: a method may recognise its training rows.
+        self.files: list[int] = []  # came with the latest request
+        # A file is mapped once while its array is in use: a method may recognise its training rows by identity.
         self._arrays: WeakValueDictionary[tuple[int, int], np.ndarray] = WeakValueDictionary()
         self._rows: dict[tuple[int, int], int] = {}
         self._cpu_start = 0.0
-        # What building a method gave as a message about it was read.
-        self._failed: BaseException | None = None
-        self._warned_early: list[str] = []
+        # The outcome of building a method while a message was unpickled, for the answer to that message.
+        self._build_error: BaseException | None = None
+        self._build_warnings: list[str] = []
 
-    def answer(self, released: list[int], seed: int | None, wish: str, *arguments: Any) -> Any:
+    def answer(self, released: list[int], seed: int | None, request: str, *arguments: Any) -> Any:
         for number in released:
-            # One that could not be built is not there.
+            # A method that could not be built has no number.
             self._numbers.pop(id(self._objects.pop(number, None)), None)
         if seed is not None:
             seed_generators(seed)
             reset_peak()
             self._cpu_start = time.process_time()
-        early, self._warned_early = self._warned_early, []
-        failed, self._failed = self._failed, None
+        build_warnings, self._build_warnings = self._build_warnings, []
+        build_error, self._build_error = self._build_error, None
         with collect_warnings() as warned:
-            warned += early
+            warned += build_warnings
             try:
-                if failed is not None:
-                    raise failed
-                return pack((True, getattr(self, wish)(*arguments), warned), self._reduced)
+                if build_error is not None:
+                    raise build_error
+                return pack((True, getattr(self, request)(*arguments), warned), self._reduced)
             except AttributeError as error:
-                # A task may ask for what only some methods offer.
-                content = {"reason": message_of(error)} if wish == "value" else failure(error)
-                return pack((False, {**content, "attribute": wish == "value"}, warned))
+                # A task may ask for an attribute that only some methods have.
+                content = {"reason": message_of(error)} if request == "value" else failure(error)
+                return pack((False, {**content, "attribute": request == "value"}, warned))
             except BaseException as error:
                 return pack((False, failure(error), warned))
 
-    # What may be asked.
+    # Requests, by their names.
 
     def step_parameter(self, name: str) -> str:
         return str(component("methods", name).step_parameter)
@@ -162,7 +162,7 @@ class _MethodServer:
         self, target: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]
     ) -> tuple[bool, Any, Iterator[Any] | None]:
         training = iter(target.fit_steps(*arguments, **named))
-        # The contract's own training has one step and nothing to do after it.
+        # The default training has one step and nothing to do after it.
         only = type(target).fit_steps is ZeroShotMethod.fit_steps
         return *self.advance(training), None if only else training
 
@@ -178,7 +178,7 @@ class _MethodServer:
         return len(target)
 
     def duplicate(self, target: Any) -> Any:
-        # Rows of a file are read-only, so copies of a method share them.
+        # Arrays of files are read-only, so copies of a method share them.
         shared = {id(array): array for array in self._arrays.values()}
         try:
             return copy.deepcopy(target, shared)
@@ -191,36 +191,33 @@ class _MethodServer:
     def usage(self) -> tuple[float, int]:
         return time.process_time() - self._cpu_start, peak_bytes()
 
-    # How things travel.
+    # How objects are sent.
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == (__name__, "numbered"):
-            return self._objects.__getitem__
-        if (module, name) == (__name__, "opened"):
-            return self._opened
-        if (module, name) == (__name__, "stored"):
-            return self._stored
-        if (module, name) == (__name__, "built"):
-            return self._build
+        if module == __name__ and name in _RESOLVERS:
+            return getattr(self, _RESOLVERS[name])
         __import__(module)
         target: Any = sys.modules[module]
         for part in name.split("."):
             target = getattr(target, part)
         return target
 
+    def _find_object(self, number: int) -> Any:
+        return self._objects[number]
+
     def _build(self, number: int, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
         with collect_warnings() as warned:
             try:
                 method = make_method(name, parameters, seed)
             except BaseException as error:
-                self._failed = error
+                self._build_error = error
                 return None
             finally:
-                self._warned_early += warned
+                self._build_warnings += warned
         self._objects[number], self._numbers[id(method)] = method, number
         return method
 
-    def _opened(self, number: int, dtype: str, shape: tuple[int, ...], offset: int, order: Any) -> np.ndarray:
+    def _open_array(self, number: int, dtype: str, shape: tuple[int, ...], offset: int, order: Any) -> np.ndarray:
         with open(self.files[number], "rb", buffering=0) as file:
             key = _file_key(file.fileno())
             array = self._arrays.get(key)
@@ -230,7 +227,7 @@ class _MethodServer:
                 self._arrays[key] = array
         return array
 
-    def _stored(self, number: int, dtype: str, shape: tuple[int, ...], offset: int) -> Stored:
+    def _open_rows(self, number: int, dtype: str, shape: tuple[int, ...], offset: int) -> Stored:
         descriptor = self.files[number]
         shared = self._rows.setdefault(_file_key(descriptor), descriptor)
         if shared != descriptor:
@@ -244,11 +241,11 @@ class _MethodServer:
 
     def _reduced(self, value: Any) -> Any:
         if isinstance(value, Method):
-            return registered, (METHOD, self._number(value), _facts(value))
+            return object_elsewhere, (METHOD, self._number(value), _facts(value))
         if isinstance(value, Encoding):
-            return registered, (ENCODING, self._number(value), None)
+            return object_elsewhere, (ENCODING, self._number(value), None)
         if isinstance(value, Iterator):
-            return registered, (TRAINING, self._number(value), None)
+            return object_elsewhere, (TRAINING, self._number(value), None)
         if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
             return np.array(value, subok=False).__reduce_ex__(5)
         for plain in (dict, list, tuple):
@@ -271,7 +268,7 @@ class _MethodServer:
 
 
 def _facts(method: Any) -> tuple[Any, ...]:
-    """Return what a scorer knows of a method without asking: name, declarations, what can be called, what looked up."""
+    """Return what a proxy knows of a method without a request: name, declarations and the names of its callables."""
     method_class: Any = type(method)
     name, called, of_class = _class_facts(method_class)
     declarations = (
@@ -294,39 +291,48 @@ DECLARATIONS = ("kind", "tags", "transductive", "step_parameter", "takes_blocks"
 
 @cache
 def _class_facts(method_class: type) -> tuple[str, frozenset[str], bool]:
-    """Return the name, what can be called, and whether what is told is the same for all methods of the class."""
+    """Return the name, the names of callables, and whether all methods of the class have the same declarations."""
     offered = [name for name in dir(method_class) if not name.startswith("_")]
     called = frozenset(name for name in offered if callable(getattr(method_class, name, None)))
     plain = all(type(getattr_static(method_class, fact)) in (str, bool, tuple) for fact in DECLARATIONS)
     return known_as(method_class), called, plain
 
 
-def registered(kind: str, number: int, facts: Any) -> Any:
-    """Stand for an object of a method process in a message; the scorer makes a stand-in of it."""
+def object_elsewhere(kind: str, number: int, facts: Any) -> Any:
+    """Stand for an object of a method process in a message to the scorer, which makes a proxy of it."""
     raise TypeError("only a scorer reads this")
 
 
-_TRAVELS = (registered, complex, dict, list, tuple)
+_TRAVELS = (object_elsewhere, complex, dict, list, tuple)
 
 
-def numbered(number: int) -> Any:
+def existing_object(number: int) -> Any:
     """Stand for an object of the method process in a message to it."""
     raise TypeError("only a method process reads this")
 
 
-def built(number: int, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
-    """Stand for a method that is to be built, and known by its number from then on."""
+def new_method(number: int, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
+    """Stand for a method that the method process is to build under a number."""
     raise TypeError("only a method process reads this")
 
 
-def opened(number: int, dtype: str, shape: tuple[int, ...], offset: int, order: str) -> Any:
-    """Stand for a read-only array in a file that comes with the message, which the method process maps for itself."""
+def array_in_file(number: int, dtype: str, shape: tuple[int, ...], offset: int, order: str) -> Any:
+    """Stand for a read-only array in a file that is sent with the message; the method process maps it into memory."""
     raise TypeError("only a method process reads this")
 
 
-def stored(number: int, dtype: str, shape: tuple[int, ...], offset: int) -> Any:
-    """Stand for rows in a file that comes with the message, from which the method process reads blocks."""
+def rows_in_file(number: int, dtype: str, shape: tuple[int, ...], offset: int) -> Any:
+    """Stand for rows in a file that is sent with the message, and from which the method process reads blocks."""
     raise TypeError("only a method process reads this")
+
+
+# What replaces these references in a message to a method process: methods of its server.
+_RESOLVERS = {
+    existing_object.__name__: "_find_object",
+    new_method.__name__: "_build",
+    array_in_file.__name__: "_open_array",
+    rows_in_file.__name__: "_open_rows",
+}
 
 
 def _file_key(descriptor: int) -> tuple[int, int]:

@@ -1,4 +1,9 @@
-"""Workers behind ``concurrent.futures``: threads of the leader that watch over local processes, or a Dask cluster."""
+"""Workers behind ``concurrent.futures``: threads of the leader that watch over local processes, or a Dask cluster.
+
+Also the deadline of a search. What must happen before the first trial is complete (statistics, then the trial itself)
+is counted in parts. At most one part per worker is in progress, so a lower bound on the whole time is known before the
+first part ends: the time spent so far, times all parts, divided by those that are done or in progress.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +22,20 @@ from zslplat.evaluation.jobs import Answer, Job, Limits, WorkerSettings
 from zslplat.evaluation.workers.processes import ctrl_c_blocked
 from zslplat.evaluation.workers.worker import Worker, warm_up
 
-_LOOK_SECONDS = 1.0  # between two looks at what is foreseen of a deadline
+_LOOK_SECONDS = 1.0  # between two forecasts
 
 
 class DeadlineReached(Exception):
-    """The time for the whole call is over; unfinished jobs were stopped and left no trace."""
+    """The deadline of the whole call has passed; jobs that were still running were stopped and left no trace."""
 
 
 class Workers:
-    """Runs jobs and gives their answers in the order of the jobs; a context manager.
+    """Runs jobs and returns their answers in the order of the jobs; a context manager.
 
-    ``count`` local workers, each a thread with a scorer and a method process of its own, or ``cluster`` the address of
-    a Dask scheduler (:mod:`zslplat.evaluation.workers.cluster`); ``place`` is where they work, and where the leader has
-    its cache. The leader itself runs no job and opens no answer but for recording it. Processes that are killed from
-    outside are replaced, and their jobs run again. ``say`` is told what a user waits for.
+    ``count``: how many local workers there are, each a thread with a scorer and a method process; or ``cluster``: the
+    address of a Dask scheduler (:mod:`zslplat.evaluation.workers.cluster`). ``settings``: where the workers work and
+    where the leader has its cache. The leader runs no job itself. Processes that were killed from outside are replaced,
+    and their jobs run again. ``say`` is called with what a user has to wait for.
     """
 
     def __init__(
@@ -44,7 +49,7 @@ class Workers:
             raise UsageError(f"--workers {count}: at least one worker is needed")
         self.count, self.settings, self.cluster, self.say = count, settings, cluster, say
         self._threads: ThreadPoolExecutor | None = None
-        self._own = threading.local()
+        self._thread = threading.local()
         self._workers: list[Worker] = []
         self._stopped = threading.Event()
         self._cluster: Any = None
@@ -64,12 +69,13 @@ class Workers:
         deadline: Deadline | None = None,
         on_progress: Callable[[int, float], None] | None = None,
     ) -> list[Answer]:
-        """Run the jobs; ``on_answer(position, answer)`` is called as each ends, ``while_waiting`` once at the start.
+        """Run the jobs; ``on_answer(position, answer)`` is called as each ends, ``while_waiting`` once after the start.
 
-        ``on_progress(position, done)`` is told by threads of local workers how far a job is, from 0 to 1, now and then.
+        ``on_progress(position, done)`` is called now and then by the threads of local workers with how far a job is,
+        from 0 to 1.
 
-        Raises :class:`DeadlineReached` at ``deadline``, which is looked at until then, after stopping what still runs,
-        and :class:`StoreError` where the platform failed and not the job.
+        Raises :class:`DeadlineReached` at ``deadline``, after stopping the jobs that still run, and :class:`StoreError`
+        where the platform failed and not the job.
         """
         answers: dict[int, Answer] = {}
         self._start()
@@ -86,8 +92,8 @@ class Workers:
                 if not done and not deadline.left:
                     self.stop()
                     raise DeadlineReached
-                deadline.look()
-            # Those that can be recorded come before one that ends it all.
+                deadline.warn_if_late()
+            # Answers that can be recorded come before one that ends the call.
             for future in sorted(done, key=lambda future: (future.result().fatal, futures[future])):
                 answer = future.result()
                 if answer.fatal:
@@ -98,7 +104,7 @@ class Workers:
         return [answers[i] for i in range(len(jobs))]
 
     def warm_up(self) -> None:
-        """Reach the cluster, or prepare what starting local workers takes, beside what the leader does meanwhile."""
+        """Connect to the cluster, or start the fork server of local workers while the leader does other things."""
         self._start()
         if not self.cluster:
             warm_up()
@@ -106,12 +112,12 @@ class Workers:
     def stop(self) -> None:
         """End all workers and their processes at once."""
         threads, self._threads = self._threads, None
-        # A thread that has just begun finds this, or is found in the list.
+        # A thread that has just begun sees this flag, or its worker is in the list.
         self._stopped.set()
         for worker in self._workers:
             worker.stop()
         if threads is not None:
-            # A thread ends as soon as its process has.
+            # Threads end as soon as their processes have.
             threads.shutdown(wait=True, cancel_futures=True)
         atexit.unregister(self.stop)
         if self._cluster is not None:
@@ -124,17 +130,17 @@ class Workers:
         if self.cluster:
             from zslplat.evaluation.workers.cluster import Cluster
 
-            # A terminal sends Ctrl-C to all threads; those of the connection must not be the ones to see it.
+            # Ctrl-C must not interrupt the threads of the connection.
             with ctrl_c_blocked():
                 self._cluster = Cluster(self.cluster, self.settings, self.say)
         else:
             from multiprocessing import resource_tracker
 
-            # It lets Ctrl-C through to whatever the thread that starts it starts next, so that is not a worker.
+            # Starting it unblocks Ctrl-C for the next process that this thread starts, which must not be a worker.
             resource_tracker.ensure_running()
             self._workers, self._stopped = [], threading.Event()
             self._threads = ThreadPoolExecutor(self.count, thread_name_prefix="worker", initializer=self._begin_thread)
-        # An answer that cannot be recorded ends the program, and the processes must not keep it.
+        # An answer that cannot be recorded ends the program, and the processes must not keep it alive.
         atexit.register(self.stop)
 
     def _submit(
@@ -148,28 +154,28 @@ class Workers:
         return self._threads.submit(self._run_here, job, limits, tell)
 
     def _begin_thread(self) -> None:
-        # Ctrl-C is for the main thread, and for none of the processes that this thread starts.
+        # Ctrl-C is for the main thread, not for the processes that this thread starts.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        self._own.worker = Worker(self.settings)
+        self._thread.worker = Worker(self.settings)
         stopped = self._stopped
-        self._workers.append(self._own.worker)
+        self._workers.append(self._thread.worker)
         if stopped.is_set():
-            self._own.worker.stop()
+            self._thread.worker.stop()
 
     def _run_here(self, job: Job, limits: Limits, tell: Callable[[float], None] | None) -> Answer:
-        answer: Answer = self._own.worker.run(job, limits, tell)
+        answer: Answer = self._thread.worker.run(job, limits, tell)
         return answer
 
 
-# Starting workers is no measure of anything.
+# Earlier than this, the time is that of starting workers.
 _TOO_EARLY_SECONDS = 2.0
 
 
 class Deadline:
-    """The end of a search that may take ``seconds`` from now, by default as long as it likes.
+    """When a search must end: ``seconds`` from now, by default never.
 
-    ``warn`` is told what is foreseen: by the bound, and better once a piece is done. ``awaited``: whether no trial is
-    complete yet.
+    ``warn`` is called with the forecast when no trial will be complete in time: with the lower bound first, and with a
+    better estimate once a part is done. ``awaited``: whether the first complete trial is still awaited.
     """
 
     def __init__(
@@ -178,7 +184,7 @@ class Deadline:
         warn: Callable[[str], None] = lambda text: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        # Its own time is what counts, not the wall clock, which may be set meanwhile.
+        # A monotonic clock: the wall clock may be set meanwhile.
         self.seconds, self.warn, self.clock = seconds, warn, clock
         self.began = clock()
         self.awaited, self._warned = True, set[bool]()
@@ -189,48 +195,48 @@ class Deadline:
         """The seconds that are left."""
         return max(0.0, self.began + self.seconds - self.clock())
 
-    def begin(self, what: str, pieces: float, at_once: float) -> None:
-        """Begin a work of so many pieces, of which so many may be at work at once."""
-        self._what, self._pieces, self._at_once, self._done = what, pieces, at_once, 0.0
+    def begin(self, work: str, parts: float, at_once: float) -> None:
+        """Begin a piece of work with this many parts, of which this many can be in progress at once."""
+        self._work, self._parts, self._at_once, self._done = work, parts, at_once, 0.0
         self._start = self.clock()
 
-    def moved(self, done: float) -> None:
-        """Take how many pieces of the work are done, at the least."""
+    def advance_to(self, done: float) -> None:
+        """Note how many parts are done, at least."""
         self._done = max(self._done, done)
 
-    def look(self) -> None:
-        """Warn where no trial will be complete in time: once before a piece is done, and once after."""
+    def warn_if_late(self) -> None:
+        """Warn if no trial will be complete in time: once before a part is done, and once after."""
         measured = self._done > 0
         if self.awaited and measured not in self._warned and self.needed > self.seconds:
             self._warned |= {False, measured}
             if measured:
-                self.warn(f"{self.foreseen}; what is prepared is kept, and the same command goes on from there")
+                self.warn(f"{self.forecast}; what is prepared is kept, and the same command goes on from there")
             else:
                 self.warn(
-                    f"{self._what} takes longer than --timeout {self.seconds:g} s: after {_words(self._worked)} none "
-                    f"of its {self._pieces:g} parts is done; give much more, or none"
+                    f"{self._work} takes longer than --timeout {self.seconds:g} s: after {_words(self._elapsed)} none "
+                    f"of its {self._parts:g} parts is done; give much more, or none"
                 )
 
     @property
     def needed(self) -> float:
         """The seconds from the beginning that this work takes at least; 0 where that is not known."""
-        if self._worked < _TOO_EARLY_SECONDS or not self._pieces:
+        if self._elapsed < _TOO_EARLY_SECONDS or not self._parts:
             return 0.0
-        share = min(1.0, (self._done + self._at_once) / self._pieces)
-        return self._start - self.began + self._worked / share if share else 0.0
+        share = min(1.0, (self._done + self._at_once) / self._parts)
+        return self._start - self.began + self._elapsed / share if share else 0.0
 
     @property
-    def _worked(self) -> float:
+    def _elapsed(self) -> float:
         return self.clock() - self._start
 
     @property
-    def foreseen(self) -> str:
-        """What is known of the time that the first complete trial takes, in words."""
+    def forecast(self) -> str:
+        """The forecast of the time until the first complete trial, in words."""
         needed, text = self.needed, f"no trial is complete within --timeout {self.seconds:g} s"
         if not needed:
             return f"{text}; give more, or none"
         return (
-            f"{text}: {self._what} takes until {_words(needed)} after the beginning, or longer; give --timeout "
+            f"{text}: {self._work} takes until {_words(needed)} after the beginning, or longer; give --timeout "
             f"{_rounded(1.5 * needed)} or more, or none"
         )
 
@@ -240,6 +246,6 @@ def _words(seconds: float) -> str:
 
 
 def _rounded(seconds: float) -> int:
-    """Return a number of seconds as people write them."""
+    """Return a number of seconds rounded up to 10 s, to minutes or to 10 minutes, by its size."""
     unit = 10 if seconds < 300 else 60 if seconds < 3600 else 600
     return int(-(-seconds // unit) * unit)

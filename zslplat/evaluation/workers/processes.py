@@ -1,4 +1,4 @@
-"""How the processes of an evaluation begin and end: one thread of BLAS, deaf to Ctrl-C, gone with their parent."""
+"""How the processes of an evaluation start and end: one thread of BLAS, deaf to Ctrl-C, ended with their parent."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 def die_with_parent() -> None:
-    """End this process as soon as its parent has ended, however that came about: a thread watches the parent.
+    """End this process as soon as its parent has ended, however that happens: a thread watches the parent.
 
-    Compiled code that never lets threads run holds it up; see :func:`ask_for_death_signal`.
+    Compiled code that does not release the interpreter delays it; see :func:`ask_for_death_signal`.
     """
     import multiprocessing
 
@@ -56,7 +56,7 @@ def ask_for_death_signal(number: int = signal.SIGKILL) -> None:
 
 
 def adopt_orphans() -> None:
-    """Ask the kernel (Linux) to hand on to this process whatever loses its parent below it."""
+    """Ask the kernel (Linux) to make this process the parent of orphans below it."""
     _prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
 
 
@@ -74,7 +74,7 @@ def _c_library() -> Any:
 
 
 def exit_like(code: int) -> None:
-    """End with the exit code, or by the signal, that another process ended with; never returns."""
+    """Exit with the exit code, or by the signal, that another process ended with; never returns."""
     if code < 0:
         import resource
 
@@ -86,7 +86,7 @@ def exit_like(code: int) -> None:
 
 
 def has_children(group: int | None = None) -> bool:
-    """Tell whether this process has children, or orphans that it was handed; only those of a process group if given."""
+    """Tell whether this process has children or adopted orphans, in a process group if one is named."""
     try:
         kind, number = (os.P_ALL, 0) if group is None else (os.P_PGID, group)
         os.waitid(kind, number, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -97,9 +97,9 @@ def has_children(group: int | None = None) -> bool:
 
 @contextlib.contextmanager
 def ctrl_c_blocked() -> Iterator[None]:
-    """Start processes that never see Ctrl-C, not even while they start; one that comes meanwhile is handled after.
+    """Start processes that never see Ctrl-C, not even while they start; a Ctrl-C meanwhile is handled afterwards.
 
-    A terminal sends Ctrl-C to the leader and all that it has started alike, but it is for the leader alone.
+    A terminal sends Ctrl-C to the leader and to everything that it has started, but it is meant for the leader alone.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -117,7 +117,7 @@ def one_thread_variables() -> Iterator[None]:
 
 @contextlib.contextmanager
 def environment_variables(values: Mapping[str, str]) -> Iterator[None]:
-    """Let processes that are started inside have these variables of the environment."""
+    """Let processes that are started inside have these environment variables."""
     saved = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -135,9 +135,9 @@ _main_lock = threading.Lock()
 
 @contextlib.contextmanager
 def without_main_module() -> Iterator[None]:
-    """Start processes by multiprocessing that do not run the program's main module again, as they do else.
+    """Start processes by multiprocessing that do not run the program's main module, as they otherwise would.
 
-    Nothing that they need is in it, and a script, or the cells of a notebook, would begin anew in each of them.
+    They need nothing of it, and a script, or the cells of a notebook, would run again in each of them.
     """
     with _main_lock:
         main = sys.modules["__main__"]
@@ -149,7 +149,7 @@ def without_main_module() -> Iterator[None]:
 
 
 def describe_exit(code: int | None) -> tuple[str, bool]:
-    """Return how a process with this exit code ended, in words, and whether somebody else may have killed it."""
+    """Return how a process with this exit code ended, in words, and whether it may have been killed from outside."""
     if code is not None and code < 0:
         try:
             name = signal.Signals(-code).name

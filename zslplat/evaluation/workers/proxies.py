@@ -1,8 +1,8 @@
-"""Methods as the scorer has them: stand-ins for methods that live in another process.
+"""Methods as the scorer has them: proxies of methods that live in another process.
 
-A task is handed a stand-in and calls it as it would call the method: arguments go to the method process, results come
-back. So a task reads the same whether the method is here (in tests, in the conformance kit) or there, and the labels
-that it scores with stay with it. Encodings and trainings stay in the method process and have stand-ins, too.
+A task calls a proxy as it would call the method: arguments go to the method process, results come back. So a task reads
+the same whether the method is here (in tests, in the conformance kit) or there, and its labels stay with it. Encodings
+and trainings stay in the method process and have proxies, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from zslplat.data.store.array_store import file_of
 from zslplat.data.store.row_sources import Stored
 from zslplat.errors import MethodError, OutcomeWarning, ZslplatError
-from zslplat.evaluation.workers import method_process as there
+from zslplat.evaluation.workers import method_process
 from zslplat.evaluation.workers.channel import Channel, open_files, pack
 from zslplat.evaluation.workers.processes import describe_exit
 from zslplat.registry import component
@@ -35,7 +35,7 @@ class MethodFailed(ZslplatError):
 
 
 class ProcessEnded(MethodFailed):
-    """The method process has ended. ``killed``: somebody else may have ended it."""
+    """The method process has ended. ``killed``: it may have been ended from outside."""
 
     def __init__(self, reason: str, *, killed: bool) -> None:
         super().__init__(reason)
@@ -43,7 +43,7 @@ class ProcessEnded(MethodFailed):
 
     @classmethod
     def of(cls, process: Any) -> ProcessEnded:
-        """Say how a process has ended."""
+        """Return the exception that says how a process has ended."""
         process.join(5)
         reason, killed = describe_exit(process.exitcode)
         return cls(reason, killed=killed)
@@ -59,14 +59,14 @@ class Methods(Protocol):
         """Build a method; one with a ``seed`` parameter that was not fixed gets the seed of the job."""
 
     def begin(self, seed: int) -> None:
-        """Let :meth:`usage` count from here, and seed the global generators of that process."""
+        """Start the count of :meth:`usage`, and seed the global generators of that process."""
 
     def usage(self) -> tuple[float, int]:
-        """Return seconds of processor time and the most bytes that were held, beside those of this process."""
+        """Return processor seconds and the largest memory in bytes, without those of this process."""
 
 
 class LocalMethods:
-    """Methods in this very process: for tests, and for measuring what the separation costs."""
+    """Methods in this very process: for tests, and to measure what the separation costs."""
 
     def step_parameter(self, name: str) -> str:
         """Return the parameter that bounds the steps of a method's training; empty where there is none."""
@@ -74,21 +74,21 @@ class LocalMethods:
 
     def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
         """Build a method."""
-        return there.make_method(name, parameters, seed)
+        return method_process.make_method(name, parameters, seed)
 
     def begin(self, seed: int) -> None:
-        """Count nothing apart, and leave the generators of this process alone."""
+        """Do nothing: usage is counted with this process, and its generators are left alone."""
 
     def usage(self) -> tuple[float, int]:
-        """Return nothing beside what this process counts."""
+        """Return zeros: this process counts everything."""
         return 0.0, 0
 
 
 class MethodClient:
     """The scorer's side of a method process.
 
-    ``shared_bytes`` is what it holds of one memory with other processes. ``facts`` of the classes of methods, by name,
-    are filled in; a later process of the same modules takes them over.
+    ``shared_bytes`` is the memory that it shares with other processes. ``facts`` of the classes of methods, by name,
+    are filled in and passed on to the client of a later process of the same modules.
     """
 
     def __init__(
@@ -112,10 +112,10 @@ class MethodClient:
         return self._step_parameters[name]
 
     def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
-        """Return the stand-in of a method that is built there.
+        """Return the proxy of a method that is built method_process.
 
-        Where another of the same name has said all that is known here of its class, it is built when it is first asked
-        for something, by the same message.
+        When the facts of its class are known from another method of the same name, building is put off and sent with
+        the first request to the method.
         """
         if name not in self._facts:
             method = self.ask("build", name, dict(parameters), seed)
@@ -123,40 +123,39 @@ class MethodClient:
                 self._facts[name] = method.facts
             return method
         self._built += 1
-        method = _method_class(self._facts[name])(self, -self._built)  # the method process counts upwards
+        method = _method_class(self._facts[name])(self, -self._built)  # numbers of the method process are not negative
         object.__setattr__(method, "_unbuilt", (name, dict(parameters), seed))
         self._known[-self._built] = method
         return method
 
     def begin(self, seed: int) -> None:
-        """Seed the global generators there, and let :meth:`usage` count from then, with the next request."""
+        """Seed the global generators there and start the count of :meth:`usage`, with the next request."""
         self._seed = seed
 
     def end(self) -> None:
-        """End the evaluation there; nothing can be asked afterwards. Raises :class:`ProcessEnded` where it is gone."""
+        """End the evaluation there; no request can follow. Raises :class:`ProcessEnded` if the process has ended."""
         self.send("end")
         self._channel.detach()
 
     def usage(self) -> tuple[float, int]:
-        """Return seconds of processor time and the most bytes that were held there, without what both hold."""
+        """Return processor seconds and the largest memory in bytes there, without what both processes share."""
         seconds, peak = self.ask("usage") if self._usage is None else self._usage
         return seconds, max(0, peak - self.shared_bytes)
 
-    def ask(self, wish: str, *arguments: Any) -> Any:
-        """Send a request and return its answer; raises :class:`MethodFailed`, or :class:`ProcessEnded` where the
-        process is gone."""
-        return self.send(wish, *arguments).get()
+    def ask(self, request: str, *arguments: Any) -> Any:
+        """Send a request and return its answer; raises :class:`MethodFailed`, or :class:`ProcessEnded`."""
+        return self.send(request, *arguments).get()
 
-    def send(self, wish: str, *arguments: Any) -> PendingAnswer:
-        """Send a request, and let the process answer it meanwhile; raises :class:`ProcessEnded` where it is gone."""
+    def send(self, request: str, *arguments: Any) -> PendingAnswer:
+        """Send a request and return at once; raises :class:`ProcessEnded` if the process has ended."""
         if self._pending is not None:
-            # Both ends take turns.
+            # The two ends take turns.
             self._pending.wait()
         released, self._released = self._released, []
         seed, self._seed = self._seed, None
         self._usage = None
         paths: list[str] = []
-        packed = pack((released, seed, wish, *arguments), partial(_reduced, paths=paths))
+        packed = pack((released, seed, request, *arguments), partial(_reduced, paths=paths))
         files = open_files(paths)
         try:
             self._channel.send(packed, files)
@@ -166,7 +165,7 @@ class MethodClient:
         return self._pending
 
     def receive(self) -> Any:
-        """Return the answer to what was asked; raises what :meth:`ask` does."""
+        """Return the answer to the pending request; raises like :meth:`ask`."""
         self._pending = None
         try:
             done, content, warned = self._channel.receive(self._find_class)
@@ -181,18 +180,18 @@ class MethodClient:
         raise MethodFailed(content["reason"], fatal=content.get("fatal", False))
 
     def note_usage(self, usage: tuple[float, int]) -> None:
-        """Keep what an answer says was used until then; the next request makes it old."""
+        """Remember the usage that came with an answer; the next request makes it outdated."""
         self._usage = usage
 
     def release(self, number: int) -> None:
-        """Let an object go with the next request."""
+        """Have an object removed with the next request."""
         self._released.append(number)
 
     def _find_class(self, module: str, name: str) -> Any:
-        if (module, name) == (there.__name__, "registered"):
+        if (module, name) == (method_process.__name__, "object_elsewhere"):
             return self._proxy
         allowed = name in _BUILT_IN if module == "builtins" else module.partition(".")[0] == "numpy"
-        if not allowed and module not in there.ANSWER_MODULES:
+        if not allowed and module not in method_process.ANSWER_MODULES:
             raise MethodError(f"a method's process answered with {module}.{name}, which is no plain data")
         target: Any = __import__(module, fromlist=[name])
         for part in name.split("."):
@@ -202,14 +201,14 @@ class MethodClient:
     def _proxy(self, kind: str, number: int, facts: Any) -> Proxy:
         proxy = self._known.get(number)
         if proxy is None:
-            kinds = {there.ENCODING: EncodingProxy, there.TRAINING: TrainingProxy}
-            proxy = (_method_class(facts) if kind == there.METHOD else kinds[kind])(self, number)
+            kinds = {method_process.ENCODING: EncodingProxy, method_process.TRAINING: TrainingProxy}
+            proxy = (_method_class(facts) if kind == method_process.METHOD else kinds[kind])(self, number)
             self._known[number] = proxy
         return proxy
 
 
 class PendingAnswer:
-    """An answer that is on its way; nothing else can be asked of the process before it is there."""
+    """An answer that has not been read; the next request waits for it."""
 
     def __init__(self, process: MethodClient) -> None:
         self._process: MethodClient | None = process
@@ -217,7 +216,7 @@ class PendingAnswer:
         self._error: Exception | None = None
 
     def wait(self) -> None:
-        """Wait until the answer is there."""
+        """Wait for the answer."""
         if self._process is not None:
             process, self._process = self._process, None
             try:
@@ -226,7 +225,7 @@ class PendingAnswer:
                 self._error = error
 
     def get(self) -> Any:
-        """Return the answer; raises what asking at once does."""
+        """Return the answer; raises like :meth:`MethodClient.ask`."""
         self.wait()
         if self._error is not None:
             raise self._error
@@ -234,21 +233,21 @@ class PendingAnswer:
 
 
 def _reduced(value: Any, paths: list[str]) -> Any:
-    """Reduce what the method process has or may open; files are added to ``paths`` and named by their place there."""
+    """Reduce what the method process has or can open; files are added to ``paths`` and sent by position."""
     if isinstance(value, Proxy):
         if value._unbuilt:
             arguments, value.__dict__["_unbuilt"] = value._unbuilt, None
-            return there.built, (value._number, *arguments)
-        return there.numbered, (value._number,)
+            return method_process.new_method, (value._number, *arguments)
+        return method_process.existing_object, (value._number,)
     if isinstance(value, np.memmap):
         file = file_of(value)
         if file is None:
             return np.array(value, subok=False).__reduce_ex__(5)
         paths.append(file[0])
-        return there.opened, (len(paths) - 1, *file[1:])
+        return method_process.array_in_file, (len(paths) - 1, *file[1:])
     if isinstance(value, Stored):
         paths.append(str(value.file))
-        return there.stored, (len(paths) - 1, value.dtype, value.shape, value.offset)
+        return method_process.rows_in_file, (len(paths) - 1, value.dtype, value.shape, value.offset)
     return NotImplemented
 
 
@@ -264,7 +263,7 @@ class Proxy:
     _unbuilt: tuple[Any, ...] | None = None
 
     def __del__(self) -> None:
-        """Let the object go there, too."""
+        """Have the object removed there, too."""
         if not self._unbuilt:
             self._process.release(self._number)
 
@@ -277,7 +276,7 @@ class TrainingProxy(Proxy):
         return self
 
     def __next__(self) -> Any:
-        """Take the next step there."""
+        """Take the next step method_process."""
         continues, value = self._process.ask("advance", self)
         if not continues:
             raise StopIteration
@@ -285,10 +284,10 @@ class TrainingProxy(Proxy):
 
 
 class StartingTraining:
-    """A training that begins with its first step: both are asked for together."""
+    """A training that has not begun: its start and its first step are one request."""
 
     def __init__(self, method: MethodProxy, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-        self._asked: tuple[Any, ...] | None = (method, arguments, named)
+        self._request: tuple[Any, ...] | None = (method, arguments, named)
         self._training: TrainingProxy | None = None
 
     def __iter__(self) -> StartingTraining:
@@ -296,16 +295,16 @@ class StartingTraining:
         return self
 
     def __next__(self) -> Any:
-        """Take the next step there."""
-        if self._asked is not None:
-            # What was given is let go before the first step is scored.
-            (method, *arguments), self._asked = self._asked, None
+        """Take the next step method_process."""
+        if self._request is not None:
+            # The inputs are released before the first step is scored.
+            (method, *arguments), self._request = self._request, None
             continues, value, self._training = method._process.ask("start", method, *arguments)
             if not continues:
                 raise StopIteration
             return value
         if self._training is None:
-            raise StopIteration  # it failed, or its first step was its last
+            raise StopIteration  # it failed, or its first step was the last
         return next(self._training)
 
 
@@ -322,13 +321,13 @@ class EncodingProxy(Proxy):
         return taken
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays that are there, by name."""
+        """Return the arrays of the encoding, by name."""
         arrays: dict[str, np.ndarray] = self._process.ask("call", self, "arrays", (), {})
         return arrays
 
 
 class MethodProxy(Proxy):
-    """A method: what its class declares is known here, everything else is asked for there."""
+    """A method: its class's declarations are known here, everything else is requested method_process."""
 
     registered_as = ""
     facts: tuple[Any, ...] = ()
@@ -336,7 +335,7 @@ class MethodProxy(Proxy):
     called: frozenset[str] = frozenset()
 
     def __getattr__(self, name: str) -> Any:
-        """Return a callable that calls the method there, or the value that the method has there under this name."""
+        """Return a function that calls the method there, or the value of its attribute method_process."""
         if name.startswith("_"):
             raise AttributeError(name)
         if name == "fit_steps" and name in self.called:
@@ -346,21 +345,21 @@ class MethodProxy(Proxy):
         return self._process.ask("value", self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute of the method there."""
+        """Set an attribute of the method method_process."""
         self._process.ask("assign", self, name, value)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        """Return the stand-in of a deep copy that is made there."""
+        """Return the proxy of a deep copy that is made method_process."""
         return self._process.ask("duplicate", self)
 
 
 def learned(method: Any, *, matrices: bool, figures: bool) -> Callable[[], tuple[Any, Any, Any]]:
-    """Return a call for what a method has learned: matrices, diagnostics and figures, those wanted.
+    """Return a function that returns what a method has learned: matrices, diagnostics and figures.
 
-    A method process puts it together until the call, and says what it has used.
+    A method process collects it until the function is called, and reports its usage with it.
     """
     if not isinstance(method, MethodProxy):
-        return lambda: there.learned_by(method, matrices, figures)
+        return lambda: method_process.learned_by(method, matrices, figures)
     process: MethodClient = method._process
     later = process.send("learned", method, matrices, figures)
 
@@ -374,14 +373,14 @@ def learned(method: Any, *, matrices: bool, figures: bool) -> Callable[[], tuple
 
 
 def state_within(method: Any, most: int) -> dict[str, Any]:
-    """Return what a fitted method tells of itself for a model: :func:`zslplat.models.state.state_within`, there."""
+    """Return the state of a fitted method for a model (:func:`zslplat.models.state.state_within`)."""
     if isinstance(method, MethodProxy):
         try:
             state: dict[str, Any] = method._process.ask("state_within", method, most)
         except ProcessEnded:
             raise
-        except MethodFailed as error:  # it is no array, and no JSON
-            return {"left_out": f"what it learned cannot be kept: {error}"}
+        except MethodFailed as error:  # the state has neither arrays nor JSON values only
+            return {"left_out": f"what it learned cannot be stored: {error}"}
         return state
     from zslplat.models.state import state_within as here
 
@@ -390,8 +389,8 @@ def state_within(method: Any, most: int) -> dict[str, Any]:
 
 @cache
 def _method_class(facts: tuple[Any, ...]) -> type[MethodProxy]:
-    """Return a class with the name and the declarations of a method, so that messages and checks read the same."""
+    """Return a class with the name and declarations of a method, so that messages and checks read the same."""
     name, *declarations, called, of_class = facts
-    declared = dict(zip(there.DECLARATIONS, declarations, strict=True))
+    declared = dict(zip(method_process.DECLARATIONS, declarations, strict=True))
     attributes = {"called": called, "registered_as": name, "facts": facts, "facts_of_class": of_class}
     return type(name, (MethodProxy,), {**declared, **attributes})

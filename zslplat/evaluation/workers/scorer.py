@@ -1,15 +1,12 @@
-"""The process that holds the truth: it opens problems, drives methods that run in a process of their own, and scores.
+"""The process that holds the labels: it opens problems, drives methods that run in another process, and scores.
 
     leader ── fork server ── guardian ── scorer ── host ── method process
 
-Each worker has one scorer, which serves one job after another, and each job a method process of its own
-(:mod:`zslplat.evaluation.workers.method_host`). All have one BLAS thread and are gone when their parent is gone. On
-Linux they are forked off a fork server (:mod:`zslplat.evaluation.workers.fork_server`), so that a second worker, or one
-that replaces a killed one, starts at once, and a guardian (:mod:`zslplat.evaluation.workers.guardian`) ends with them
-whatever they have started. A scorer whose job leaves processes behind serves no other: its worker starts anew. The host
-is forked off a scorer that has imported what jobs need and has not seen a job yet (elsewhere than on Linux it is
-started afresh), so that it costs no second import and holds no label. When it ends, its scorer ends after it, and the
-worker starts both anew: forked now, it would hold what has been scored.
+Each worker has one scorer, which runs one job after another; each job gets a new method process
+(:mod:`zslplat.evaluation.workers.method_host`). The host is forked off the scorer before its first job (elsewhere than
+on Linux it is started afresh), so it costs no second import and holds no label. When the host ends, its scorer ends
+too, and the worker starts both anew: a host forked now would hold labels. A scorer whose job leaves processes behind
+takes no other job. ``docs/processes.md`` shows the whole picture.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ from zslplat.evaluation.jobs import PrepareJob, WorkerSettings
 from zslplat.evaluation.workers.processes import ask_for_death_signal, die_with_parent, has_children
 
 READY, PROGRESS = "ready", "progress"
-# What jobs need of the platform. No module that asks which plugins there are as it is imported: they may change.
+# The modules that jobs need. None lists the plugins when it is imported: they may change.
 NEEDED = (
     "psutil",
     "zslplat.evaluation.code",
@@ -46,25 +43,26 @@ FORKED_WITH = (*NEEDED, "zslplat.pictures", "matplotlib.backends.backend_agg")
 
 
 def score_jobs(connection: Connection, settings: WorkerSettings, environment: Mapping[str, str]) -> None:
-    """Score jobs from the connection until it closes; a job's exception is an answer, not an end.
+    """Score jobs from the connection until it closes; a job's exception is an answer and does not end the scorer.
 
-    ``environment`` is the leader's as it is now; that of the fork server may be older.
-    The first message says that all processes are ready, so that nobody counts their start as part of a job, and gives
-    their numbers. An answer is ``(kind, content, next)``, with the number of the next method process and the bytes that
-    it shares with others; after one without it this scorer must not be used again. Before it there may be some of kind
-    ``progress``.
+    ``environment`` is the leader's current one; that of the fork server may be older.
+
+    The first message says that all processes are ready, so that their start counts for no job, and gives their process
+    numbers. An answer is ``(kind, content, next)``; ``next`` is the number of the next method process with the bytes
+    that it shares with others. Without it, this scorer must not be used again. Messages of kind ``progress`` may come
+    before the answer.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ask_for_death_signal()
     os.environ.clear()
     os.environ.update(environment)
-    if sys.platform != "linux":  # there its guardian writes the log
+    if sys.platform != "linux":  # on Linux its guardian writes the log
         _write_to(settings.log)
-    _show_last_words()
+    _print_crashes()
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
-        # Everything that a job needs of the platform is imported before the first one begins.
+        # Everything that jobs need is imported before the first one begins.
         for name in NEEDED:
             importlib.import_module(name)
         from zslplat.evaluation.scoring import evaluation
@@ -78,10 +76,10 @@ def score_jobs(connection: Connection, settings: WorkerSettings, environment: Ma
                 job = connection.recv()
             except (EOFError, OSError):
                 return
-            kind, content, over = _serve(evaluation, proxies, job, settings, host.methods)
-            over = over or _left_behind(proxies, host)
-            connection.send((kind, content, None if over else host.method_process))
-            if over:
+            kind, content, ended = _serve(evaluation, proxies, job, settings, host.methods)
+            ended = ended or _renew_host(proxies, host)
+            connection.send((kind, content, None if ended else host.method_process))
+            if ended:
                 return
 
 
@@ -95,7 +93,7 @@ def _start_host(connection: Connection, settings: WorkerSettings) -> Any:
     context: Any = multiprocessing.get_context("fork" if forked else "spawn")
     ours, theirs = context.Pipe()
     closed = (ours, connection) if forked else ()
-    # A daemon may start no process with multiprocessing; where there is a guardian, it does what that is for.
+    # A daemon may start no processes by multiprocessing; on Linux the guardian ends the host instead.
     process = context.Process(target=_run_host, args=(theirs, settings, closed), daemon=not forked)
     process.start()
     theirs.close()
@@ -107,13 +105,13 @@ def _run_host(connection: Connection, settings: WorkerSettings, closed: tuple[Co
     for other in closed:
         other.close()
     if closed:
-        # No thread watches the parent: processes are forked off this one.
+        # No thread may watch the parent: processes are forked off this one.
         ask_for_death_signal()
         os.setsid()
     else:
         die_with_parent()
         _write_to(settings.log)
-        _show_last_words()
+        _print_crashes()
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
@@ -123,7 +121,7 @@ def _run_host(connection: Connection, settings: WorkerSettings, closed: tuple[Co
 
 
 def _write_to(path: Path | None) -> None:
-    """Send what is printed to the log; into nothing where that cannot be written."""
+    """Send what is printed to the log, or to nowhere if the log cannot be written."""
     if path is not None:
         try:
             log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -134,8 +132,8 @@ def _write_to(path: Path | None) -> None:
         os.close(log)
 
 
-def _show_last_words() -> None:
-    """Let a crash print where it came about."""
+def _print_crashes() -> None:
+    """Print a traceback when compiled code crashes."""
     import faulthandler
 
     with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -151,7 +149,7 @@ def _serve(
 
     try:
         require_unchanged(job.sources, settings.code, settings.cluster_worker)
-        # Tasks have no process of their own.
+        # Tasks run in this process.
         seed_generators(getattr(job, "seed", 0))
         methods.follow(len(getattr(job, "problems", ())))
         result = (evaluation.prepare if isinstance(job, PrepareJob) else evaluation.evaluate)(
@@ -166,7 +164,7 @@ def _serve(
         return "failed", failure(error), False
 
 
-def _left_behind(proxies: Any, host: Any) -> bool:
+def _renew_host(proxies: Any, host: Any) -> bool:
     """Have the method process of the next job made; tell whether the last one left processes behind."""
     try:
         left = host.renew()

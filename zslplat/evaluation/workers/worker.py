@@ -1,4 +1,4 @@
-"""The leader's side of a worker: it owns one persistent scorer, and replaces it when it must be stopped or has died."""
+"""The leader's side of a worker: it owns one persistent scorer, and replaces it when it was stopped or has died."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from zslplat.evaluation.workers.processes import (
 )
 from zslplat.evaluation.workers.scorer import FORKED_WITH, PROGRESS, READY, score_jobs
 
-# How often the memory of a job is looked at, where it is bounded.
+# How often the memory of a job is measured, where it is bounded.
 _POLL_SECONDS = 0.05
-# So long its guardian has to end all that a job has started.
+# How long a guardian may take to end everything that a job has started.
 _END_SECONDS = 15.0
 _MOST_ATTEMPTS = 3
-# A fork server that was killed may take a while to end, on a machine that does much else, and be asked meanwhile.
+# A fork server that was killed may take a while to end on a busy machine, and be used meanwhile.
 _START_PAUSES = (0.01, 0.05, 0.25, 1.0, 4.0)
 _PAUSE_SECONDS = 0.01
-# The environment is one for all threads, and so is the list of children that multiprocessing keeps.
+# All threads share the environment, and the list of children that multiprocessing keeps.
 _starting = threading.Lock()
 
 
 def warm_up() -> None:
-    """Let the fork server begin its imports, and do not wait for it: the first worker will come the sooner."""
+    """Start the fork server without waiting for its imports, so that the first worker is ready sooner."""
     with _starting, one_thread_variables(), ctrl_c_blocked():
         _process_class()
 
 
 def _process_class() -> Any:
-    # Elsewhere a process that has imported much is not safe to fork.
+    # On other systems a process that has imported much is not safe to fork.
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn").Process
     from zslplat.evaluation.workers import fork_server
@@ -54,9 +54,9 @@ def _process_class() -> Any:
 
 
 class Child:
-    """A scorer with its method process and all that they start, and the pipe to it.
+    """A scorer with its method process and everything that they start, and the pipe to it.
 
-    ``process`` is the scorer itself, or its guardian where it has one (Linux), which ends as it does.
+    ``process`` is the scorer, or its guardian where there is one (Linux), which ends when the scorer does.
     """
 
     def __init__(self, settings: WorkerSettings) -> None:
@@ -67,17 +67,17 @@ class Child:
         self.memory: MemoryWatch | None = None
         guarded = sys.platform == "linux"
         with theirs, _starting, one_thread_variables(), ctrl_c_blocked():
-            # No daemon: it starts processes itself. It is killed before the leader waits for it.
+            # No daemon, since it starts processes. It is killed before the leader waits for it.
             target = guard if guarded else score_jobs
             self.process = _process_class()(target=target, args=(theirs, settings, dict(os.environ)))
             with contextlib.nullcontext() if guarded else without_main_module():
                 self.process.start()
 
     def run(self, job: Job, limits: Limits, on_progress: Callable[[float], None] | None = None) -> Answer:
-        """Send a job and wait for its answer within the limits; afterwards :attr:`alive` tells if it goes on.
+        """Send a job and wait for its answer within the limits; :attr:`alive` tells whether it can take another.
 
-        ``on_progress`` is told how far the job is, from 0 to 1, now and then.
-        The time that new processes take to start is nobody's, and comes before the clock.
+        ``on_progress`` is called now and then with how far the job is, from 0 to 1. The clock of the job starts when
+        its processes are ready.
         """
         try:
             if not self.ready:
@@ -92,7 +92,7 @@ class Child:
         if following is not None and self.memory is not None:
             self.memory.methods, self.memory.shared = following
         if following is None or (limits.bytes is not None and self._used_bytes() > limits.bytes / 2):
-            # Its host is gone, processes are left, or one job would be charged for what another left behind.
+            # Its host has ended, processes are left, or the next job would be charged for memory of this one.
             self.kill()
         if kind == "done":
             return Answer(content)
@@ -104,7 +104,7 @@ class Child:
         return bool(self.process.is_alive())
 
     def kill(self) -> None:
-        """End the scorer, the method process and all that they have started, now."""
+        """End the scorer, the method process and everything that they have started, and wait for that."""
         self.signal_end()
         self.process.join(_END_SECONDS)
         if self.process.is_alive():
@@ -114,15 +114,15 @@ class Child:
             self.connection.close()
 
     def signal_end(self) -> None:
-        """Tell the processes to end now, and do not wait for it."""
+        """Tell the processes to end, without waiting for them."""
         if sys.platform == "linux":
-            self.process.terminate()  # its guardian ends all below it
+            self.process.terminate()  # its guardian ends everything below it
             with contextlib.suppress(OSError):
                 os.kill(self.process.pid, signal.SIGCONT)
             return
         import psutil
 
-        # As far as it goes: what has lost its parent is not found. A method in compiled code would go on.
+        # Best effort: orphans are not found. A method in compiled code would go on.
         below: list[Any] = []
         with contextlib.suppress(psutil.Error):
             below = psutil.Process(self.process.pid).children(recursive=True)
@@ -138,11 +138,11 @@ class Child:
         self.memory.methods, self.memory.shared = following
 
     def _wait(self, limits: Limits, on_progress: Callable[[float], None] | None) -> Answer | tuple[str, Any, Any]:
-        """Wait for the scorer's answer and return it; an answer is made where the job goes beyond its limits."""
+        """Wait for the scorer's answer; where the job goes beyond its limits, end it and say so in an answer."""
         deadline = time.monotonic() + limits.seconds if limits.seconds else None
         while True:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            # Without a bound of memory there is nothing to look at before the deadline.
+            # Without a bound on memory nothing needs to be checked before the deadline.
             pause = left if limits.bytes is None else _POLL_SECONDS if left is None else min(left, _POLL_SECONDS)
             if self.connection.poll(pause):
                 kind, content, following = self.connection.recv()
@@ -159,7 +159,7 @@ class Child:
                 return Answer(None, f"{text}; more --memory, or fewer --workers, leave it more")
 
     def _used_bytes(self) -> int:
-        """Return the bytes that the processes hold for themselves."""
+        """Return the memory that the processes do not share with others."""
         return self.memory.used_bytes() if self.memory is not None else 0
 
     def _ended(self) -> Answer:
@@ -168,13 +168,13 @@ class Child:
         self.kill()
         reason, killed = describe_exit(code)
         if not self.ready and not killed and (code is None or code >= 0):
-            log = f"; its last words are in {self.settings.log}" if self.settings.log else ""
+            log = f"; its last output is in {self.settings.log}" if self.settings.log else ""
             return Answer(None, f"a worker's process ended with exit code {code} before its first job{log}", fatal=True)
         return Answer(None, reason, killed=killed)
 
 
 class Worker:
-    """Runs one job after another in its scorer, starting or replacing it where needed; belongs to one thread."""
+    """Runs one job after another in its scorer, which it starts and replaces as needed; it belongs to one thread."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self.settings = settings
@@ -187,11 +187,11 @@ class Worker:
         limits: Limits,
         on_progress: Callable[[float], None] | None = None,
     ) -> Answer:
-        """Run a job; ``on_progress`` is told how far it is, now and then.
+        """Run a job; ``on_progress`` is called now and then with how far it is.
 
-        Processes that have imported the modules of another experiment are replaced.
-        A process that crashes is its job's doing, and the job's failure. One that is killed from outside may be
-        anybody's: the job runs again, with the same result, and fails when that happens three times.
+        Processes that have imported the modules of another experiment are replaced. A process that crashes fails its
+        job. One that was killed from outside says nothing about the job, which runs again, with the same result, up to
+        three times.
         """
         answer = Answer(None, "stopped", killed=True)
         if self.settings.modules != job.modules:
@@ -200,7 +200,7 @@ class Worker:
                 self._child.kill()
                 self._child = None
         for _ in range(_MOST_ATTEMPTS):
-            if (self._child is None or not self._child.alive) and not self._started():
+            if (self._child is None or not self._child.alive) and not self._start_with_retries():
                 answer = Answer(None, "its process was ended as it started", killed=True)
                 break
             if self._stopped or self._child is None:
@@ -214,8 +214,8 @@ class Worker:
             self.stop()
         return answer
 
-    def _started(self) -> bool:
-        """Start processes, several times where they are ended as they start; False where they always are."""
+    def _start_with_retries(self) -> bool:
+        """Start the processes, again where they were ended while they started; False when every attempt failed."""
         for pause in (*_START_PAUSES, None):
             if self._start():
                 return True
@@ -225,7 +225,7 @@ class Worker:
         return False
 
     def _start(self) -> bool:
-        """Start processes, unless stopped; False where they were ended as they started."""
+        """Start the processes, unless the worker was stopped; return False when they were ended while they started."""
         self._starting = True
         try:
             if not self._stopped:
@@ -237,7 +237,7 @@ class Worker:
         return True
 
     def stop(self) -> None:
-        """End the processes at once, from whatever thread; a job that runs ends with them, and none begins."""
+        """End the processes at once, from any thread: the current job ends with them, and no further job starts."""
         self._stopped = True
         while self._starting and sys.platform == "linux":
             from zslplat.evaluation.workers import fork_server
@@ -246,5 +246,5 @@ class Worker:
             time.sleep(_PAUSE_SECONDS)
         child = self._child
         if child is not None:
-            # Whoever reads from its pipe finds it closed.
+            # A thread that reads from its pipe finds it closed.
             child.signal_end()
