@@ -78,16 +78,8 @@ def file(tmp_path):
     return path
 
 
-def unreadable(reason):
-    return DataError(f"cannot be read ({reason})")
-
-
-def read(function, path, *arguments):
-    return reader_process.read(function, path, *arguments, unreadable=unreadable)
-
-
-def stream(function, path, *arguments):
-    return reader_process.stream(function, path, *arguments, unreadable=unreadable)
+FORM = reader_process.Form("a file of tests", "mend it")
+read, stream = FORM.read, FORM.stream
 
 
 def goes_on(pid):
@@ -154,7 +146,7 @@ def test_greed_for_memory_is_refused(file):
 def test_errors_of_the_package_stay_what_they_are_and_others_are_one_line(file):
     with pytest.raises(MissingDataError, match=r"^not here$"):
         read(refuse, file, True)
-    with pytest.raises(DataError, match=r"^cannot be read \(two lines\)$"):
+    with pytest.raises(DataError, match=r"cannot be read as a file of tests \(two lines\); mend it$"):
         read(refuse, file, False)
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zslplat.data.formats import reader_process
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.bounds import require_memory
+from zslplat.data.formats.reader_process import Form
 from zslplat.data.store.precision import in_type
 from zslplat.errors import DataError
 
@@ -303,19 +302,18 @@ class ParquetPart:
     """
 
     def __init__(self, file: Path) -> None:
-        self.file = file
-        rows, schema = self._read(contents)
+        self.file, self._form = file, form_of(file)
+        rows, schema = self._form.read(contents, file)
         self.rows = int(rows)
         self.schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema)))
 
     def column(self, name: str, empty: str | None = None) -> np.ndarray:
         """Return one column; ``empty`` stands for what is null, by default an error."""
-        array: np.ndarray = self._read(column, name, self._where(name), empty)
-        return array
+        return self._form.read(column, self.file, name, self._where(name), empty)
 
     def row_shape(self, name: str) -> tuple[int, ...] | None:
         """Return the shape of the first row of a column, None where there is no row."""
-        shape: list[int] | None = self._read(row_shape, name, self._where(name))
+        shape = self._form.read(row_shape, self.file, name, self._where(name))
         return None if shape is None else tuple(shape)
 
     def blocks(
@@ -323,14 +321,8 @@ class ParquetPart:
     ) -> Iterator[np.ndarray]:
         """Yield rows of shape ``row``: of one column of lists, or of columns of numbers side by side."""
         if len(names) == 1:
-            return self._stream(lists, names[0], rows, row, self._where(names[0]))
-        return self._stream(side_by_side, list(names), rows, dtype.str, str(self.file))
-
-    def _read(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return reader_process.read(function, self.file, *arguments, unreadable=partial(_unreadable, self.file))
-
-    def _stream(self, function: Callable[..., Iterator[np.ndarray]], *arguments: Any) -> Iterator[np.ndarray]:
-        return reader_process.stream(function, self.file, *arguments, unreadable=partial(_unreadable, self.file))
+            return self._form.stream(lists, self.file, names[0], rows, row, self._where(names[0]))
+        return self._form.stream(side_by_side, self.file, list(names), rows, dtype.str, str(self.file))
 
     def _where(self, name: str) -> str:
         return f"{self.file}, column {name!r}"
@@ -338,10 +330,10 @@ class ParquetPart:
 
 def read_table(file: Path) -> pa.Table:
     """Return all of a Parquet file. Raises :class:`DataError` for what is none."""
-    content = reader_process.read(whole_table, file, unreadable=partial(_unreadable, file))
+    content = form_of(file).read(whole_table, file)
     return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
 
 
-def _unreadable(file: Path, reason: str) -> DataError:
-    kind = "a Parquet" if file.suffix == ".parquet" else "an Arrow"
-    return DataError(f"{file}: cannot be read as {kind} file ({reason}); copy or write it again")
+def form_of(file: Path) -> Form:
+    """Return how a file is read, by its suffix."""
+    return Form("a Parquet file" if file.suffix == ".parquet" else "an Arrow file", "copy or write it again")

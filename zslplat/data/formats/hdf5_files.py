@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,16 @@ import h5py
 import numpy as np
 
 from zslplat.data.assembly import RawSignatures
-from zslplat.data.formats import reader_process
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.bounds import array_bytes, require_memory, require_plausible
 from zslplat.data.formats.feature_files import BLOCK_BYTES, Piece, rows_of_a_block, stream_of
 from zslplat.data.formats.fields import TEXTS, Fields, texts
+from zslplat.data.formats.reader_process import Form
 from zslplat.data.store.rows import RowStream
 from zslplat.errors import DataError
 from zslplat.names import visible
 
+HDF5 = Form("an HDF5 file", "copy or write it again")
 MOST_LINKS, MOST_DEPTH, MOST_ITEMS = 16, 64, 100_000
 
 
@@ -235,9 +236,9 @@ class Hdf5Fields(Fields):
     def read(self, name: str) -> np.ndarray:
         """Return a data set that describes the classes, the same in all files that have it."""
         files = [file for file, contents in self._by_file.items() if name in contents]
-        first = _whole(files[0], name)
+        first = HDF5.read(whole, files[0], name)
         for file in files[1:]:
-            other = _whole(file, name)
+            other = HDF5.read(whole, file, name)
             if other.shape != first.shape or not np.array_equal(other, first):
                 raise DataError(f"{file}: {name!r} is not what it is in {files[0].name}; it must be the same in all")
         return first
@@ -252,7 +253,7 @@ class Hdf5Fields(Fields):
     def indices(self, name: str, base: int) -> np.ndarray:
         """Return a mask, or row indices over all parts."""
         holders = [file for file, contents in self._by_file.items() if name in contents]
-        pieces = [_whole(file, name).reshape(-1) for file in holders]
+        pieces = [HDF5.read(whole, file, name).reshape(-1) for file in holders]
         if len(pieces) == 1 and (len(self._parts) == 1 or pieces[0].dtype != bool):
             return pieces[0]
         if holders != self._parts:
@@ -290,7 +291,7 @@ class Hdf5Fields(Fields):
                     f"{file}: {name!r} has rows of shape {shape[1:]} and type {dtype}, but {row} and {stored} in "
                     f"{first.name}; all files need the same"
                 )
-            pieces.append(Piece(shape[0], partial(_blocks, file, name), f"{file}, {name!r}"))
+            pieces.append(Piece(shape[0], partial(HDF5.stream, blocks, file, name), f"{file}, {name!r}"))
         return stream_of(pieces, row, stored, f"{self.path}, {name!r}")
 
     def signatures(self, name: str) -> RawSignatures:
@@ -312,7 +313,7 @@ class Hdf5Fields(Fields):
         """Return the first of some attributes that a data set has in any of the files, as texts."""
         for file, contents in self._by_file.items():
             if name == "/" or name in contents:
-                values: list[str] | None = _answer(attribute, file, name, list(keys))
+                values = HDF5.read(attribute, file, name, list(keys))
                 if values is not None:
                     return values
         return None
@@ -320,7 +321,7 @@ class Hdf5Fields(Fields):
     def _part(self, file: Path, name: str, rows: int) -> np.ndarray:
         if name not in self._by_file[file]:
             raise DataError(f"{file}: no data set {name!r}, which {self._having(name)} has; every file needs one")
-        array = _whole(file, name)
+        array = HDF5.read(whole, file, name)
         array = array.reshape(-1) if array.ndim == 2 and 1 in array.shape else array
         if len(self._parts) > 1 and len(array) != rows:
             raise DataError(f"{file}: {rows} rows of features but {len(array)} entries in {name!r}")
@@ -351,23 +352,4 @@ class _Extent:
 
 def _data_sets(file: Path) -> dict[str, _Extent]:
     """Return the data sets of a file by their paths, in the order in which groups list them."""
-    return {name: _Extent(shape, kind, type_text) for name, shape, kind, type_text in _answer(data_sets, file)}
-
-
-def _whole(file: Path, name: str) -> np.ndarray:
-    """Return a data set of numbers or texts whole."""
-    array: np.ndarray = _answer(whole, file, name)
-    return array
-
-
-def _blocks(file: Path, name: str) -> Iterator[np.ndarray]:
-    """Yield the rows of a data set."""
-    return reader_process.stream(blocks, file, name, unreadable=partial(_unreadable, file))
-
-
-def _answer(function: Callable[..., Any], file: Path, *arguments: Any) -> Any:
-    return reader_process.read(function, file, *arguments, unreadable=partial(_unreadable, file))
-
-
-def _unreadable(file: Path, reason: str) -> DataError:
-    return DataError(f"{file}: cannot be read as an HDF5 file ({reason}); copy or write it again")
+    return {name: _Extent(shape, kind, type_text) for name, shape, kind, type_text in HDF5.read(data_sets, file)}

@@ -7,15 +7,17 @@ by a segmentation fault. What is raised in the reading process is told by :class
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zslplat.data.formats import reader_process
 from zslplat.data.formats.bounds import array_bytes, require_memory
+from zslplat.data.formats.reader_process import Form
 from zslplat.errors import DataError, MissingDataError
+
+MATLAB = Form("a MATLAB file", "copy or save it again")
 
 _NUMBERS = (
     "double",
@@ -245,7 +247,7 @@ class MatlabFile:
             raise MissingDataError(f"{path}: no such file; {hint}")
         self.path = path
         self._is_hdf5 = _starts_as_hdf5(path)
-        self._shapes: dict[str, list[int] | None] = self._read(variables)
+        self._shapes: dict[str, list[int] | None] = MATLAB.read(variables, path, self._is_hdf5)
         self.names: tuple[str, ...] = tuple(self._shapes)
 
     def __contains__(self, name: str) -> bool:
@@ -265,7 +267,7 @@ class MatlabFile:
         Raises :class:`DataError` when there is no such variable or it holds something else.
         """
         self._require(name)
-        value = self._read(numbers, name)
+        value = MATLAB.read(numbers, self.path, self._is_hdf5, name)
         if not isinstance(value, np.ndarray):
             raise DataError(f"{self.path}: variable {name!r} is no numeric matrix")
         return value
@@ -276,8 +278,7 @@ class MatlabFile:
         No more than one of them is held here. Raises what :meth:`numbers` does.
         """
         self._require(name)
-        arguments = (self._is_hdf5, name, axis, length)
-        yield from reader_process.stream(slices, self.path, *arguments, unreadable=self._unreadable)
+        yield from MATLAB.stream(slices, self.path, self._is_hdf5, name, axis, length)
 
     def vector(self, name: str) -> np.ndarray:
         """Return an (n, 1) or (1, n) variable as a vector (n,); an empty matrix is an empty vector."""
@@ -289,7 +290,7 @@ class MatlabFile:
     def strings(self, name: str) -> list[str]:
         """Return a cell array of strings, or the rows of a character matrix, stripped of surrounding blanks."""
         self._require(name)
-        value = self._read(strings, name)
+        value = MATLAB.read(strings, self.path, self._is_hdf5, name)
         if value is None:
             raise DataError(f"{self.path}: variable {name!r} is no cell array of strings")
         return [str(text).strip() for text in value]
@@ -297,12 +298,6 @@ class MatlabFile:
     def _require(self, name: str) -> None:
         if name not in self.names:
             raise DataError(f"{self.path}: no variable {name!r}; the file holds {', '.join(self.names) or 'none'}")
-
-    def _read(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return reader_process.read(function, self.path, self._is_hdf5, *arguments, unreadable=self._unreadable)
-
-    def _unreadable(self, reason: str) -> DataError:
-        return DataError(f"{self.path}: cannot be read as a MATLAB file ({reason}); copy or save it again")
 
 
 def _starts_as_hdf5(path: Path) -> bool:

@@ -1,7 +1,7 @@
 """Files are read in a process of their own: what libraries in C do on damaged files ends that process alone.
 
 The readers of SciPy, HDF5 and Arrow trust what a file says of itself; a flipped bit can end in a segmentation fault,
-in a loop without end, or in a request for all memory. :func:`read` and :func:`stream` call a function in a second
+in a loop without end, or in a request for all memory. :class:`Form` calls a function in a second
 process, which is kept for the next calls, ends by itself when nothing is asked for a while, and is bounded in memory
 and, for every answer, in processor time. Arrays come back in pieces through shared memory, so that a stream of blocks
 holds no more here than one of them; everything else comes back as JSON, never as Python objects. :func:`serve` is the
@@ -24,8 +24,9 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -115,20 +116,20 @@ def bound_memory(more: int) -> None:
     if not sys.platform.startswith("linux"):
         return
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    request = hard
+    limit = hard
     if more:
         with open("/proc/self/statm") as file:
-            request = int(file.read().split()[0]) * mmap.PAGESIZE + more
-        request = request if hard == resource.RLIM_INFINITY else min(request, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (request, hard))
+            limit = int(file.read().split()[0]) * mmap.PAGESIZE + more
+        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def bound_time(seconds: int) -> None:
     """Let the system end this process after so many more seconds of processor time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    request = int(used.ru_utime + used.ru_stime) + 1 + seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (request if hard == resource.RLIM_INFINITY else min(request, hard), hard))
+    limit = int(used.ru_utime + used.ru_stime) + 1 + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
 SECONDS = 20  # of processor time for an answer, and another one for every megabyte of the file
@@ -139,37 +140,49 @@ _START = (
 )
 
 
-Unreadable = Callable[[str], DataError]
+T = TypeVar("T")
 
 
-def read(function: Callable[..., Any], path: Path, *arguments: Any, unreadable: Unreadable) -> Any:
-    """Return ``function(path, *arguments)``, called in the reading process: an array, or what JSON can hold.
+@dataclass(frozen=True)
+class Form:
+    """A form of files that is read in the reading process.
 
-    ``function`` stands at the top of a module; the arguments are what JSON can hold. Errors of the
-    package that it raises are raised here as they are. Raises ``unreadable(reason)`` for all others, and where the
-    process died, took more processor time than any honest file of this size does, or needed more memory than is free.
+    ``name`` is what messages call a file of it, ``repair`` what is to be done about one that cannot be read.
     """
-    (answer,) = _answers(function, path, arguments, unreadable)
-    return answer
+
+    name: str
+    repair: str
+
+    def read(self, function: Callable[..., T], path: Path, *arguments: Any) -> T:
+        """Return ``function(path, *arguments)``, called in the reading process: an array, or what JSON can hold.
+
+        ``function`` stands at the top of a module; the arguments are what JSON can hold. Errors of the package that it
+        raises are raised here as they are. Raises :meth:`unreadable` for all others, and where the process died, took
+        more processor time than any honest file of this size does, or needed more memory than is free.
+        """
+        (answer,) = _answers(function, path, arguments, self)
+        result: T = answer
+        return result
+
+    def stream(
+        self, function: Callable[..., Iterator[np.ndarray]], path: Path, *arguments: Any
+    ) -> Iterator[np.ndarray]:
+        """Yield what the generator ``function(path, *arguments)`` yields in the reading process: arrays.
+
+        The next one is made there while the last one is looked at here. Raises what :meth:`read` does.
+        """
+        return _answers(function, path, arguments, self)
+
+    def unreadable(self, path: Path, reason: str) -> DataError:
+        """Return the error about a file that cannot be read."""
+        return DataError(f"{path}: cannot be read as {self.name} ({reason}); {self.repair}")
 
 
-def stream(
-    function: Callable[..., Iterator[np.ndarray]], path: Path, *arguments: Any, unreadable: Unreadable
-) -> Iterator[np.ndarray]:
-    """Yield what the generator ``function(path, *arguments)`` yields in the reading process: arrays.
-
-    The next one is made there while the last one is looked at here. Raises what :func:`read` does.
-    """
-    return _answers(function, path, arguments, unreadable)
-
-
-def _answers(
-    function: Callable[..., Any], path: Path, arguments: tuple[Any, ...], unreadable: Unreadable
-) -> Iterator[Any]:
+def _answers(function: Callable[..., Any], path: Path, arguments: tuple[Any, ...], form: Form) -> Iterator[Any]:
     try:
         size = path.stat().st_size
     except OSError as error:
-        raise unreadable(error.strerror or str(error)) from error
+        raise form.unreadable(path, error.strerror or str(error)) from error
     seconds, memory = SECONDS + size // 10**6, free_bytes()
     request = {
         "module": function.__module__,
@@ -190,14 +203,14 @@ def _answers(
         while (message := reader.next_message()) is not None:
             whole = "error" in message or "end" in message
             if "error" in message:
-                raise _raised(message, unreadable, memory)
+                raise _raised(message, path, form, memory)
             if "end" in message:
                 return
             result = reader.array(*message["array"]) if "array" in message else message["value"]
             if result is _ENDED:
                 break
             yield result
-        raise unreadable(_death(reader.exit_code(), seconds))
+        raise form.unreadable(path, _death(reader.exit_code(), seconds))
     finally:
         # One that was left in the middle of an answer is of no more use.
         if whole:
@@ -347,11 +360,11 @@ def _death(code: int, seconds: int) -> str:
     return f"it ended the process that read it: {name}"
 
 
-def _raised(message: dict[str, Any], unreadable: Unreadable, memory: int) -> DataError:
+def _raised(message: dict[str, Any], path: Path, form: Form, memory: int) -> DataError:
     """Return the error for what was raised there: one of the package by its name."""
     if message["error"] == "MemoryError":
-        return unreadable(f"reading it takes more than the {memory / 1e9:.3g} GB of memory that are free")
+        return form.unreadable(path, f"reading it takes more than the {memory / 1e9:.3g} GB of memory that are free")
     kind = next((kind for kind in (DataError, MissingDataError) if kind.__name__ == message["error"]), None)
     if kind is not None:
         return kind(message["text"])
-    return unreadable(" ".join(message["text"].split()) or message["error"])
+    return form.unreadable(path, " ".join(message["text"].split()) or message["error"])

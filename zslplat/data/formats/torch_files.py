@@ -19,13 +19,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zslplat.data.formats import reader_process
 from zslplat.data.formats.bounds import require_memory
 from zslplat.data.formats.feature_files import Piece, in_natural_order, rows_of_a_block, stream_of
 from zslplat.data.formats.fields import VIEWS, Fields, FieldsSource, field_parameters
+from zslplat.data.formats.reader_process import Form
 from zslplat.data.store.rows import RowStream
 from zslplat.errors import DataError
 from zslplat.space import Parameter, Text
+
+TORCH = Form("a file of PyTorch", "save it again with torch.save")
 
 
 def contents(file: Path) -> list[list[Any]]:
@@ -118,8 +120,7 @@ class TorchFields(Fields):
     def read(self, name: str) -> np.ndarray:
         """Return a tensor that describes the classes, of the first file that has it."""
         file = next(file for file, contents in self._by_file.items() if name in contents)
-        array: np.ndarray = _answer(whole, file, self._by_file[file][name][0])
-        return array
+        return TORCH.read(whole, file, self._by_file[file][name][0])
 
     def column(self, name: str) -> np.ndarray:
         """Return a tensor with an entry for each row, of all parts."""
@@ -130,7 +131,7 @@ class TorchFields(Fields):
             raise DataError(
                 f"{self.path}: {len(holders)} of {len(self._parts)} files have {name!r}; every part needs one"
             )
-        return np.concatenate([_answer(whole, file, self._by_file[file][name][0]) for file in holders])
+        return np.concatenate([TORCH.read(whole, file, self._by_file[file][name][0]) for file in holders])
 
     def parts(self) -> Sequence[tuple[str, int]]:
         """Return the names of the files with features, and the rows of each."""
@@ -148,12 +149,12 @@ class TorchFields(Fields):
                     f"{file}: {name!r} has shape {extent} and type {kind}, but {shape} and {dtype} in {first.name}; "
                     "all files need rows of the same shape and type"
                 )
-            pieces.append(Piece(extent[0], partial(_blocks, file, key), f"{file}, {name!r}"))
+            pieces.append(Piece(extent[0], partial(TORCH.stream, blocks, file, key), f"{file}, {name!r}"))
         return stream_of(pieces, shape[1:], dtype, f"{self.path}, {name!r}")
 
     def _contents(self, file: Path) -> dict[str, tuple[str, tuple[int, ...], np.dtype[Any]]]:
         """Return {name: (name in the file, shape, type)}; what has no features in it is called what the file is."""
-        items = _answer(contents, file)
+        items = TORCH.read(contents, file)
         named = self.path == file or any(_is_features(key) for key, _, _ in items)
         return {
             (key if key and named else "/".join(filter(None, (file.stem, key)))): (key, tuple(shape), np.dtype(kind))
@@ -217,15 +218,3 @@ class TorchSource(FieldsSource):
 
 def _is_features(name: str) -> bool:
     return name in VIEWS or any(name.startswith(f"{stem}{mark}") for stem in VIEWS for mark in "_-/")
-
-
-def _answer(function: Any, file: Path, *arguments: Any) -> Any:
-    return reader_process.read(function, file, *arguments, unreadable=partial(_unreadable, file))
-
-
-def _blocks(file: Path, key: str) -> Iterator[np.ndarray]:
-    return reader_process.stream(blocks, file, key, unreadable=partial(_unreadable, file))
-
-
-def _unreadable(file: Path, reason: str) -> DataError:
-    return DataError(f"{file}: cannot be read as a file of PyTorch ({reason}); save it again with torch.save")
