@@ -12,9 +12,9 @@ from zslplat.evidence.scores import Scored
 from zslplat.front.grid_progress import GridTerminal, ended_text, grid_table, progress_text
 from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, WAITING, Cell
 from zslplat.suites.clock import Clock, duration
-from zslplat.suites.earlier_results import Again
+from zslplat.suites.earlier_results import Agreement
+from zslplat.suites.entries import Entry
 from zslplat.suites.plan import Estimate, Plan
-from zslplat.suites.recorded import Entry
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import suite_from
 
@@ -65,22 +65,22 @@ def test_the_time_left_follows_what_cells_took(monkeypatch):
     clock = Clock({cells[0].key: 10.0, cells[1].key: 20.0})
     assert clock.remaining(cells[:2]) == 30.0
     # Ten seconds more than expected: so much more will the others take, and unknown ones the mean of what ended.
-    clock.told(Cell("one", "a", "zsl", status=RUNNING))
+    clock.note_change(Cell("one", "a", "zsl", status=RUNNING))
     now[0] += 20.0
-    clock.told(Cell("one", "a", "zsl", status=DONE, new=True))
+    clock.note_change(Cell("one", "a", "zsl", status=DONE, new=True))
     left = grid(DONE, WAITING, WAITING, WAITING)
     assert clock.remaining(left) == 30.0 + 20.0 + 20.0
-    clock.told(Cell("one", "b", "zsl", status=RUNNING))
+    clock.note_change(Cell("one", "b", "zsl", status=RUNNING))
     now[0] += 15.0
     assert clock.remaining(grid(DONE, RUNNING, WAITING, WAITING)) == 15.0 + 20.0 + 20.0
     # Found in the records: that it was there at once says nothing of what is left.
-    clock.told(Cell("one", "b", "zsl", status=DONE, new=False))
+    clock.note_change(Cell("one", "b", "zsl", status=DONE, new=False))
     assert clock.remaining(grid(DONE, DONE, WAITING, WAITING)) == 20.0 + 20.0
     # Half as long as expected: so will the others.
     fast = Clock({cells[0].key: 10.0, cells[1].key: 20.0})
-    fast.told(Cell("one", "a", "zsl", status=RUNNING))
+    fast.note_change(Cell("one", "a", "zsl", status=RUNNING))
     now[0] += 5.0
-    fast.told(Cell("one", "a", "zsl", status=DONE, new=True))
+    fast.note_change(Cell("one", "a", "zsl", status=DONE, new=True))
     assert fast.remaining(grid(DONE, WAITING, DONE, DONE)) == 10.0
     assert [duration(s) for s in (5, 65, 3725)] == ["5 s", "1 min 05 s", "1 h 02 min"]
 
@@ -90,9 +90,9 @@ def test_cells_that_were_underrated_by_far_do_not_make_hours_of_all_others(monke
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     waiting = [Cell("one", f"m{number}", "zsl") for number in range(41)]
     clock = Clock({cell.key: 60.0 if number else 2.0 for number, cell in enumerate(waiting)})
-    clock.told(replace(waiting[0], status=RUNNING))
+    clock.note_change(replace(waiting[0], status=RUNNING))
     now[0] += 100.0  # fifty times as long, as something was prepared of which no record told
-    clock.told(replace(waiting[0], status=DONE, new=True))
+    clock.note_change(replace(waiting[0], status=DONE, new=True))
     assert clock.remaining(waiting[1:]) == 40 * (60.0 + 98.0)
 
 
@@ -105,7 +105,7 @@ def test_brackets_in_names_are_no_markup(capsys):
     scored = Scored(row, row, row, values, {"per_class_accuracy": np.full((1, 9), 0.5)}, {}, "same")
     entry = Entry("study", {}, (0.5,), "per_class_accuracy", trials=1)
     result = GridResult(suite, (cell,), entries={cell.key: entry}, scores={cell.key: scored})
-    print_grid(result, Again(0, ()), (), as_json=False)
+    print_grid(result, Agreement(0, ()), (), as_json=False)
     told = capsys.readouterr().out
     assert told.count(data) == told.count(row) == 2  # scores and budgets
     live = shown(grid_table([cell]))

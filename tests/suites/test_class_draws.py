@@ -16,7 +16,7 @@ from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.spec import Spec
-from zslplat.suites.written import over_draws_told
+from zslplat.suites.tables import draw_cells
 
 
 def plain_toy(**extra):
@@ -137,9 +137,9 @@ def test_the_mean_over_draws_has_the_corrected_t_interval():
 def test_a_difference_over_draws_is_level_only_where_its_interval_is_narrower_than_the_scores(of_draws, verdict):
     gap, means = over_splits([a - b for a, b in of_draws], [(16, 4)] * len(of_draws)), np.mean(of_draws, axis=0)
     p = draw_p_value(gap, len(of_draws))
-    assert over_draws_told(gap, means, p, p) == [gap.estimate, gap.low, gap.high, verdict, "", "", p, verdict]
+    assert draw_cells(gap, means, p, p) == [gap.estimate, gap.low, gap.high, verdict, "", "", p, verdict]
     # Holm's correction takes a verdict away.
-    taken = over_draws_told(gap, means, p, 0.2)[-1]
+    taken = draw_cells(gap, means, p, 0.2)[-1]
     assert taken == ("level" if verdict == "ahead" else verdict)
     assert (gap.low < 0 < gap.high) == (verdict != "ahead")
 

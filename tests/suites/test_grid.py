@@ -15,11 +15,11 @@ from zslplat.evidence.scores import Scored
 from zslplat.registry import registry
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
-from zslplat.suites import carrying, grid
-from zslplat.suites.cells import Cell
+from zslplat.suites import grid, runners
+from zslplat.suites.cells import Cell, GridOptions
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import suite_from
-from zslplat.suites.written import tables_of
+from zslplat.suites.tables import tables_of
 
 pytestmark = pytest.mark.long
 
@@ -336,12 +336,12 @@ def test_a_dry_run_counts_a_study_of_two_rows_once(call, tmp_path):
 
 def test_a_lock_that_cannot_be_written_is_an_error_and_no_reason_to_wait(tmp_path, monkeypatch):
     """Waiting for another command, which does not exist, would never end."""
-    monkeypatch.setattr(carrying, "_lock_name", lambda piece: "taken")
+    monkeypatch.setattr(runners, "_lock_name", lambda piece: "taken")
     settings = resolve_settings({"store": tmp_path / "mlruns"})
     (settings.store / "suites" / "taken.lock").mkdir(parents=True)
     suite = suite_from("one", {"tasks": ["zsl"], "data": [DIGITS], "row": [{"name": "eszsl", "method": "eszsl"}]})
     with pytest.raises(StoreError, match=r"cannot write .*taken\.lock"):
-        grid.carry_out(suite, grid.GridOptions(trials=1), settings)
+        grid.carry_out(suite, GridOptions(trials=1), settings)
 
 
 def test_a_grid_whose_database_stays_away_ends_and_does_not_wait_again_for_every_cell(tmp_path, monkeypatch):
@@ -351,12 +351,12 @@ def test_a_grid_whose_database_stays_away_ends_and_does_not_wait_again_for_every
         tried.append(given)
         raise OutageError("the store does not answer")
 
-    monkeypatch.setattr(carrying, "run_study", stay_away)
+    monkeypatch.setattr(runners, "run_study", stay_away)
     settings = resolve_settings({"store": tmp_path / "mlruns"})
     rows = [{"name": name, "method": name} for name in ("eszsl", "sae")]
     suite = suite_from("two", {"tasks": ["zsl"], "data": [DIGITS], "row": rows})
     with pytest.raises(OutageError):
-        grid.carry_out(suite, grid.GridOptions(trials=1), settings)
+        grid.carry_out(suite, GridOptions(trials=1), settings)
     assert len(tried) == 1
 
 

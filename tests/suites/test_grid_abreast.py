@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from zslplat.suites import abreast
-from zslplat.suites.abreast import Abreast
-from zslplat.suites.options import GridOptions
+from zslplat.suites import runners
+from zslplat.suites.cells import GridOptions
+from zslplat.suites.runners import Leaders
 from zslplat.tuning.options import StudyOptions
 
 SUITE = """
@@ -134,19 +134,19 @@ def test_a_leader_that_is_killed_and_a_command_that_is_stopped_cost_what_was_run
 def test_as_many_studies_run_as_keep_the_workers_busy(monkeypatch):
     def count(pieces, **options):
         given = GridOptions(**options)
-        return Abreast(given, StudyOptions(workers=given.workers or 2), pieces).count
+        return Leaders(given, StudyOptions(workers=given.workers or 2), pieces).count
 
     assert [count(9, workers=workers) for workers in (1, 2, 4, 5, 8, 16)] == [1, 1, 1, 2, 2, 4]
     assert count(3, workers=16) == 3
     assert count(9, workers=2, abreast=3) == 3
-    monkeypatch.setattr(abreast, "cluster_threads", lambda address: 16)
+    monkeypatch.setattr(runners, "cluster_threads", lambda address: 16)
     assert count(9, cluster="tcp://nowhere:1") == 5
     assert count(1, cluster="tcp://nowhere:1") == 1
 
 
 def test_what_several_threads_say_at_once_arrives_whole():
     ours, theirs = multiprocessing.Pipe()
-    told, texts = abreast._Told(theirs), [letter * (4 << 20) for letter in "ab"]
+    told, texts = runners._MessageReporter(theirs), [letter * (4 << 20) for letter in "ab"]
     with ThreadPoolExecutor(2) as threads, closing(ours):
         sent = [threads.submit(told.note, text) for text in texts]
         time.sleep(0.2)  # both have begun: neither fits into what the pipe holds
@@ -156,13 +156,13 @@ def test_what_several_threads_say_at_once_arrives_whole():
 
 
 def test_a_leader_whose_command_is_gone_ends_without_a_word(monkeypatch):
-    for name in ("os.setpgid", "signal.signal", "die_with_parent", "Records", "Recorded"):
-        monkeypatch.setattr(f"zslplat.suites.abreast.{name}", lambda *given, **named: None)
-    monkeypatch.setattr(abreast, "Carrier", lambda *given: SimpleNamespace(attempt=None))
+    for name in ("os.setpgid", "signal.signal", "die_with_parent", "Records", "EntryReader"):
+        monkeypatch.setattr(f"zslplat.suites.runners.{name}", lambda *given, **named: None)
+    monkeypatch.setattr(runners, "PieceRunner", lambda *given: SimpleNamespace(attempt=None))
 
     class Closed:
         def recv(self):
             # What the system says where the other side left messages unread.
             raise ConnectionResetError
 
-    assert abreast._lead(Closed(), None, False, None) is None
+    assert runners._lead(Closed(), None, False, None) is None

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from zslplat.evaluation.reporter import Interrupted
-from zslplat.suites import carrying
+from zslplat.suites import runners
 
 SUITE = """
 trials = 1
@@ -28,14 +28,14 @@ method = "plain"
 @pytest.mark.long
 def test_tables_of_what_is_done_are_written_on_ctrl_c(call, tmp_path, monkeypatch):
     (tmp_path / "mine.toml").write_text(SUITE)
-    compute = carrying.Carrier._compute
+    compute = runners.PieceRunner._compute
 
     def stopped(self, piece, cell, parameters):
         if cell.row == "weighted":
             raise Interrupted("stopped")
         compute(self, piece, cell, parameters)
 
-    monkeypatch.setattr(carrying.Carrier, "_compute", stopped)
+    monkeypatch.setattr(runners.PieceRunner, "_compute", stopped)
     done = call("bench", "mine.toml", "--out", "tables")
     assert done.returncode == 130, done.stderr
     with open(tmp_path / "tables" / "scores.csv", newline="", encoding="utf-8") as file:

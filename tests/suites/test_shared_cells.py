@@ -11,7 +11,8 @@ from zslplat.reports.contents import Request, collect_contents
 from zslplat.reports.sections.overview import all_chapters
 from zslplat.reports.sections.wording import NOTHING
 from zslplat.settings import resolve_settings
-from zslplat.suites.grid import GridOptions, carry_out
+from zslplat.suites.cells import GridOptions
+from zslplat.suites.grid import carry_out
 from zslplat.suites.suite import load_suite
 
 DATA = [{"name": "digits", "dataset": "digit-pairs"}]

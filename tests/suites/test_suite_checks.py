@@ -8,11 +8,11 @@ from support import install_distribution
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.registry import registry
 from zslplat.settings import resolve_settings
-from zslplat.suites.cells import pieces_of
-from zslplat.suites.checking import check_suite
-from zslplat.suites.grid import GridOptions, carry_out
+from zslplat.suites.cells import GridOptions, pieces_of
+from zslplat.suites.grid import carry_out
 from zslplat.suites.plan import plan
 from zslplat.suites.suite import absences, load_suite, suite_from, suite_names
+from zslplat.suites.suite_checks import check_suite
 
 TEXT = """
 tasks = ["zsl(folds=2)"]

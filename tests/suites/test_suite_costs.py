@@ -14,7 +14,7 @@ COSTS = Costs(
 
 
 def test_what_is_recorded_counts_as_it_is():
-    assert COSTS.of("eszsl", "small") == (COSTS.known["eszsl", "small"], RECORDED)
+    assert COSTS.of("eszsl", "small") == (COSTS.measured["eszsl", "small"], RECORDED)
 
 
 def test_the_nearest_data_in_size_count_and_memory_without_data_is_not_scaled():

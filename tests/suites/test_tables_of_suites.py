@@ -8,7 +8,7 @@ from support import lines_of
 
 from zslplat.reports.contents import Request, collect_contents
 from zslplat.settings import resolve_settings
-from zslplat.suites.remembered import remembered
+from zslplat.suites.saved_cells import load_cells
 
 pytestmark = pytest.mark.long
 
@@ -138,7 +138,7 @@ def test_a_report_finds_in_a_suite_that_is_a_file_what_its_last_command_found(ca
     assert (tmp_path / "other" / "suites" / "suite.json").read_text() == "{"
     # Without it a report counts what is recorded.
     (tmp_path / "mlruns" / "suites" / "suite.json").write_text("{")
-    assert remembered(resolve_settings({"store": tmp_path / "mlruns"}), "suite", drawn=False) == ()
+    assert load_cells(resolve_settings({"store": tmp_path / "mlruns"}), "suite", drawn=False) == ()
     assert told(tmp_path / "mlruns") != of_suite(whole)
 
 

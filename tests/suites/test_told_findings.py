@@ -8,8 +8,8 @@ from zslplat.errors import StoreError
 from zslplat.front.benches import Grid
 from zslplat.settings import resolve_settings
 from zslplat.suites.cells import DONE, Cell
-from zslplat.suites.earlier_results import Again
-from zslplat.suites.recorded import Entry
+from zslplat.suites.earlier_results import Agreement
+from zslplat.suites.entries import Entry
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import suite_from
 
@@ -41,7 +41,7 @@ def _result():
 
 
 def test_a_check_has_one_line_however_many_cells_it_speaks_of(result):
-    told = result.told()
+    told = result.messages()
     assert told.lines[-2:] == [
         "ZSP101 digits / ridge / zsl: at the edge",
         "ZSP103 digits / linear / zsl: at chance; so in 1 more cell",
@@ -55,14 +55,14 @@ def test_a_check_has_one_line_however_many_cells_it_speaks_of(result):
 
 
 def test_silenced_findings_of_cells_are_counted(result):
-    before, told = result.told(), result.told(["ZSP103"])
+    before, told = result.messages(), result.messages(["ZSP103"])
     assert told.silenced - before.silenced == 2
     assert not any("ZSP103" in line for line in told.lines)
     assert {one["code"] for one in told.findings if "cell" in one} == {"ZSP101"}
 
 
 def test_the_summary_of_the_function_has_them_too(result):
-    shown = str(Grid(result, resolve_settings({}), Again(0, ())))
+    shown = str(Grid(result, resolve_settings({}), Agreement(0, ())))
     assert "warning: ZSP103 digits / linear / zsl: at chance; so in 1 more cell" in shown
 
 
@@ -73,7 +73,7 @@ def test_a_cell_has_what_the_study_by_itself_would_say(tmp_path):
     row = {"name": "strict", "method": "eszsl(gamma=1.0)", "space": {"alpha": "1e3..1e4:log:2"}}
     content = CONTENT | {"row": [row], "tasks": ["zsl", "retrieval"], "only_tested": ["retrieval"]}
     grids = [zslplat.bench(content, **places) for _ in range(2)]
-    told = [[(one["code"], one["text"]) for one in grid.result.told().findings] for grid in grids]
+    told = [[(one["code"], one["text"]) for one in grid.result.messages().findings] for grid in grids]
     assert told[0] == told[1]
     study = zslplat.tune(row["method"], "digit-pairs", space=row["space"], trials=1, **places)
     alone = study.result.warnings

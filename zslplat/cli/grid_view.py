@@ -15,10 +15,10 @@ from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING
 
 def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: bool) -> None:
     """Print the tables of a grid, what failed, what was left out, whether it is as kept, and what its checks found."""
-    from zslplat.suites.written import SCORES, tables_of
+    from zslplat.suites.tables import SCORES, tables_of
 
-    unheard = result.unheard_metrics()
-    told = result.told(silenced)
+    unheard = result.missing_metrics()
+    told = result.messages(silenced)
     if as_json:
         tables = tables_of(result)
         print_json(
@@ -28,8 +28,8 @@ def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: boo
                 "scores": [dict(zip(SCORES, line, strict=True)) for line in tables.scores],
                 "seconds": result.seconds,
                 "out": result.out,
-                "cells_in_tables": result.held[0],
-                "cells_of_suite": result.held[1],
+                "cells_in_tables": result.filled_cells[0],
+                "cells_of_suite": result.filled_cells[1],
                 "kept": again.to_json(),
                 "warnings": [*unheard, *told.lines],
                 "findings": told.findings,
@@ -48,7 +48,7 @@ def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: boo
     lines += [f"left out: {name}: {reason}" for name, reason in left_out.items()]
     lines += [f"failed: {cell.title}: {cell.reason}" for cell in result.having(FAILED)]
     lines += [f"failed: {line}" for line in unheard]
-    held, cells = result.held
+    held, cells = result.filled_cells
     if result.out is not None and held:
         lines.append(f"tables: {result.out}, {held} of the suite's {cells} cells")
     if again.line:
@@ -60,8 +60,8 @@ def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: boo
 
 def score_tables(result: Any) -> Iterator[Table]:
     """Yield a table for each task and metric: rows and data sets, the test with its spread or interval over splits."""
-    from zslplat.suites.budgets import GIVEN
-    from zslplat.suites.written import MEAN, SCORES, kinds_of, tables_of
+    from zslplat.suites.suite import MEAN
+    from zslplat.suites.tables import GIVEN, SCORES, kinds_of, tables_of
 
     tables, kinds = tables_of(result), result.kinds
     split = SCORES.index("split")

@@ -18,14 +18,12 @@ from zslplat.front.requests import settings_of, workforce_of
 from zslplat.front.results import Result, Summary, warning_lines
 from zslplat.front.schema import complete_options, with_options
 from zslplat.settings import Settings
-from zslplat.suites.budgets import GIVEN
-from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell
-from zslplat.suites.earlier_results import Again, carry_out_compared
-from zslplat.suites.grid import GridOptions
-from zslplat.suites.remembered import place_of
+from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell, GridOptions
+from zslplat.suites.earlier_results import Agreement, carry_out_and_compare
 from zslplat.suites.result import GridResult
-from zslplat.suites.suite import Suite, load_suite, suite_from
-from zslplat.suites.written import MEAN, SCORES, tables_of
+from zslplat.suites.saved_cells import tables_folder
+from zslplat.suites.suite import MEAN, Suite, load_suite, suite_from
+from zslplat.suites.tables import GIVEN, SCORES, tables_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +36,7 @@ class Grid(Result):
 
     result: GridResult
     settings: Settings = field(repr=False)
-    kept: Again
+    kept: Agreement
 
     @property
     def failed(self) -> list[Cell]:
@@ -89,17 +87,17 @@ class Grid(Result):
         result = self.result
         by_status = {status: len(result.having(status)) for status in (DONE, FAILED, SKIPPED)}
         counts = ", ".join(f"{count} {status}" for status, count in by_status.items() if count)
-        findings = result.told(self.settings.silenced)
+        findings = result.messages(self.settings.silenced)
         left_out = {cell.data: cell.reason for cell in result.having(SKIPPED)}
         frame = self.scores()[["data", "row", "task", "metric", "test"]]
         table = {name: column.tolist() for name, column in frame.items()}
-        in_tables, cells = result.held
+        in_tables, cells = result.filled_cells
         tables = f"tables: {result.out}, {in_tables} of the suite's {cells} cells"
         lines = [
             *([tables] if result.out is not None and in_tables else []),
             *(f"left out: {name}: {reason}" for name, reason in left_out.items()),
             *(f"failed: {cell.title}: {cell.reason}" for cell in self.failed),
-            *(f"failed: {line}" for line in result.unheard_metrics()),
+            *(f"failed: {line}" for line in result.missing_metrics()),
             *([self.kept.line] if self.kept.line else []),
             *warning_lines(findings.lines, findings.silenced),
         ]
@@ -133,7 +131,9 @@ def carry_out_suite(options: BenchCommand) -> Grid:
     suite, grid_options, settings = suite_request(options)
     folder = None if options["results"] is None else Path(options["results"])
     with grid_progress(quiet=options["quiet"]) as reporter:
-        result, kept = carry_out_compared(suite, grid_options, settings, reporter, keep=options["keep"], folder=folder)
+        result, kept = carry_out_and_compare(
+            suite, grid_options, settings, reporter, keep=options["keep"], folder=folder
+        )
     return Grid(result, settings, kept)
 
 
@@ -147,7 +147,7 @@ def suite_request(options: BenchCommand) -> tuple[Suite, GridOptions, Settings]:
         repeats=options["repeats"],
         only=(only,) if isinstance(only, str) else tuple(only or ()),
         splits=splits,
-        out=place_of(settings, suite.name, drawn=splits is not None) if out is None else Path(out),
+        out=tables_folder(settings, suite.name, drawn=splits is not None) if out is None else Path(out),
         retry_failed=options["retry_failed"],
         accept_changed_code=options["accept_changed_code"],
         abreast=options["abreast"],

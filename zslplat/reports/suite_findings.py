@@ -12,7 +12,7 @@ from zslplat.evidence.results import Result
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.suites.cells import DONE, FAILED
-from zslplat.suites.remembered import remembered
+from zslplat.suites.saved_cells import load_cells
 
 Place = tuple[str, str, str]
 
@@ -29,7 +29,7 @@ def suite_findings(settings: Settings, results: Sequence[Result], *, whole: bool
         for drawn in (False, True):
             cells = _recorded_cells(name, results, drawn)
             if whole:
-                cells = _together(remembered(settings, name, drawn=drawn), cells)
+                cells = _together(load_cells(settings, name, drawn=drawn), cells)
             if cells:
                 findings += run_checks("suite", SuiteFacts(name, tuple(cells.values())))
     return findings

@@ -1,9 +1,10 @@
-"""The cells of a grid: which experiment each asks for, and how it ended."""
+"""The cells of a grid: which experiment each asks for, how it ended, and the options of a grid."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zslplat.data.catalogue import parse_dataset
@@ -83,10 +84,10 @@ class Piece:
     @property
     def dataset(self) -> Spec:
         """The data set; with classes drawn anew where the piece is of a split."""
-        given = parse_dataset(self.data.dataset)
+        spec = parse_dataset(self.data.dataset)
         if self.split is None:
-            return given
-        return Spec(REDRAWN, {"of": str(given), "draw": self.split})
+            return spec
+        return Spec(REDRAWN, {"of": str(spec), "draw": self.split})
 
     @property
     def method(self) -> Spec:
@@ -106,8 +107,8 @@ class Piece:
         template = self.template()
         features = self.row.features
         if self.data.first_steps:
-            wanted = template.wanted_preprocessing.overridden(features, None)
-            features = ",".join([*self.data.first_steps, *wanted.features])
+            preprocessing = template.wanted_preprocessing.overridden(features, None)
+            features = ",".join([*self.data.first_steps, *preprocessing.features])
         method, space = self.method, {}
         if task == self.tasks[0]:
             space = dict(searched_space(template, method.parameters, self.row.space))
@@ -145,7 +146,7 @@ def pieces_of(suite: Suite, only: Sequence[str] = (), splits: int | None = None)
     how many times the classes of each data set are drawn anew. Raises :class:`UnknownNameError` for a name that means
     nothing, :class:`UsageError` where nothing is left, and for splits of a data set that is drawn anew already.
     """
-    wanted = [_wanted(suite, text) for text in only]
+    selections = [_selected_names(suite, text) for text in only]
     for entry in suite.data:
         if splits is not None and parse_dataset(entry.dataset).name == REDRAWN:
             raise UsageError(
@@ -158,7 +159,7 @@ def pieces_of(suite: Suite, only: Sequence[str] = (), splits: int | None = None)
         for split in ([None] if splits is None else range(1, splits + 1))
         for row in suite.rows
         if data.name not in row.not_on
-        if not wanted or any(data.name in names and row.name in rows for names, rows in wanted)
+        if not selections or any(data.name in names and row.name in rows for names, rows in selections)
     ]
     if not pieces and not only:
         raise UsageError(f"{suite.where}: every row is left out on every data set; take a data set out of not_on")
@@ -167,7 +168,7 @@ def pieces_of(suite: Suite, only: Sequence[str] = (), splits: int | None = None)
     return pieces
 
 
-def _wanted(suite: Suite, text: str) -> tuple[list[str], list[str]]:
+def _selected_names(suite: Suite, text: str) -> tuple[list[str], list[str]]:
     """Return the names of the data sets and of the rows that a text means."""
     data, rows = [entry.name for entry in suite.data], [row.name for row in suite.rows]
     if text in data:
@@ -179,3 +180,50 @@ def _wanted(suite: Suite, text: str) -> tuple[list[str], list[str]]:
         if text.startswith(f"{name}/") and text.removeprefix(f"{name}/") in ("", *rows):
             return [name], [text.removeprefix(f"{name}/")] if text != f"{name}/" else rows
     raise UnknownNameError(f"data set, row or DATA/ROW of suite {suite.name} (--only)", text, [*data, *rows])
+
+
+@dataclass(frozen=True)
+class GridOptions:
+    """How a grid is carried out.
+
+    ``trials`` and ``repeats`` in place of the suite's and its data sets'; ``only``: see
+    :func:`zslplat.suites.cells.pieces_of`; ``splits``: draws of seen and unseen classes in place of the given ones;
+    ``out``: folder that gets the tables, none for no tables; ``abreast``: studies that are carried out side by side,
+    none for as many as keep the workers busy; the others are those of
+    :class:`~zslplat.tuning.options.StudyOptions`.
+    """
+
+    trials: int | None = None
+    repeats: int | None = None
+    workers: int | None = None
+    cluster: str | None = None
+    only: Sequence[str] = ()
+    splits: int | None = None
+    out: Path | None = None
+    trial_timeout: float | None = None
+    memory_bytes: int | None = None
+    retry_failed: bool = False
+    accept_changed_code: bool = False
+    abreast: int | None = None
+    keep_models: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in (("trials", 1), ("repeats", 1), ("workers", 1), ("splits", 2), ("abreast", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise UsageError(f"{name}={value}: expected at least {least}")
+
+    def study_options(self, suite: Suite) -> StudyOptions:
+        """Return the options of the studies; how many trials one makes is said by its cell."""
+        return StudyOptions(
+            trials=self.trials,
+            repeats=self.repeats or suite.repeats,
+            workers=self.workers or suite.workers or 2,
+            cluster=self.cluster,
+            trial_timeout=self.trial_timeout,
+            memory_bytes=self.memory_bytes,
+            artifact_bytes=0,
+            retry_failed=self.retry_failed,
+            accept_changed_code=self.accept_changed_code,
+            keep_models=self.keep_models,
+        )

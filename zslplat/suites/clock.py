@@ -21,7 +21,7 @@ class Clock:
         self.took: dict[Key, float] = {}
         self._began: dict[Key, float] = {}
 
-    def told(self, cell: Cell) -> None:
+    def note_change(self, cell: Cell) -> None:
         """Note the change of a cell."""
         if cell.status == RUNNING:
             self._began[cell.key] = time.monotonic()
@@ -32,11 +32,11 @@ class Clock:
 
     def remaining(self, cells: Sequence[Cell]) -> float | None:
         """Return the seconds until the last cell ends, None while nothing is known."""
-        known = [key for key in self.took if key in self.expected]
-        wanted = sum(self.expected[key] for key in known)
-        needed = sum(self.took[key] for key in known)
-        factor = needed / wanted if 0 < needed < wanted else 1.0
-        beyond = max(0.0, needed - wanted) / max(1, len(known))
+        timed = [key for key in self.took if key in self.expected]
+        predicted = sum(self.expected[key] for key in timed)
+        needed = sum(self.took[key] for key in timed)
+        factor = needed / predicted if 0 < needed < predicted else 1.0
+        beyond = max(0.0, needed - predicted) / max(1, len(timed))
         means = list(self.took.values()) or list(self.expected.values())
         if not means:
             return None

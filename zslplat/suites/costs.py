@@ -38,7 +38,7 @@ class Cost:
 class Costs:
     """Costs by method and data set, and the ``sizes`` of data sets: rows x dimensions."""
 
-    known: dict[tuple[str, str], Cost] = field(default_factory=dict)
+    measured: dict[tuple[str, str], Cost] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)
 
     def of(self, method: str, dataset: str) -> tuple[Cost | None, str]:
@@ -47,17 +47,17 @@ class Costs:
         Of another data set the nearest in size counts: seconds in proportion to the sizes, and memory beyond what the
         smallest of all took.
         """
-        if (method, dataset) in self.known:
-            cost = self.known[method, dataset]
+        if (method, dataset) in self.measured:
+            cost = self.measured[method, dataset]
             return cost, cost.source
-        size = self.sizes.get(_given(dataset))
-        others = [(self.sizes[d], cost) for (m, d), cost in self.known.items() if m == method and d in self.sizes]
+        size = self.sizes.get(_undrawn(dataset))
+        others = [(self.sizes[d], cost) for (m, d), cost in self.measured.items() if m == method and d in self.sizes]
         if size is None or not others:
             return None, UNKNOWN
         near, cost = min(others, key=lambda other: abs(np.log(other[0] / size)))
         factor = size / near
         # What a process takes before it has any data does not grow with them: the least of all peaks at most.
-        least = min(known.peak_bytes for known in self.known.values())
+        least = min(each.peak_bytes for each in self.measured.values())
         peak = least + int((cost.peak_bytes - least) * max(factor, 1.0))
         return Cost(cost.trial * factor, cost.test * factor, peak), SCALED
 
@@ -86,7 +86,7 @@ def costs_of(records: Records) -> Costs:
             # A trial fits once for each of three or more folds; a test evaluation alone says that much of it.
             trial = _shared(searched) if searched else 3 * test
             peak = max(most_bytes(record) or 0 for record in [*searched, *tested])
-            costs.known[place] = Cost(trial, test, peak)
+            costs.measured[place] = Cost(trial, test, peak)
     return costs
 
 
@@ -98,10 +98,10 @@ def _note_size(costs: Costs, dataset: str, about: Any) -> None:
     profile = about.get("data", {}).get("profile")
     if profile:
         costs.sizes[dataset] = float(prod(profile["shape"]))
-        costs.sizes.setdefault(_given(dataset), costs.sizes[dataset])
+        costs.sizes.setdefault(_undrawn(dataset), costs.sizes[dataset])
 
 
-def _given(dataset: str) -> str:
+def _undrawn(dataset: str) -> str:
     """Return the data set whose classes were drawn anew, or the data set itself: both have about one size."""
     return str(drawn_from(Spec.parse(dataset)))
 

@@ -15,12 +15,12 @@ from typing import Any
 from zslplat.errors import UsageError
 from zslplat.evaluation.reporter import Reporter
 from zslplat.settings import Settings
-from zslplat.suites.budgets import BUDGETS, GIVEN
-from zslplat.suites.grid import GridOptions, carry_out
+from zslplat.suites.cells import GridOptions
+from zslplat.suites.grid import carry_out
 from zslplat.suites.result import GridResult
 from zslplat.suites.result_files import FOLDER, check_files, check_places, keep_results, key_of, number, read_results
-from zslplat.suites.suite import Suite, load_suite, suite_names
-from zslplat.suites.written import DIFFERENCES, MEAN, SCORES, tables_of
+from zslplat.suites.suite import MEAN, Suite, load_suite, suite_names
+from zslplat.suites.tables import BUDGETS, DIFFERENCES, GIVEN, SCORES, tables_of
 
 SCORE_KEY = ("data", "row", "task", "metric", "split")
 DIFFERENCE_KEY = ("task", "metric", "ahead", "behind", "data", "split")
@@ -30,7 +30,7 @@ _DIGITS = 1e-5  # of a number: half a unit of the last kept digit is 5e-6 of it 
 
 
 @dataclass(frozen=True)
-class Differing:
+class ChangedScore:
     """A number that is not as kept: of which score, how it is kept, and how it is now."""
 
     score: tuple[str, ...]
@@ -46,11 +46,11 @@ class Differing:
 
 
 @dataclass(frozen=True)
-class Again:
+class Agreement:
     """How many numbers of a grid are ``same`` as kept, and which are not (``others``), the farthest first."""
 
     same: int
-    others: tuple[Differing, ...]
+    others: tuple[ChangedScore, ...]
 
     @property
     def line(self) -> str:
@@ -58,8 +58,8 @@ class Again:
         count = self.same + len(self.others)
         if not count:
             return ""
-        told = f"kept results: {self.same} of {count} test scores are as kept"
-        return f"{told}; farthest: {self.others[0].line}" if self.others else told
+        text = f"kept results: {self.same} of {count} test scores are as kept"
+        return f"{text}; farthest: {self.others[0].line}" if self.others else text
 
     def to_json(self) -> dict[str, Any]:
         """Return the form for ``--json``."""
@@ -67,7 +67,7 @@ class Again:
         return {"same": self.same, "others": others}
 
 
-def kept_scores(suite: str, folder: Path | None = None) -> dict[tuple[str, ...], tuple[str, float]]:
+def earlier_scores(suite: str, folder: Path | None = None) -> dict[tuple[str, ...], tuple[str, float]]:
     """Return the trials and the value of each kept test score of a suite, by :data:`SCORE_KEY`.
 
     ``folder``: of kept results; default: those that packages bring, and those in ``./results`` over them. Raises
@@ -82,29 +82,29 @@ def kept_scores(suite: str, folder: Path | None = None) -> dict[tuple[str, ...],
     }
 
 
-def against_kept(result: GridResult, kept: Mapping[tuple[str, ...], tuple[str, float]]) -> Again:
+def compare_scores(result: GridResult, earlier: Mapping[tuple[str, ...], tuple[str, float]]) -> Agreement:
     """Compare the test scores of a grid with kept ones of its suite, where these took as many trials.
 
     With other repeats than the suite's nothing is compared: results are kept without their number.
     """
     same, others = 0, []
-    comparable = kept and result.repeats == result.suite.repeats
+    comparable = earlier and result.repeats == result.suite.repeats
     for values in tables_of(result).scores if comparable else ():
         now = dict(zip(SCORES, values, strict=True))
         key, value = key_of(now, SCORE_KEY), float(now["test"])
-        trials, before = kept.get(key, (None, 0.0))
+        trials, before = earlier.get(key, (None, 0.0))
         if trials != str(now["trials"]):
             continue
         if math.isclose(value, before, rel_tol=_DIGITS, abs_tol=1e-12):
             same += 1
         else:
-            others.append(Differing(key, before, value))
-    return Again(same, tuple(sorted(others, key=lambda one: -abs(one.now - one.kept))))
+            others.append(ChangedScore(key, before, value))
+    return Agreement(same, tuple(sorted(others, key=lambda one: -abs(one.now - one.kept))))
 
 
-def carry_out_compared(
+def carry_out_and_compare(
     suite: Suite, options: GridOptions, settings: Settings, reporter: Reporter, *, keep: bool, folder: Path | None
-) -> tuple[GridResult, Again]:
+) -> tuple[GridResult, Agreement]:
     """Carry out a suite; return how it ended, and which of its test scores are as kept in ``folder`` before.
 
     ``keep`` keeps its tables there. What is kept of a built-in suite is nothing to a file of the same name. Raises
@@ -118,13 +118,15 @@ def carry_out_compared(
             f"--keep: suite {suite.where} has the name of the registered suite {suite.name}, whose results are kept "
             "under it; give the file another name, or a folder of your own with --results"
         )
-    before = {} if foreign else kept_scores(suite.name, folder)
+    before = {} if foreign else earlier_scores(suite.name, folder)
     if keep:
         check_files([f"bench-{suite.name}-{part}" for part in KEPT_TABLES], folder)
-    given = None if options.out is None or options.out.absolute().is_relative_to(settings.store) else options.out
-    check_places(given, (folder or FOLDER) if keep else None)
+    tables_folder = (
+        None if options.out is None or options.out.absolute().is_relative_to(settings.store) else options.out
+    )
+    check_places(tables_folder, (folder or FOLDER) if keep else None)
     result = carry_out(suite, options, settings, reporter)
-    again = against_kept(result, before)
+    again = compare_scores(result, before)
     if keep:
         keep_grid(result, folder)
     return result, again
@@ -139,7 +141,7 @@ def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
     tables, hours = tables_of(result), sum(entry.seconds for entry in result.entries.values()) / 3600
     # Differences between means over draws of classes are others than those on the given classes.
     drawn = any(split is not None for *_, split in result.scores)
-    found = []
+    paths = []
     for name, header, lines, key, more in zip(
         KEPT_TABLES,
         (SCORES, DIFFERENCES, BUDGETS),
@@ -148,12 +150,12 @@ def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
         ({}, {"split": MEAN if drawn else GIVEN}, {}),
         strict=True,
     ):
-        kept = [{**dict(zip(header, line, strict=True)), **more, "seed": result.suite.seed} for line in lines]
+        rows = [{**dict(zip(header, line, strict=True)), **more, "seed": result.suite.seed} for line in lines]
         if name == "differences":
-            _name_sets_of_means(kept)
-        if kept:
-            found.append(keep_results(f"bench-{result.suite.name}-{name}", kept, key, folder, hours=hours))
-    return found
+            _name_sets_of_means(rows)
+        if rows:
+            paths.append(keep_results(f"bench-{result.suite.name}-{name}", rows, key, folder, hours=hours))
+    return paths
 
 
 def _name_sets_of_means(lines: Sequence[dict[str, Any]]) -> None:

@@ -4,7 +4,7 @@ What is recorded already is taken from the records, so a command that was stoppe
 again. Several commands may work on one suite in one store: each row on a data set belongs to one of them at a time, and
 what another one holds is left for the end, when it is done mostly. The data, the problems and the statistics of a
 method come from the store's cache, in which equal ones are made once for all studies. Where there are more workers than
-the batch of a study has trials, several studies are carried out side by side (:mod:`zslplat.suites.abreast`).
+the batch of a study has trials, several studies are carried out side by side (:mod:`zslplat.suites.runners`).
 """
 
 from __future__ import annotations
@@ -19,20 +19,17 @@ from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evidence.scores import Scored
 from zslplat.records.database import Records
 from zslplat.settings import Settings
-from zslplat.suites.abreast import Abreast
-from zslplat.suites.carrying import Carrier, Change
-from zslplat.suites.cells import RUNNING, SKIPPED, WAITING, Cell, Key, Piece, pieces_of
-from zslplat.suites.checking import check_suite
+from zslplat.suites.cells import RUNNING, SKIPPED, WAITING, Cell, GridOptions, Key, Piece, pieces_of
 from zslplat.suites.clock import Clock
 from zslplat.suites.costs import costs_of
-from zslplat.suites.held import Held, Study, read_scores, study_of
-from zslplat.suites.options import GridOptions as GridOptions
+from zslplat.suites.entries import Entry, EntryReader, StoredCells, Study, read_scores, study_of
 from zslplat.suites.plan import expected_seconds
-from zslplat.suites.recorded import Entry, Recorded
-from zslplat.suites.remembered import remember, whose
 from zslplat.suites.result import GridResult
+from zslplat.suites.runners import Change, Leaders, PieceRunner
+from zslplat.suites.saved_cells import save_cells, saved_origin
 from zslplat.suites.suite import Suite, absences
-from zslplat.suites.written import write_tables
+from zslplat.suites.suite_checks import check_suite
+from zslplat.suites.tables import write_tables
 
 _POLL_SECONDS = 1.0
 
@@ -59,7 +56,7 @@ def carry_out(suite: Suite, options: GridOptions, settings: Settings, reporter: 
     check_suite(suite)
     pieces = pieces_of(suite, options.only, options.splits)
     absent = absences(suite, settings)
-    before = whose(settings, suite.name, drawn=options.splits is not None)
+    before = saved_origin(settings, suite.name, drawn=options.splits is not None)
     if before not in ("", suite.origin):
         reporter.warn(
             f"the tables under {suite.name!r} in this store are those of another suite of that name ({before}), and "
@@ -90,8 +87,10 @@ class _Grid:
         self.at_once = 1
         self.reported: GridResult | None = None  # what the tables have, until something changes
         self.scores: dict[Key, Scored] = {}
-        self.recorded = Recorded(settings, Records(settings, reporter.warn), any_code=options.accept_changed_code)
-        self.held = Held(settings, self.recorded.records, self.study_options, any_code=options.accept_changed_code)
+        self.recorded = EntryReader(settings, Records(settings, reporter.warn), any_code=options.accept_changed_code)
+        self.stored = StoredCells(
+            settings, self.recorded.records, self.study_options, any_code=options.accept_changed_code
+        )
         self.clock = Clock(expected_seconds(pieces, costs_of(self.recorded.records), self.study_options))
 
     def run(self) -> GridResult:
@@ -115,23 +114,23 @@ class _Grid:
         return replace(self._result(), of_suite=self.reported or self._whole())
 
     def _carry_out(self, pieces: Sequence[Piece]) -> None:
-        abreast = Abreast(self.options, self.study_options, len(pieces))
-        if abreast.count > 1 or abreast.may_grow:
-            self.at_once = abreast.count
-            abreast.run(pieces, self.settings, self.reporter, self._change, self._ended)
+        leaders = Leaders(self.options, self.study_options, len(pieces))
+        if leaders.count > 1 or leaders.may_grow:
+            self.at_once = leaders.count
+            leaders.run(pieces, self.settings, self.reporter, self._change, self._ended)
             return
-        carrier = Carrier(self.study_options, self.settings, self.recorded, self.reporter, self._change)
+        runner = PieceRunner(self.study_options, self.settings, self.recorded, self.reporter, self._change)
         waiting = deque(pieces)
-        held = 0  # pieces in a row that others hold
+        busy = 0  # pieces in a row that others hold
         while waiting:
             piece = waiting.popleft()
-            if carrier.attempt(piece):
-                held = 0
+            if runner.attempt(piece):
+                busy = 0
                 self._ended(piece)
                 continue
             waiting.append(piece)
-            held += 1
-            if held >= len(waiting):
+            busy += 1
+            if busy >= len(waiting):
                 self.reporter.stage(f"waiting for another command that carries out {piece.title}")
                 time.sleep(_POLL_SECONDS)
 
@@ -152,7 +151,7 @@ class _Grid:
             self.entries[cell.key] = change.entry
             self.classes[cell.key] = change.classes
         self.cells[cell.key] = cell
-        self.clock.told(cell)
+        self.clock.note_change(cell)
         self._tell(cell)
 
     def _tell(self, changed: Cell | None) -> None:
@@ -166,7 +165,7 @@ class _Grid:
         whole = self._whole()
         if self.options.out is not None and whole.scores:
             write_tables(whole, self.options.out)
-        remember(whole.facts, self.settings, drawn=self.options.splits is not None, origin=self.suite.origin)
+        save_cells(whole.facts, self.settings, drawn=self.options.splits is not None, origin=self.suite.origin)
         self.reported = whole
 
     def _read_scores(self) -> None:
@@ -184,16 +183,16 @@ class _Grid:
         self._read_scores()
         pieces = pieces_of(self.suite, (), self.options.splits)
         cells = {cell.key: self.cells.get(cell.key) or self._begun(cell) for piece in pieces for cell in piece.cells}
-        found = self.held.of(
+        stored = self.stored.of(
             pieces, {key for key, cell in cells.items() if cell.status in (WAITING, RUNNING)}, self.reporter
         )
-        scores = {**found.scores, **self.scores}
+        scores = {**stored.scores, **self.scores}
         return replace(
             self._result(),
-            cells=tuple({**cells, **found.cells}.values()),
-            entries={**found.entries, **self.entries},
+            cells=tuple({**cells, **stored.cells}.values()),
+            entries={**stored.entries, **self.entries},
             scores={key: scores[key] for key in cells if key in scores},
-            classes={**found.classes, **self.classes},
+            classes={**stored.classes, **self.classes},
         )
 
     def _begun(self, cell: Cell) -> Cell:

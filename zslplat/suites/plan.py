@@ -18,12 +18,11 @@ from zslplat.keys import key_of
 from zslplat.records.database import Records
 from zslplat.records.opening import existing_records
 from zslplat.settings import Settings
-from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING, Cell, Key, Piece, pieces_of
-from zslplat.suites.checking import check_suite
+from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING, Cell, GridOptions, Key, Piece, pieces_of
 from zslplat.suites.costs import SHARED, UNKNOWN, Costs, costs_of
-from zslplat.suites.options import GridOptions
-from zslplat.suites.recorded import Recorded
+from zslplat.suites.entries import EntryReader
 from zslplat.suites.suite import Suite, absences
+from zslplat.suites.suite_checks import check_suite
 from zslplat.tuning.options import StudyOptions
 
 # Of a study beside its evaluations: folds, processes, pictures, what MLflow shows; and of a test run.
@@ -100,16 +99,18 @@ def plan(suite: Suite, options: GridOptions, settings: Settings, probe: Probe | 
     study_options = options.study_options(suite)
     costs = Costs() if records is None else costs_of(records)
     recorded = (
-        None if records is None else Recorded(settings, records, by_data=False, any_code=options.accept_changed_code)
+        None if records is None else EntryReader(settings, records, by_data=False, any_code=options.accept_changed_code)
     )
     cells = [_cells(piece, absent[piece.data.name], recorded, study_options) for piece in pieces]
     if probe is not None:
-        open_ones = [p for p, found in zip(pieces, cells, strict=True) if any(c.status == WAITING for c, _ in found)]
+        open_ones = [
+            p for p, piece_cells in zip(pieces, cells, strict=True) if any(c.status == WAITING for c, _ in piece_cells)
+        ]
         probe(open_ones, costs)
     estimates: list[Estimate] = []
     planned: set[str] = set()
-    for piece, found in zip(pieces, cells, strict=True):
-        for cell, trials in found:
+    for piece, piece_cells in zip(pieces, cells, strict=True):
+        for cell, trials in piece_cells:
             study = _study(piece, cell.task, study_options) if cell.status == WAITING else ""
             if study in planned:
                 estimates.append(Estimate(cell, source=SHARED))
@@ -125,24 +126,24 @@ def plan(suite: Suite, options: GridOptions, settings: Settings, probe: Probe | 
 
 def expected_seconds(pieces: Sequence[Piece], costs: Costs, options: StudyOptions) -> dict[Key, float]:
     """Return the seconds that the cells would take from their beginning, of those of which something is known."""
-    found = {}
+    by_cell = {}
     for piece in pieces:
         for cell in piece.cells:
             seconds = None
             with suppress(Exception):  # whoever carries the piece out says what is wrong
                 seconds = _estimate(piece, cell, piece.trials(cell.task, options), costs, options).seconds
             if seconds is not None:
-                found[cell.key] = seconds
-    return found
+                by_cell[cell.key] = seconds
+    return by_cell
 
 
 def _study(piece: Piece, task: str, options: StudyOptions) -> str:
     """Return what tells the study of a cell: rows of one suite may ask for the same."""
-    asked = [piece.experiment(each).to_json() for each in (piece.tasks[0], task)]
-    return key_of(asked, piece.trials(task, options))
+    experiments = [piece.experiment(each).to_json() for each in (piece.tasks[0], task)]
+    return key_of(experiments, piece.trials(task, options))
 
 
-def _cells(piece: Piece, absent: str, recorded: Recorded | None, options: StudyOptions) -> list[tuple[Cell, int]]:
+def _cells(piece: Piece, absent: str, recorded: EntryReader | None, options: StudyOptions) -> list[tuple[Cell, int]]:
     """Return the cells of a piece, each with the trials that are missing; what a search will find is not known yet."""
     if absent:
         return [(replace(cell, status=SKIPPED, reason=absent), 0) for cell in piece.cells]
@@ -152,17 +153,17 @@ def _cells(piece: Piece, absent: str, recorded: Recorded | None, options: StudyO
         return [(replace(cell, status=FAILED, reason=str(error)), 0) for cell in piece.cells]
 
 
-def _missing(piece: Piece, recorded: Recorded | None, options: StudyOptions) -> list[tuple[Cell, int]]:
-    found: list[tuple[Cell, int]] = []
+def _missing(piece: Piece, recorded: EntryReader | None, options: StudyOptions) -> list[tuple[Cell, int]]:
+    cells: list[tuple[Cell, int]] = []
     for cell, entry in [(cell, None) for cell in piece.cells] if recorded is None else recorded.done(piece, options):
         if entry is None:
             searched = recorded is not None and cell.task == piece.tasks[0]
             done = recorded.trials_of(piece, cell.task, options) if recorded and searched else 0
-            found.append((cell, max(0, piece.trials(cell.task, options) - done)))
+            cells.append((cell, max(0, piece.trials(cell.task, options) - done)))
             continue
         changed = {"study": entry.study, "value": entry.value, "seconds": entry.seconds, "status": DONE}
-        found.append((replace(cell, **changed), 0))  # type: ignore[arg-type]
-    return found
+        cells.append((replace(cell, **changed), 0))  # type: ignore[arg-type]
+    return cells
 
 
 def _estimate(piece: Piece, cell: Cell, trials: int, costs: Costs, options: StudyOptions) -> Estimate:
@@ -178,8 +179,8 @@ def _estimate(piece: Piece, cell: Cell, trials: int, costs: Costs, options: Stud
     seconds = RUN_SECONDS if piece.only_tested(cell.task) else STUDY_SECONDS
     seconds += cost.trial * trials / min(at_once, max(trials, 1))
     seconds += cost.test * evaluations / min(options.workers, evaluations)
-    held = cost.peak_bytes * min(options.workers, max(trials, evaluations))
-    return Estimate(cell, seconds, source, held, trials, evaluations)
+    memory = cost.peak_bytes * min(options.workers, max(trials, evaluations))
+    return Estimate(cell, seconds, source, memory, trials, evaluations)
 
 
 def _bytes_per_evaluation(settings: Settings, records: Records) -> int:

@@ -61,10 +61,10 @@ class Probe:
     def _measure_sizes(self, pieces: Sequence[Piece], costs: Costs, away: Settings) -> None:
         for dataset in dict.fromkeys(str(piece.dataset) for piece in pieces if piece.split in (None, 1)):
             piece = next(p for p in pieces if str(p.dataset) == dataset)
-            given = str(piece.data.dataset) if piece.split is not None else dataset
-            if given not in costs.sizes:
+            undrawn = str(piece.data.dataset) if piece.split is not None else dataset
+            if undrawn not in costs.sizes:
                 with suppress(ZslplatError):  # its cells will say so when they are carried out
-                    costs.sizes[given] = float(prod(open_dataset(piece.dataset, away).X.shape))
+                    costs.sizes[undrawn] = float(prod(open_dataset(piece.dataset, away).X.shape))
 
     def _smallest(self, pieces: Sequence[Piece], costs: Costs) -> list[Piece]:
         return sorted(pieces, key=lambda piece: costs.sizes.get(str(piece.dataset), float("inf")))
@@ -97,4 +97,4 @@ class Probe:
         seconds = limit if result is None else seconds_of_trial(result, problems)
         peak = 0 if result is None else most_bytes(result) or 0
         # The test is one fit on somewhat more rows than a fold has.
-        costs.known[piece.method.name, str(piece.dataset)] = Cost(seconds, 1.5 * seconds / folds, peak, TIMED)
+        costs.measured[piece.method.name, str(piece.dataset)] = Cost(seconds, 1.5 * seconds / folds, peak, TIMED)

@@ -15,11 +15,11 @@ from zslplat.data.class_draws import drawn_from
 from zslplat.evidence.scores import Scored
 from zslplat.names import counted
 from zslplat.suites.cells import FAILED, NOT_CARRIED_OUT, SKIPPED, WAITING, Cell, Key
-from zslplat.suites.recorded import Entry
+from zslplat.suites.entries import Entry
 from zslplat.suites.suite import Suite
 
 
-class Told(NamedTuple):
+class Messages(NamedTuple):
     """What checks found: a line of each check for people, all findings in JSON form, and how many are silenced."""
 
     lines: list[str]
@@ -54,7 +54,7 @@ class GridResult:
         return self.of_suite or self
 
     @property
-    def held(self) -> tuple[int, int]:
+    def filled_cells(self) -> tuple[int, int]:
         """How many cells of the suite the tables hold, and how many it has."""
         return sum(self.whole._has_a_line(cell.key) for cell in self.whole.cells), len(self.whole.cells)
 
@@ -82,35 +82,35 @@ class GridResult:
         tasks: dict[tuple[str, str, int | None, str], set[str]] = {}
         for cell in self.cells:
             tasks.setdefault((cell.data, cell.row, cell.split, _bare(cell.task)), set()).add(cell.task)
-        several = {place[3] for place, found in tasks.items() if len(found) > 1}
+        several = {place[3] for place, variants in tasks.items() if len(variants) > 1}
         return {cell.task: cell.task if _bare(cell.task) in several else _bare(cell.task) for cell in self.cells}
 
     def having(self, status: str) -> list[Cell]:
         """Return the cells that ended so."""
         return [cell for cell in self.cells if cell.status == status]
 
-    def unheard_metrics(self) -> list[str]:
+    def missing_metrics(self) -> list[str]:
         """Return a line for every metric that the suite asks for and that no test evaluation of its task has.
 
         And one for a data set of which none of those asked for is recorded, which has no line in the tables.
         """
-        known: dict[str, dict[str, set[str]]] = {}
-        asked: dict[str, dict[str, None]] = {}
+        measured: dict[str, dict[str, set[str]]] = {}
+        reported: dict[str, dict[str, None]] = {}
         for key, scored in self.scores.items():
             task = _bare(key[2])
-            known.setdefault(task, {}).setdefault(key[0], set()).update(scored.values)
-            asked.setdefault(task, {}).update(dict.fromkeys(self.metrics_of(key)))
+            measured.setdefault(task, {}).setdefault(key[0], set()).update(scored.values)
+            reported.setdefault(task, {}).update(dict.fromkeys(self.metrics_of(key)))
         lines = []
-        for task, by_data in known.items():
+        for task, by_data in measured.items():
             every = set().union(*by_data.values())
-            nowhere = [metric for metric in asked[task] if metric not in every]
+            nowhere = [metric for metric in reported[task] if metric not in every]
             text = f"of task {task} is recorded of no row"
             lines += [f"metric {metric!r} {text}; recorded are {', '.join(sorted(every))}" for metric in nowhere]
-            wanted = [metric for metric in asked[task] if metric in every]
+            present = [metric for metric in reported[task] if metric in every]
             lines += [
-                f"metric {' or '.join(map(repr, wanted))} {text} of {data}; recorded are {', '.join(sorted(found))}"
-                for data, found in by_data.items()
-                if wanted and not found & set(wanted)
+                f"metric {' or '.join(map(repr, present))} {text} of {data}; recorded are {', '.join(sorted(names))}"
+                for data, names in by_data.items()
+                if present and not names & set(present)
             ]
         return lines
 
@@ -138,33 +138,33 @@ class GridResult:
         """Return what the checks of suites find in all cells of the suite, as a report of the store does."""
         return run_checks("suite", self.whole.facts)
 
-    def told(self, silenced: Collection[str] = ()) -> Told:
+    def messages(self, silenced: Collection[str] = ()) -> Messages:
         """Return what all checks have to say at the end: those of the suite, and those of the cells asked for."""
         of_suite, hidden = drop_silenced(self.findings(), silenced)
         of_cells: dict[str, list[tuple[Cell, Finding]]] = {}
         for cell in self.cells:
             entry = self.entries.get(cell.key)
-            kept, more = drop_silenced(() if entry is None else entry.findings, silenced)
+            visible, more = drop_silenced(() if entry is None else entry.findings, silenced)
             hidden += more
-            for finding in kept:
+            for finding in visible:
                 of_cells.setdefault(finding.code, []).append((cell, finding))
-        found = [one for code in sorted(of_cells) for one in of_cells[code]]
-        return Told(
+        pairs = [one for code in sorted(of_cells) for one in of_cells[code]]
+        return Messages(
             [*(finding.line for finding in of_suite), *(_line(of_cells[code]) for code in sorted(of_cells))],
-            [*(f.to_json() for f in of_suite), *({**f.to_json(), "cell": cell.title} for cell, f in found)],
+            [*(f.to_json() for f in of_suite), *({**f.to_json(), "cell": cell.title} for cell, f in pairs)],
             hidden,
         )
 
     @property
     def exit_code(self) -> int:
         """1 where a cell failed or a metric is nowhere to be found, 0 otherwise; what was skipped is no failure."""
-        return 1 if self.having(FAILED) or self.unheard_metrics() else 0
+        return 1 if self.having(FAILED) or self.missing_metrics() else 0
 
 
-def _line(found: Sequence[tuple[Cell, Finding]]) -> str:
+def _line(pairs: Sequence[tuple[Cell, Finding]]) -> str:
     """Return one line of what a check found in several cells: the first, and how many more."""
-    cell, first = found[0]
-    cells = len({one.key for one, _ in found})
+    cell, first = pairs[0]
+    cells = len({one.key for one, _ in pairs})
     return f"{first.code} {cell.title}: {first.text}" + (
         f"; so in {counted(cells - 1, 'more cell')}" if cells > 1 else ""
     )

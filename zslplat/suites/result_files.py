@@ -87,14 +87,16 @@ def keep_results(
     path = folder / f"{name}.csv"
     stamp = provenance(hours)
     new = [{**stamp, **line, **_own_hours(line)} for line in lines]
-    known = {key_of(line, key) for line in new}
+    replaced = {key_of(line, key) for line in new}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with folder_lock(folder):
             earlier = read_file(path, schemas)
-            kept: list[Mapping[str, Any]] = [line for line in earlier if key_of(line, key) not in known]
-            columns = dict.fromkeys(column for line in (*kept, *new) for column in line if column not in PROVENANCE)
-            together = sorted([*kept, *new], key=lambda line: key_of(line, key))
+            unchanged: list[Mapping[str, Any]] = [line for line in earlier if key_of(line, key) not in replaced]
+            columns = dict.fromkeys(
+                column for line in (*unchanged, *new) for column in line if column not in PROVENANCE
+            )
+            together = sorted([*unchanged, *new], key=lambda line: key_of(line, key))
             table = {column: [_text(line.get(column)) for line in together] for column in (*columns, *PROVENANCE)}
             with replacing(path) as beside:
                 write_table(Table(table), beside)

@@ -37,12 +37,13 @@ from typing import Any
 
 from zslplat.config import toml_content
 from zslplat.data.catalogue import parse_dataset
-from zslplat.errors import UnknownNameError, UsageError, quoted
+from zslplat.data.class_draws import drawn_from
+from zslplat.errors import NotAtHand, UnknownNameError, UsageError, ZslplatError, quoted
+from zslplat.evaluation.components import source_of
 from zslplat.registry import Entry, registry
 from zslplat.settings import Settings
 from zslplat.spec import Spec
-from zslplat.suites.at_hand import reason_of_absence
-from zslplat.suites.reading import Section
+from zslplat.suites.sections import Section
 
 TRIALS, REPEATS = 20, 5
 MEAN = "mean"  # what tables call the mean over data sets, and over draws of classes
@@ -81,8 +82,8 @@ class SuiteRow:
     @property
     def spec(self) -> Spec:
         """The method with plain values: a kernel is its text."""
-        found = Spec.parse(self.method)
-        return Spec(found.name, {k: str(v) if isinstance(v, Spec) else v for k, v in found.parameters.items()})
+        written = Spec.parse(self.method)
+        return Spec(written.name, {k: str(v) if isinstance(v, Spec) else v for k, v in written.parameters.items()})
 
 
 @dataclass(frozen=True)
@@ -157,13 +158,13 @@ def absences(suite: Suite, settings: Settings) -> dict[str, str]:
 
     Raises :class:`UsageError` for options that a data set does not have, with the place.
     """
-    found = {}
+    reasons = {}
     for entry in suite.data:
         try:
-            found[entry.name] = reason_of_absence(entry.dataset, settings)
+            reasons[entry.name] = absence_of(entry.dataset, settings)
         except UsageError as error:
             raise UsageError(f"{entry.where}, dataset: {error}") from error
-    return found
+    return reasons
 
 
 def suite_of(entry: Entry) -> Suite:
@@ -246,7 +247,7 @@ def _data(section: Section) -> SuiteData:
     name = section.named()
     if name.lower() == MEAN or name.lower().startswith(f"{MEAN} of "):
         raise UsageError(f"{section.where}: tables call the mean over data sets so; give the data set another name")
-    found = SuiteData(
+    entry = SuiteData(
         name=name,
         dataset=section.text("dataset"),
         fixed=section.mapping("fixed"),
@@ -256,13 +257,13 @@ def _data(section: Section) -> SuiteData:
         where=section.where,
     )
     section.finish()
-    section.read("dataset", lambda: parse_dataset(found.dataset))
-    return found
+    section.read("dataset", lambda: parse_dataset(entry.dataset))
+    return entry
 
 
 def _row(section: Section) -> SuiteRow:
     name = section.named()
-    found = SuiteRow(
+    row = SuiteRow(
         name=name,
         method=section.text("method"),
         features=section.text("features", default=None),
@@ -273,13 +274,13 @@ def _row(section: Section) -> SuiteRow:
         where=section.where,
     )
     section.finish()
-    for parameter, text in found.space.items():
+    for parameter, text in row.space.items():
         if not isinstance(text, str):
             raise UsageError(
                 f'{section.where}: space.{parameter}={text!r}; expected a range in quotes, "1e-3..1e3:log"'
             )
-    section.read("method", lambda: registry().entry("methods", found.spec.name))
-    return found
+    section.read("method", lambda: registry().entry("methods", row.spec.name))
+    return row
 
 
 def _check(suite: Suite, where: str) -> None:
@@ -291,27 +292,27 @@ def _check(suite: Suite, where: str) -> None:
             raise UsageError(f"{where}: two {what} are named {twice[0]!r}; names tell them apart")
     rows, data = [row.name for row in suite.rows], [entry.name for entry in suite.data]
     for row in suite.rows:
-        _known(row.not_on, data, f"data set in not_on of row {row.name!r} ({where})")
+        _require_names(row.not_on, data, f"data set in not_on of row {row.name!r} ({where})")
         for entry in suite.data:
             if entry.name not in row.not_on and not suite.tasks_of(row, entry):
                 raise UsageError(f"{where}: row {row.name!r} has no task on {entry.name!r}; give tasks = [...]")
     for ahead, behind in suite.differences:
-        _known((ahead, behind), rows, f"row in differences ({where})")
+        _require_names((ahead, behind), rows, f"row in differences ({where})")
         if ahead == behind:
             raise UsageError(f"{where}: differences has {ahead!r} against itself")
-    asked = _texts(suite.tasks, *(r.tasks for r in suite.rows), *(d.tasks for d in suite.data))
-    bare = _texts([Spec.parse(task).name for task in asked])
+    task_texts = _texts(suite.tasks, *(r.tasks for r in suite.rows), *(d.tasks for d in suite.data))
+    bare = _texts([Spec.parse(task).name for task in task_texts])
     for task, metrics in suite.metrics.items():
         if not metrics:
             raise UsageError(f"{where}, [metrics]: {task} has none; name at least one, or leave it out for its own")
-    _known(suite.metrics, bare, f"task in [metrics] ({where})")
-    _known(suite.only_tested, [*asked, *bare], f"task in only_tested ({where})")
+    _require_names(suite.metrics, bare, f"task in [metrics] ({where})")
+    _require_names(suite.only_tested, [*task_texts, *bare], f"task in only_tested ({where})")
 
 
-def _known(names: Sequence[str] | Mapping[str, Any], known: Sequence[str], what: str) -> None:
+def _require_names(names: Sequence[str] | Mapping[str, Any], available: Sequence[str], what: str) -> None:
     for name in names:
-        if name not in known:
-            raise UnknownNameError(what, name, set(known))
+        if name not in available:
+            raise UnknownNameError(what, name, set(available))
 
 
 def _texts(*lists: Sequence[str]) -> list[str]:
@@ -331,3 +332,19 @@ def _read(path: Path, entry: Entry | None = None) -> Mapping[str, Any]:
         raise UsageError(f"{what} cannot be read: {error.strerror or error}{instead}") from error
     except ValueError as error:
         raise UsageError(f"{what} is no TOML: {error}{mend}") from error
+
+
+def absence_of(dataset: str, settings: Settings) -> str:
+    """Return why a data set is not at hand, an empty text where it is; nothing is loaded.
+
+    Raises :class:`UsageError` for options that the data set does not have.
+    """
+    spec = parse_dataset(dataset)
+    try:
+        for part in (spec, drawn_from(spec)):
+            source_of(part, settings)
+    except ZslplatError as error:
+        if isinstance(error, NotAtHand):
+            return str(error)
+        raise
+    return ""

@@ -94,8 +94,8 @@ def _known(result: CheckResult) -> Pending:
 
 def suite_is_sound(entry: Entry) -> None:
     """A suite is read without an error: its keys, methods, tasks, metrics, parameters and differences are known."""
-    from zslplat.suites.checking import check_suite
     from zslplat.suites.suite import suite_of
+    from zslplat.suites.suite_checks import check_suite
 
     check_suite(suite_of(entry))
 

@@ -14,10 +14,9 @@ from zslplat.evidence.scores import Scored
 from zslplat.registry import component
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
-from zslplat.suites.cells import Cell
+from zslplat.suites.cells import Cell, GridOptions
 from zslplat.suites.earlier_results import keep_grid
-from zslplat.suites.grid import GridOptions
-from zslplat.suites.recorded import Entry
+from zslplat.suites.entries import Entry
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import suite_from
 from zslplat_papers.published import load_claims

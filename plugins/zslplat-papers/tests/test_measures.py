@@ -12,7 +12,7 @@ from zslplat.errors import DataError, MethodError, OutcomeWarning
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.reporter import SilentReporter
 from zslplat.settings import resolve_settings
-from zslplat.suites.grid import GridOptions
+from zslplat.suites.cells import GridOptions
 from zslplat.tasks.feature_draws import overlap
 from zslplat.tasks.feature_selection import FeatureSelection
 from zslplat.tasks.selection_outcomes import judge

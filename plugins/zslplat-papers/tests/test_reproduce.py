@@ -17,7 +17,7 @@ from zslplat.evaluation.experiment import Experiment
 from zslplat.records.database import Records
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
-from zslplat.suites.recorded import Recorded
+from zslplat.suites.entries import EntryReader
 from zslplat_papers.published import load_table, read_table
 from zslplat_papers.reproduction.cells import Budget, planned
 from zslplat_papers.reproduction.oracle import _oracle
@@ -344,7 +344,7 @@ def test_a_plan_of_a_suite_does_not_take_what_the_oracle_scored_for_done(made_up
     asked = cell.cell.experiment
     values = next(t[2] for t in trials_of(made_up.store) if t[0] != cell.oracle.winner)
     experiment = Experiment(asked.method.with_parameters(values), asked.dataset, asked.task)
-    recorded = Recorded(made_up, Records(made_up, print), by_data=False)
+    recorded = EntryReader(made_up, Records(made_up, print), by_data=False)
     assert recorded._tested(experiment, 1) is None
 
 

@@ -168,7 +168,7 @@ def claims(options: ClaimsOptions) -> None:
             f"--results {options['results']}: no such folder; expected one that --keep has written results to"
         )
     if options["run"]:
-        from zslplat.suites.grid import GridOptions
+        from zslplat.suites.cells import GridOptions
 
         settings = settings_of(options)
         check_root(settings.data_root)

@@ -15,8 +15,8 @@ from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.scoring.messages import collect_warnings
 from zslplat.names import counted
 from zslplat.settings import Settings
-from zslplat.suites.cells import DONE, FAILED, SKIPPED
-from zslplat.suites.grid import GridOptions, carry_out
+from zslplat.suites.cells import DONE, FAILED, SKIPPED, GridOptions
+from zslplat.suites.grid import carry_out
 from zslplat.suites.result import GridResult
 from zslplat.suites.result_files import Line, number
 from zslplat.suites.suite import Suite

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from zslplat.data.store.atomic_files import WholeFile
-from zslplat.suites.budgets import GIVEN
 from zslplat.suites.cells import pieces_of
 from zslplat.suites.earlier_results import SCORE_KEY
 from zslplat.suites.result_files import Line, number, result_names
 from zslplat.suites.suite import load_suite, suite_names
+from zslplat.suites.tables import GIVEN
 from zslplat_papers.published import PublishedTable, load_table
 from zslplat_papers.reproduction.cells import every_cell
 from zslplat_papers.reproduction.claims import Judged, recorded_claims

@@ -15,7 +15,7 @@ from zslplat.evaluation.components import open_dataset
 from zslplat.metrics.accuracy import class_accuracies
 from zslplat.settings import Settings
 from zslplat.spec import Spec
-from zslplat.suites.at_hand import reason_of_absence
+from zslplat.suites.suite import absence_of
 from zslplat.tasks.base import Problem, Task
 from zslplat.tasks.feature_draws import overlap
 from zslplat.tasks.unseen import REQUEST
@@ -49,7 +49,7 @@ class Ground:
         for name, text in DATA.items():
             if not self.wants(name):
                 continue
-            absent = reason_of_absence(text, self.settings)
+            absent = absence_of(text, self.settings)
             if absent:
                 self.say(f"{name}: left out: {absent}")
             else:

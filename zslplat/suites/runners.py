@@ -1,8 +1,8 @@
-"""Several pieces of a grid side by side, each led by a process of its own, as a command of its own would lead it.
+"""Carrying out the pieces of a grid: in this process, or by several leading processes side by side.
 
-A study has a batch of trials in flight and waits for all of them before it proposes the next: few enough that what it
-proposes does not depend on the number of workers. More workers than that are kept busy by more studies. Each gives
-what it gives alone.
+The first cell of a piece is tuned and hands on what its search chose. A study has a batch of trials in flight and waits
+for all of them before it proposes the next: few enough that what it proposes does not depend on the number of workers.
+More workers than that are kept busy by more studies, each led by a process of its own. Each gives what it gives alone.
 """
 
 from __future__ import annotations
@@ -14,22 +14,130 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from zslplat.errors import OutageError, StoreError, ZslplatError
+from zslplat.errors import InUseError, NotAtHand, OutageError, StoreError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter
 from zslplat.evaluation.workers.cluster import cluster_threads
 from zslplat.evaluation.workers.processes import ctrl_c_blocked, describe_exit, die_with_parent, without_main_module
+from zslplat.keys import key_of
 from zslplat.records.database import Records
+from zslplat.records.locks import file_lock
+from zslplat.registry import one_line
 from zslplat.settings import Settings
-from zslplat.suites.carrying import Carrier, Change
-from zslplat.suites.cells import DONE, FAILED, SKIPPED, Key, Piece
-from zslplat.suites.options import GridOptions
-from zslplat.suites.recorded import Recorded
+from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, Cell, GridOptions, Key, Piece
+from zslplat.suites.entries import Entry, EntryReader
 from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.single import run_experiment
+from zslplat.tuning.study import run_study
+
+
+@dataclass(frozen=True)
+class Change:
+    """A cell as it is now; where it is done, what is recorded of it, and how many seen and unseen classes there are."""
+
+    cell: Cell
+    entry: Entry | None = None
+    classes: tuple[int, int] = (0, 0)
+
+
+class PieceRunner:
+    """Carries out pieces, one after another; ``changed`` is told of every cell that changes."""
+
+    def __init__(
+        self,
+        options: StudyOptions,
+        settings: Settings,
+        recorded: EntryReader,
+        reporter: Reporter,
+        changed: Callable[[Change], None],
+    ) -> None:
+        self.options, self.settings, self.recorded, self.reporter = options, settings, recorded, reporter
+        self.changed = changed
+
+    def attempt(self, piece: Piece) -> bool:
+        """Carry out a piece; False where another command does so just now."""
+        folder = self.settings.suites
+        folder.mkdir(exist_ok=True)
+        alone = ExitStack()
+        try:
+            alone.enter_context(file_lock(folder / f"{_lock_name(piece)}.lock", wait_seconds=0))
+        except InUseError:
+            return False
+        with alone:
+            self._carry_out(piece)
+        return True
+
+    def _carry_out(self, piece: Piece) -> None:
+        parameters: Mapping[str, object] | None = None
+        for cell in piece.cells:
+            try:
+                entry = self._cell(piece, cell, parameters)
+            except (Interrupted, OutageError):
+                raise  # without its database, or its cluster, no cell can end
+            except Exception as error:  # of whatever kind: what a plugin does is the affair of its cell
+                if isinstance(error, NotAtHand):
+                    for absent in piece.cells:
+                        self.changed(Change(replace(absent, status=SKIPPED, reason=str(error))))
+                    return
+                reason = str(error) if isinstance(error, ZslplatError) else one_line(error)
+                self.changed(Change(replace(cell, status=FAILED, reason=reason)))
+                if parameters is None:
+                    reason = f"{cell.task} failed, whose parameters it would have had"
+                    for other in piece.cells[1:]:
+                        self.changed(Change(replace(other, status=FAILED, reason=reason)))
+                    return
+                continue
+            if parameters is None:
+                parameters = entry.parameters
+
+    def _cell(self, piece: Piece, cell: Cell, parameters: Mapping[str, object] | None) -> Entry:
+        """Return what is recorded of a cell, computed now where it was not."""
+        entry = self.recorded.entry(piece, cell.task, parameters, self.options)
+        new = entry is None
+        if entry is None:
+            self.changed(Change(replace(cell, status=RUNNING)))
+            self._compute(piece, cell, parameters)
+            entry = self.recorded.entry(piece, cell.task, parameters, self.options)
+        elif not self.settings.tags.items() <= entry.tags.items():
+            self._compute(piece, cell, parameters)  # nothing is left to compute, and what is recorded gets the tags
+        elif not new:
+            self.recorded.count_in(entry, piece.study_options(cell.task, self.options).part_of)
+        if entry is None:
+            raise StoreError(f"{cell.title} was carried out, and its records do not say so; zslplat store check")
+        done = replace(cell, status=DONE, study=entry.study, value=entry.value, seconds=entry.seconds, new=new)
+        self.changed(Change(done, entry, self.recorded.classes[str(piece.dataset)]))
+        return entry
+
+    def _compute(self, piece: Piece, cell: Cell, parameters: Mapping[str, object] | None) -> None:
+        experiment = piece.experiment(cell.task, parameters)
+        options = piece.study_options(cell.task, self.options)
+        if not piece.only_tested(cell.task):
+            run_study(experiment, options, self.settings, self.reporter)
+            return
+        run_experiment(
+            experiment,
+            self.settings,
+            test=True,
+            repeats=options.repeats,
+            workers=options.workers,
+            cluster=options.cluster,
+            part_of=options.part_of,
+            reporter=self.reporter,
+            keep_model=options.keep_models,
+        )
+
+
+def _lock_name(piece: Piece) -> str:
+    """Return a name for what a piece tunes, the same in every suite that asks for it."""
+    try:
+        return key_of(piece.experiment(piece.tasks[0]).to_json())
+    except Exception:  # whoever carries it out says what is wrong
+        return key_of(str(piece.dataset), repr(piece.row))
+
 
 _MOST = 32
 _POLL_SECONDS = 1.0
@@ -38,7 +146,7 @@ _END_SECONDS = 20.0
 _MOST_ATTEMPTS = 3
 
 
-class Abreast:
+class Leaders:
     """How many pieces are carried out side by side, and the processes that lead them.
 
     ``count``: as the options say, or as many as keep the workers busy. A cluster has one more than that, whose trials
@@ -48,7 +156,7 @@ class Abreast:
     def __init__(self, options: GridOptions, study_options: StudyOptions, pieces: int) -> None:
         self.options, self.study_options, self.most = options, study_options, min(pieces, _MOST)
         self.may_grow = options.abreast is None and options.cluster is not None and self.most > 1
-        self.count = min(self.most, options.abreast or self._wanted())
+        self.count = min(self.most, options.abreast or self._needed())
         self._leaders: list[_Leader] = []
 
     def run(
@@ -71,13 +179,13 @@ class Abreast:
                 self._listen(waiting, reporter, changed, ended)
                 if self.may_grow and waiting and time.monotonic() - looked > _LOOK_SECONDS:
                     looked = time.monotonic()
-                    self.count = max(self.count, min(self.most, self._wanted()))
+                    self.count = max(self.count, min(self.most, self._needed()))
         except KeyboardInterrupt:
             raise Interrupted("stopped; what was recorded is kept; give the same command again to continue") from None
         finally:
             self._end()
 
-    def _wanted(self) -> int:
+    def _needed(self) -> int:
         if self.options.cluster is None:
             return -(-self.study_options.workers // self.study_options.batch_size)
         try:
@@ -120,7 +228,7 @@ class Abreast:
                 kind, content = leader.connection.recv()
             except (EOFError, OSError):
                 self._leaders.remove(leader)
-                if work is not None and not self._again(work, leader, waiting, changed):
+                if work is not None and not self._retry(work, leader, waiting, changed):
                     ended(work.piece)
                 continue
             if kind == "changed":
@@ -139,7 +247,7 @@ class Abreast:
             else:
                 getattr(reporter, kind)(f"{work.piece.title}: {content}" if work and kind == "note" else content)
 
-    def _again(
+    def _retry(
         self, work: _Waiting, leader: _Leader, waiting: deque[_Waiting], changed: Callable[[Change], None]
     ) -> bool:
         """Put the piece of a leader that has died back; False where that has happened too often."""
@@ -213,7 +321,7 @@ class _Leader:
         return describe_exit(self.process.exitcode)[0]
 
 
-class _Told:
+class _MessageReporter:
     """A reporter that sends what it is told on; stages and trials of several studies at once are told to nobody.
 
     Each thread that waits for a cluster may have something to say; what two send at once would mix on the way.
@@ -247,17 +355,17 @@ def _lead(connection: Connection, options: StudyOptions, any_code: bool, setting
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     die_with_parent()
-    told = _Told(connection)
+    reporter = _MessageReporter(connection)
     try:
         # One that came while this process started is heard now.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        recorded = Recorded(settings, Records(settings, told.warn), any_code=any_code)
-        carrier = Carrier(options, settings, recorded, told, lambda change: told.send("changed", change))
+        recorded = EntryReader(settings, Records(settings, reporter.warn), any_code=any_code)
+        runner = PieceRunner(options, settings, recorded, reporter, lambda change: reporter.send("changed", change))
         while True:
-            told.send("ended", carrier.attempt(connection.recv()))
+            reporter.send("ended", runner.attempt(connection.recv()))
     except (EOFError, ConnectionError, Interrupted, KeyboardInterrupt):
         return  # a command that ends need not have heard all
     except ZslplatError as error:
         kind = OutageError if isinstance(error, OutageError) else StoreError
         with suppress(ConnectionError):
-            told.send("raised", kind(str(error)))
+            reporter.send("raised", kind(str(error)))

@@ -22,6 +22,7 @@ from __future__ import annotations
 import csv
 import json
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,10 +47,83 @@ from zslplat.data.store.atomic_files import replacing
 from zslplat.evidence.scores import Scored
 from zslplat.metrics.shares import within
 from zslplat.records.environment import environment_record
-from zslplat.suites.budgets import BUDGETS, GIVEN, budget_lines, known, trials_of
-from zslplat.suites.cells import Key
+from zslplat.suites.cells import Cell, Key
+from zslplat.suites.entries import Entry
 from zslplat.suites.result import GridResult
-from zslplat.suites.suite import MEAN as MEAN
+from zslplat.suites.suite import MEAN
+
+BUDGETS = [
+    *("data", "row", "knows_of_batch", "trials", "chosen_epoch", "most_epochs"),
+    *("split", "failed_trials", "seconds", "unequal", "method"),
+]
+GIVEN = "given"
+
+
+def budget_lines(result: GridResult) -> list[list[Any]]:
+    """Return a line for every row on every data set (and split) whose search is recorded.
+
+    ``trials``, epochs and failed trials are those of the search, which the row's first task had; ``seconds`` those of
+    all trials and test evaluations of the row. ``unequal`` says what is not as with most of the others there;
+    ``method`` is the row's with what its search found, as a row of a suite has it that needs no search.
+    """
+    first: dict[tuple[str, str, int | None], Cell] = {}
+    seconds: Counter[tuple[str, str, int | None]] = Counter()
+    for cell in result.cells:
+        if cell.key in result.entries:
+            row = (cell.data, cell.row, cell.split)
+            first.setdefault(row, cell)
+            seconds[row] += result.entries[cell.key].seconds  # type: ignore[assignment]
+    lines = []
+    for row, cell in first.items():
+        entry = result.entries[cell.key]
+        others = [result.entries[c.key] for r, c in first.items() if (r[0], r[2]) == (row[0], row[2]) and r != row]
+        scored = result.scores.get(cell.key)
+        chosen = "" if entry.steps is None else entry.steps
+        split = GIVEN if cell.split is None else cell.split
+        lines.append(
+            [
+                *(cell.data, cell.row, batch_knowledge(scored), entry.trials, chosen, entry.most),
+                *(split, entry.failed, round(seconds[row], 3), "; ".join(unequal(entry, others)), entry.method),
+            ]
+        )
+    return lines
+
+
+def trials_of(result: GridResult) -> dict[tuple[str, str, int | None], int]:
+    """Return how many trials the search of each row had on each data set and split: that of its first task."""
+    counts: dict[tuple[str, str, int | None], int] = {}
+    for cell in result.cells:
+        if cell.key in result.entries:
+            counts.setdefault((cell.data, cell.row, cell.split), result.entries[cell.key].trials)
+    return counts
+
+
+def unequal(entry: Entry, others: list[Entry]) -> list[str]:
+    """Return in words what a row was given and most others on the same data were not."""
+    differences = []
+    if not entry.searched:
+        differences.append("nothing is searched")
+    else:
+        usual = _usual([other.trials for other in others if other.searched])
+        if usual is not None and entry.trials != usual:
+            differences.append(f"{entry.trials} trials, others {usual}")
+    if entry.failed:
+        differences.append(f"{entry.failed} of {entry.trials} trials failed")
+    if entry.most != "":
+        usual = _usual([other.most for other in others if other.most != ""])
+        if usual is not None and entry.most != usual:
+            differences.append(f"at most {entry.most} epochs, others {usual}")
+    return differences
+
+
+def batch_knowledge(scored: Scored | None) -> str:
+    """Return in words what a row knows of the batch that it scores."""
+    return "not recorded" if scored is None or scored.knows is None else scored.knows
+
+
+def _usual(values: list[Any]) -> Any:
+    return Counter(values).most_common(1)[0][0] if values else None
+
 
 SCORES = ["data", "row", "task", "metric", "test", "spread", "low", "high", "knows_of_batch", "from_memory"]
 SCORES += ["trials", "split", "low_classes", "high_classes"]
@@ -122,22 +196,22 @@ def _scores(result: GridResult) -> list[list[Any]]:
     for key, scored in result.scores.items():
         data, row, task, split = key
         # What a row knows is that of its first task where a search chooses it.
-        mark = marks.setdefault((data, row), [known(scored), scored.from_memory])
+        mark = marks.setdefault((data, row), [batch_knowledge(scored), scored.from_memory])
         for metric in result.metrics_of(key):
             if metric in scored.values:
-                own = interval(scored, metric)
+                estimate = interval(scored, metric)
                 values = scored.values[metric]
                 spread = float(np.std(values, ddof=1)) if len(values) > 1 else ""
                 where = GIVEN if split is None else split
                 budget = trials.get((data, row, split), "")
                 anew = score_ends(over_classes(scored, metric), metric)
-                told = [own.estimate, spread, own.low, own.high, *mark, budget, where]
-                lines.append([data, row, task, metric, *told, *anew])
+                line = [estimate.estimate, spread, estimate.low, estimate.high, *mark, budget, where]
+                lines.append([data, row, task, metric, *line, *anew])
                 if split is not None:
-                    draws.setdefault((data, row, task, metric), []).append((own.estimate, result.classes[key]))
-    for (data, row, task, metric), found in draws.items():
-        values = [value for value, _ in found]
-        over = over_splits(values, [classes for _, classes in found])
+                    draws.setdefault((data, row, task, metric), []).append((estimate.estimate, result.classes[key]))
+    for (data, row, task, metric), draw_values in draws.items():
+        values = [value for value, _ in draw_values]
+        over = over_splits(values, [classes for _, classes in draw_values])
         spread = float(np.std(values, ddof=1)) if len(values) > 1 else ""
         ends = [*within(metric, over.estimate, over.low, over.high), *marks[data, row]]
         budgets = {budget for (name, of, _), budget in trials.items() if (name, of) == (data, row)}
@@ -154,19 +228,21 @@ def _differences(result: GridResult) -> list[list[Any]]:
         judged = {name: _over_classes(result, name, kind, metric) for name in names}
         drawn = _draws(result, names, kind, metric)
         for ahead, behind in result.suite.differences:
-            given: list[tuple[Scored, Scored]] = []
+            pairs: list[tuple[Scored, Scored]] = []
             for name in names:
                 for key, pair in _pairs(result, name, kind, metric, ahead, behind):
                     if key[3] is not None:
                         continue
                     gap = difference(*pair, metric)
                     over = judged[name].get((ahead, behind, key[2]), unknown)
-                    lines.append([kind, metric, ahead, behind, name, *_told(gap), *over])
-                    given.append(pair)
+                    lines.append([kind, metric, ahead, behind, name, *_interval_cells(gap), *over])
+                    pairs.append(pair)
                 if (name, ahead, behind) in drawn:
                     lines.append([kind, metric, ahead, behind, name, *drawn[name, ahead, behind]])
-            if given:
-                lines.append([kind, metric, ahead, behind, MEAN, *_told(mean_difference(given, metric)), *unknown])
+            if pairs:
+                lines.append(
+                    [kind, metric, ahead, behind, MEAN, *_interval_cells(mean_difference(pairs, metric)), *unknown]
+                )
     return lines
 
 
@@ -175,38 +251,38 @@ def _over_classes(result: GridResult, data: str, kind: str, metric: str) -> dict
 
     Holm's correction is over the differences that the suite names, of this metric on this data set.
     """
-    found: dict[tuple[str, str, str], tuple[Draw, tuple[float, float]]] = {}
+    gaps: dict[tuple[str, str, str], tuple[Draw, tuple[float, float]]] = {}
     for ahead, behind in result.suite.differences:
         for key, (scored, other) in _pairs(result, data, kind, metric, ahead, behind):
             gap = class_difference(scored, other, metric) if key[3] is None else None
             if gap is not None:
                 means = float(np.mean(scored.values[metric])), float(np.mean(other.values[metric]))
-                found[ahead, behind, key[2]] = gap, means
-    _, corrected = family_p_values([gap for gap, _ in found.values()])
+                gaps[ahead, behind, key[2]] = gap, means
+    _, corrected = family_p_values([gap for gap, _ in gaps.values()])
     return {
         key: [*gap.ends, float(p), class_verdict(gap, float(p), means, count_comparisons(corrected))]
-        for (key, (gap, means)), p in zip(found.items(), corrected, strict=True)
+        for (key, (gap, means)), p in zip(gaps.items(), corrected, strict=True)
     }
 
 
 def kinds_of(result: GridResult) -> list[tuple[str, str]]:
     """Return the pairs of a kind of task (``kinds`` of the result) and a metric that are reported of it."""
     kinds = result.kinds
-    found = {(kinds[key[2]], metric): None for key in result.scores for metric in result.metrics_of(key)}
-    return list(found)
+    pairs = {(kinds[key[2]], metric): None for key in result.scores for metric in result.metrics_of(key)}
+    return list(pairs)
 
 
 def _pairs(
     result: GridResult, data: str, kind: str, metric: str, ahead: str, behind: str
 ) -> list[tuple[Key, tuple[Scored, Scored]]]:
     """Return what two rows have of a metric on a data set, each pair with the key of the first."""
-    found, kinds = [], result.kinds
+    pairs, kinds = [], result.kinds
     for key, scored in result.scores.items():
         other = result.scores.get((data, behind, key[2], key[3]))
         mine = key[:2] == (data, ahead) and kinds[key[2]] == kind
         if mine and other is not None and metric in result.metrics_of(key) and _both_have(metric, scored, other):
-            found.append((key, (scored, other)))
-    return found
+            pairs.append((key, (scored, other)))
+    return pairs
 
 
 def _both_have(metric: str, scored: Scored, other: Scored) -> bool:
@@ -218,28 +294,28 @@ def _draws(result: GridResult, names: Sequence[str], kind: str, metric: str) -> 
 
     Holm's correction is over the differences that the suite names, of this metric on this data set.
     """
-    told: dict[tuple[str, str, str], list[Any]] = {}
+    cells: dict[tuple[str, str, str], list[Any]] = {}
     for name in names:
-        found: dict[tuple[str, str, str], tuple[Interval, list[float], float]] = {}
+        gaps: dict[tuple[str, str, str], tuple[Interval, list[float], float]] = {}
         for ahead, behind in result.suite.differences:
             pairs = [(key, p) for key, p in _pairs(result, name, kind, metric, ahead, behind) if key[3] is not None]
             if pairs:
                 values = np.array([[np.mean(one.values[metric]) for one in pair] for _, pair in pairs])
                 gap = over_splits((values[:, 0] - values[:, 1]).tolist(), [result.classes[key] for key, _ in pairs])
-                found[name, ahead, behind] = gap, values.mean(axis=0).tolist(), draw_p_value(gap, len(pairs))
-        corrected = holm(np.array([p for *_, p in found.values()])).tolist()
-        for (key, (gap, means, p)), p_holm in zip(found.items(), corrected, strict=True):
-            told[key] = over_draws_told(gap, means, p, p_holm)
-    return told
+                gaps[name, ahead, behind] = gap, values.mean(axis=0).tolist(), draw_p_value(gap, len(pairs))
+        corrected = holm(np.array([p for *_, p in gaps.values()])).tolist()
+        for (key, (gap, means, p)), p_holm in zip(gaps.items(), corrected, strict=True):
+            cells[key] = draw_cells(gap, means, p, p_holm)
+    return cells
 
 
-def over_draws_told(gap: Interval, means: Sequence[float], p: float, p_holm: float) -> list[Any]:
+def draw_cells(gap: Interval, means: Sequence[float], p: float, p_holm: float) -> list[Any]:
     """Return difference, ends and verdict over draws, and Holm's p-value with the verdict by it.
 
     What is told of new classes on the given ones has no ends here: draws are of new classes themselves.
     """
-    return [*_told(gap)[:3], draw_verdict(gap, p, means), "", "", p_holm, draw_verdict(gap, p_holm, means)]
+    return [*_interval_cells(gap)[:3], draw_verdict(gap, p, means), "", "", p_holm, draw_verdict(gap, p_holm, means)]
 
 
-def _told(gap: Interval) -> list[Any]:
+def _interval_cells(gap: Interval) -> list[Any]:
     return [gap.estimate, gap.low, gap.high, gap.verdict]

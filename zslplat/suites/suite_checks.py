@@ -52,13 +52,13 @@ def _tried(where: str, attempt: Callable[..., T], *given: Any) -> T | None:
 
 def _tasks(suite: Suite) -> dict[str, Task]:
     """Return the tasks of a suite by how it writes them; those that do not load are left out."""
-    found: dict[str, Task] = {}
+    built: dict[str, Task] = {}
     parts: list[Suite | SuiteData | SuiteRow] = [suite, *suite.data, *suite.rows]
     for part in parts:
         for text in part.tasks:
             task = _tried(f"{part.where}, tasks", build_component, "tasks", Spec.parse(text))
-            found |= {} if task is None else {text: task}
-    return found
+            built |= {} if task is None else {text: task}
+    return built
 
 
 def _check_metrics(suite: Suite, tasks: Mapping[str, Task]) -> None:
@@ -68,15 +68,15 @@ def _check_metrics(suite: Suite, tasks: Mapping[str, Task]) -> None:
     """
     methods = [_tried(row.where, component, "methods", row.spec.name) for row in suite.rows]
     measures = {name for method in methods if method is not None for name in method.measures}
-    for name, asked in suite.metrics.items():
-        told = [task.metric_names() for text, task in tasks.items() if Spec.parse(text).name == name]
-        if not all(told):
+    for name, metric_names in suite.metrics.items():
+        names_by_task = [task.metric_names() for text, task in tasks.items() if Spec.parse(text).name == name]
+        if not all(names_by_task):
             continue
-        known = {metric for names in told for metric in names}
-        for metric in asked:
-            if metric not in known | measures | COSTS:
+        available = {metric for names in names_by_task for metric in names}
+        for metric in metric_names:
+            if metric not in available | measures | COSTS:
                 where = f"metric of task {name} ({suite.where}, [metrics])"
-                raise UnknownNameError(where, metric, known | measures)
+                raise UnknownNameError(where, metric, available | measures)
 
 
 def _check_fixed_names(suite: Suite) -> None:
@@ -84,12 +84,12 @@ def _check_fixed_names(suite: Suite) -> None:
     if not any(entry.fixed for entry in suite.data):
         return
     methods = [_tried(row.where, component, "methods", row.spec.name) for row in suite.rows]
-    known = {name for method in methods if method is not None for name in method.parameters}
+    parameters = {name for method in methods if method is not None for name in method.parameters}
     for entry in suite.data:
         for name in entry.fixed:
-            if name not in known and None not in methods:
+            if name not in parameters and None not in methods:
                 raise UnknownNameError(
-                    f"parameter, which no method of the suite has ({entry.where}, fixed)", name, known
+                    f"parameter, which no method of the suite has ({entry.where}, fixed)", name, parameters
                 )
 
 

@@ -1,25 +1,30 @@
-"""What the records of a store hold of a grid already: its finished studies and test runs are not asked for again.
+"""What the records of a store hold of a grid already: finished studies and test runs are not carried out again.
 
 A study counts as finished where its trials, its test evaluations and its end are recorded, by the code as it is now.
-Nothing is kept beside the records: what they hold is what is done.
+Nothing is kept beside the records. The tables of a suite have all of its cells that are done, whichever command carried
+them out: of cells that a command was not asked for a study of the same experiment counts whatever its data were, the
+newest of several, with the trials and repeats that it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from zslplat.checks.base import Finding
 from zslplat.checks.records import findings_of
-from zslplat.errors import StoreError
+from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.code import LIBRARIES, CodeReader, code_of, roots_of
 from zslplat.evaluation.components import build_component, open_dataset, source_of
 from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
+from zslplat.evaluation.reporter import Reporter
+from zslplat.evidence.scores import Scored
+from zslplat.evidence.table import read_test_scores
 from zslplat.keys import key_of
 from zslplat.records.costs import took_together
 from zslplat.records.database import SEALED, Records
@@ -27,7 +32,7 @@ from zslplat.records.studies import STUDY, belongs, counted_in, parts_of
 from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.spec import Spec
-from zslplat.suites.cells import Cell, Piece
+from zslplat.suites.cells import DONE, Cell, Key, Piece
 from zslplat.tuning.identity import searching, study_name, unsearched
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.proposals import nothing_to_search
@@ -68,7 +73,7 @@ class Entry:
 
 
 @dataclass
-class Recorded:
+class EntryReader:
     """What a store holds, asked for by the settings of a grid.
 
     By the specs of data sets, each of which is loaded once: ``fingerprints``, and ``classes``, how many are trained on
@@ -91,7 +96,7 @@ class Recorded:
         self._runs: dict[str, dict[str, dict[str, Mapping[str, Any]]]] = {}
         self._names: dict[str, str] = {}
 
-    def known(self, experiment: Experiment) -> Experiment:
+    def with_data(self, experiment: Experiment) -> Experiment:
         """Return an experiment with the fingerprint of its data, which are loaded for it once."""
         spec = str(experiment.dataset)
         if not self.by_data:
@@ -111,16 +116,16 @@ class Recorded:
         self, piece: Piece, task: str, parameters: Mapping[str, Any] | None, options: StudyOptions
     ) -> Entry | None:
         """Return what is recorded of a task of a piece, None where something of it is missing."""
-        experiment = self.known(piece.experiment(task, parameters))
+        experiment = self.with_data(piece.experiment(task, parameters))
         repeats = self._repeats(piece, experiment, options.repeats)
         if piece.only_tested(task):
             return self._tested(experiment, repeats)
         name = self._name(experiment, options)
-        found = None if name is None else self._study(name, experiment, piece.trials(task, options), repeats)
+        study = None if name is None else self._study(name, experiment, piece.trials(task, options), repeats)
         template = piece.template(experiment.method.parameters)
         most = template.get_params(deep=False).get(template.step_parameter, "") if template.step_parameter else ""
         searched = not nothing_to_search(experiment.space, unsearched(experiment, template))
-        return None if found is None else replace(found, most=most, searched=searched)
+        return None if study is None else replace(study, most=most, searched=searched)
 
     def done(self, piece: Piece, options: StudyOptions, *, least: bool = False) -> list[tuple[Cell, Entry | None]]:
         """Return the cells of a piece, each with what is recorded of it, None where something of that is missing.
@@ -129,7 +134,7 @@ class Recorded:
         or was tested less often, than the options say.
         """
         parameters: Mapping[str, Any] | None = None
-        found: list[tuple[Cell, Entry | None]] = []
+        entries: list[tuple[Cell, Entry | None]] = []
         for cell in piece.cells:
             entry = None
             if cell.task == piece.tasks[0] or parameters is not None:
@@ -138,8 +143,8 @@ class Recorded:
                     entry = self.entry(piece, cell.task, parameters, replace(options, trials=1, repeats=1))
             if entry is not None and cell.task == piece.tasks[0]:
                 parameters = entry.parameters
-            found.append((cell, entry))
-        return found
+            entries.append((cell, entry))
+        return entries
 
     def count_in(self, entry: Entry, part: Mapping[str, str]) -> None:
         """Record that what is recorded already is that cell of a suite as well."""
@@ -155,7 +160,7 @@ class Recorded:
 
     def trials_of(self, piece: Piece, task: str, options: StudyOptions) -> int:
         """Return how many trials of a search are recorded already."""
-        name = self._name(self.known(piece.experiment(task)), options)
+        name = self._name(self.with_data(piece.experiment(task)), options)
         with suppress(StoreError):
             return 0 if name is None else len(self.records.study(name).finished())
         return 0
@@ -170,8 +175,8 @@ class Recorded:
         trials = [record for _, record in study.finished()]
         winner = trials[finished["winner"]]
         primary = str(values["about"]["primary"]["name"])
-        known = self.records.evaluations(study.owner)
-        test = [record for record in known.values() if record["winner"] == finished["winner"]]
+        evaluations = self.records.evaluations(study.owner)
+        test = [record for record in evaluations.values() if record["winner"] == finished["winner"]]
         chosen = winner.get("carry", {}).get("best_step")
         entry = Entry(
             study=name,
@@ -189,19 +194,19 @@ class Recorded:
             parts=parts_of(values["about"]),
             findings=findings_of(finished, name),
         )
-        return entry, [*trials, *known.values()]
+        return entry, [*trials, *evaluations.values()]
 
     def _name(self, experiment: Experiment, options: StudyOptions) -> str | None:
         """Return the name of the study of an experiment, None where there is none."""
-        asked = searching(experiment, options, component("methods", experiment.method.name))
+        searched = searching(experiment, options, component("methods", experiment.method.name))
         if self.by_data:
-            name = study_name(asked, options)
+            name = study_name(searched, options)
             return name if name in self.records.study_names() else None
         if not self._names:
             self._names = {_question(identity): name for name, identity in self.records.identities().items()}
-        return self._names.get(_question(asked.to_json()))
+        return self._names.get(_question(searched.to_json()))
 
-    def _study(self, name: str, experiment: Experiment, wanted: int, repeats: int) -> Entry | None:
+    def _study(self, name: str, experiment: Experiment, trials: int, repeats: int) -> Entry | None:
         try:
             read = self._read_study(name)
         except StoreError:
@@ -209,7 +214,7 @@ class Recorded:
         if read is None:
             return None
         entry, records = read
-        if not entry.finished or entry.trials < wanted or len(entry.test) < repeats:
+        if not entry.finished or entry.trials < trials or len(entry.test) < repeats:
             return None
         if self.any_code or self._by_this_code(experiment, records):
             return entry
@@ -218,18 +223,18 @@ class Recorded:
 
     def _tested(self, experiment: Experiment, repeats: int) -> Entry | None:
         seeds = [repeat_seed(experiment.seed, r) for r in range(repeats)]
-        asked = [_question(experiment.evaluation({}, TEST, seed).to_json()) for seed in seeds]
+        questions = [_question(experiment.evaluation({}, TEST, seed).to_json()) for seed in seeds]
         for _ in range(2):
-            known = experiment.data in self._runs
+            read_before = experiment.data in self._runs
             entries = []
-            for owner, found in self._evaluations(experiment.data).items():
-                records = [found[question] for question in asked if question in found]
+            for owner, by_question in self._evaluations(experiment.data).items():
+                records = [by_question[question] for question in questions if question in by_question]
                 if len(records) == repeats and (self.any_code or self._by_this_code(experiment, records)):
-                    entries.append(run_entry(records, _primary(experiment, records[0]), owner))
+                    entries.append(run_entry(records, str(records[0]["about"]["primary"]["name"]), owner))
             if entries:
                 # Runs that repeat each other are one: a suite has it where any of them is its cell.
                 return replace(entries[0], parts=[part for entry in entries for part in entry.parts])
-            if not known:
+            if not read_before:
                 break
             del self._runs[experiment.data]  # another command may have recorded it since these were read
         return None
@@ -237,12 +242,12 @@ class Recorded:
     def _evaluations(self, data: str) -> dict[str, dict[str, Mapping[str, Any]]]:
         """Return {owner: {question: record}} of the complete evaluations on data, the newest owner first."""
         if data not in self._runs:
-            found: dict[str, dict[str, Mapping[str, Any]]] = {}
+            by_owner: dict[str, dict[str, Mapping[str, Any]]] = {}
             for owner, _, record in self.records.evaluations_on(data) if data else self.records.all_evaluations():
                 # What the oracle scored is for analysis alone, whoever asks.
                 if record.get("state") == "complete" and "experiment" in record and not owner.startswith(SEALED):
-                    found.setdefault(owner, {})[_question(record["experiment"])] = record
-            self._runs[data] = dict(reversed(found.items()))
+                    by_owner.setdefault(owner, {})[_question(record["experiment"])] = record
+            self._runs[data] = dict(reversed(by_owner.items()))
         return self._runs[data]
 
     def _by_this_code(self, experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> bool:
@@ -257,9 +262,9 @@ class Recorded:
                 return False
         return True
 
-    def _repeats(self, piece: Piece, experiment: Experiment, asked: int) -> int:
+    def _repeats(self, piece: Piece, experiment: Experiment, repeats: int) -> int:
         random = piece.template(experiment.method.parameters).is_random and "seed" not in experiment.method.parameters
-        return asked if random else 1
+        return repeats if random else 1
 
 
 def run_entry(records: Sequence[Mapping[str, Any]], primary: str, owner: str = "") -> Entry:
@@ -284,7 +289,102 @@ def _question(experiment: Mapping[str, Any]) -> str:
     return key_of({name: value for name, value in experiment.items() if name != "data"})
 
 
-def _primary(experiment: Experiment, record: Mapping[str, Any]) -> str:
-    """Return the primary metric that a record was made with; older ones do not say it, and have that of the task."""
-    told = record.get("about", {}).get("primary")
-    return str(told["name"] if told else build_component("tasks", experiment.task).primary.name)
+Study = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class CellRecords:
+    """Cells that are done, with what is recorded of each by its key: entry, scores, and numbers of classes."""
+
+    cells: Mapping[Key, Cell] = field(default_factory=dict)
+    entries: Mapping[Key, Entry] = field(default_factory=dict)
+    scores: Mapping[Key, Scored] = field(default_factory=dict)
+    classes: Mapping[Key, tuple[int, int]] = field(default_factory=dict)
+
+
+class StoredCells:
+    """Looks up what a store holds of pieces, and counts it in their suite; scores that were read are remembered."""
+
+    def __init__(self, settings: Settings, records: Records, options: StudyOptions, *, any_code: bool) -> None:
+        self.settings, self.records, self.options, self.any_code = settings, records, options, any_code
+        self._scores: dict[_StudyScores, Scored | None] = {}
+        self._counts: dict[str, tuple[int, int]] = {}
+
+    def of(self, pieces: Iterable[Piece], keys: Collection[Key], reporter: Reporter) -> CellRecords:
+        """Return those cells of these pieces, by their ``keys``, that are done and have scores that can be read."""
+        recorded = EntryReader(self.settings, self.records, by_data=False, any_code=self.any_code)
+        done: list[tuple[Piece, Cell, Entry]] = []
+        for piece in pieces:
+            if not any(cell.key in keys for cell in piece.cells):
+                continue
+            with suppress(Exception):  # whoever carries it out says what is wrong
+                entries_of_piece = recorded.done(piece, self.options, least=True)
+                selected = [
+                    (piece, cell, entry) for cell, entry in entries_of_piece if entry is not None and cell.key in keys
+                ]
+                for _, cell, entry in selected:
+                    recorded.count_in(entry, piece.study_options(cell.task, self.options).part_of)
+                done += selected
+        studies = [
+            _StudyScores(study_of(piece, cell, entry), entry.trials, len(entry.test)) for piece, cell, entry in done
+        ]
+        readable = _readable([one.study for one in studies if one not in self._scores], self.settings, reporter)
+        self._scores |= {one: readable.get(one.study) for one in studies if one not in self._scores}
+        cells, entries, scores, classes = {}, {}, {}, {}
+        for (piece, cell, entry), one in zip(done, studies, strict=True):
+            scored = self._scores[one]
+            if scored is not None:
+                outcome = {"study": entry.study, "value": entry.value, "seconds": entry.seconds, "status": DONE}
+                cells[cell.key] = replace(cell, **outcome)  # type: ignore[arg-type]
+                entries[cell.key], scores[cell.key], classes[cell.key] = entry, scored, self._classes(piece)
+        return CellRecords(cells, entries, scores, classes)
+
+    def _classes(self, piece: Piece) -> tuple[int, int]:
+        """Return how many classes are trained on and how many are unseen: all draws of a data set have as many."""
+        if piece.split is None:
+            return (0, 0)  # which nothing is made of where classes are not drawn
+        if piece.data.name not in self._counts:
+            self._counts[piece.data.name] = (0, 0)
+            with suppress(ZslplatError):
+                loaded = EntryReader(self.settings, self.records)
+                loaded.with_data(piece.experiment(piece.tasks[0]))
+                self._counts[piece.data.name] = loaded.classes[str(piece.dataset)]
+        return self._counts[piece.data.name]
+
+
+class _StudyScores(NamedTuple):
+    """A study whose scores are asked for, and what they change with."""
+
+    study: Study
+    trials: int
+    repeats: int
+
+
+def study_of(piece: Piece, cell: Cell, entry: Entry) -> Study:
+    """Return the study, or run, of a cell as it is recorded, in whatever order a suite's file has the options."""
+    return (str(piece.dataset), str(Spec.parse(cell.task)), entry.study)
+
+
+def _readable(studies: Sequence[Study], settings: Settings, reporter: Reporter) -> dict[Study, Scored]:
+    """Return the scores of those studies that have any."""
+    try:
+        return read_scores(settings, studies, reporter)
+    except (UnknownNameError, StoreError):
+        middle = len(studies) // 2
+        halves = (studies[:middle], studies[middle:]) if middle else ()
+        return {study: one for half in halves for study, one in _readable(half, settings, reporter).items()}
+
+
+def read_scores(settings: Settings, studies: Iterable[Study], reporter: Reporter) -> dict[Study, Scored]:
+    """Return the test evaluations of studies and runs, each with its data set and its task.
+
+    Raises like :func:`~zslplat.evidence.table.read_test_scores`.
+    """
+    by_task: dict[tuple[str, str], list[str]] = {}
+    for dataset, task, study in dict.fromkeys(studies):
+        by_task.setdefault((dataset, task), []).append(study)
+    scores: dict[Study, Scored] = {}
+    for (dataset, task), names in by_task.items():
+        for scored in read_test_scores(settings, dataset, task, names, warn=reporter.warn):
+            scores |= {(dataset, task, name): scored for name in {scored.study, *scored.names} & set(names)}
+    return scores
