@@ -32,7 +32,7 @@ from sklearn.decomposition import sparse_encode
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from zslplat.kernels.gaussian import Gaussian
+from zslplat.kernels.radial import Gaussian
 from zslplat.methods.coding.sparse_codes import optimality_gap, sparse_codes
 
 

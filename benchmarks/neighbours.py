@@ -23,8 +23,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from zslplat.evaluation.workers.memory import peak_bytes, reset_peak
-from zslplat.methods.approximate_neighbours import ASKING, BUILDING, RowIndex, recall_of
-from zslplat.methods.neighbours import nearest
+from zslplat.methods.neighbours import ASKING, BUILDING, RowIndex, nearest, recall_of
 
 
 def drawn(rows: int, dimensions: int, seed: int = 0) -> np.ndarray:

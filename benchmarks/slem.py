@@ -32,11 +32,10 @@ from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.evidence.scores import Scored
 from zslplat.kernels.scales import median_distance
 from zslplat.methods.exemplars.base import ExemplarMethod
-from zslplat.methods.exemplars.cosine import Cosine
 from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
 from zslplat.methods.exemplars.kslem import KernelSLEM
 from zslplat.methods.exemplars.slem import SLEM
-from zslplat.methods.exemplars.whitening import Whitening
+from zslplat.methods.exemplars.whitening import Cosine, Whitening
 from zslplat.tasks.array_names import prefixed, suffixes_of
 from zslplat.tasks.base import Problem
 from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval

@@ -83,16 +83,16 @@ _CHECKS = {
 def zslplat_kernels() -> dict[str, str]:
     """The built-in kernels."""
     return {
-        "cauchy": "zslplat.kernels.cauchy:Cauchy",
-        "chi-squared": "zslplat.kernels.chi_squared:ChiSquared",
-        "gaussian": "zslplat.kernels.gaussian:Gaussian",
-        "histogram-intersection": "zslplat.kernels.histogram_intersection:HistogramIntersection",
-        "l1-laplacian": "zslplat.kernels.l1_laplacian:L1Laplacian",
-        "l2-laplacian": "zslplat.kernels.l2_laplacian:L2Laplacian",
-        "linear": "zslplat.kernels.linear:Linear",
+        "cauchy": "zslplat.kernels.radial:Cauchy",
+        "chi-squared": "zslplat.kernels.histograms:ChiSquared",
+        "gaussian": "zslplat.kernels.radial:Gaussian",
+        "histogram-intersection": "zslplat.kernels.histograms:HistogramIntersection",
+        "l1-laplacian": "zslplat.kernels.histograms:L1Laplacian",
+        "l2-laplacian": "zslplat.kernels.radial:L2Laplacian",
+        "linear": "zslplat.kernels.dot_products:Linear",
         "log-euclidean": "zslplat.kernels.log_euclidean:LogEuclidean",
-        "polynomial": "zslplat.kernels.polynomial:Polynomial",
-        "sigmoid": "zslplat.kernels.sigmoid:Sigmoid",
+        "polynomial": "zslplat.kernels.dot_products:Polynomial",
+        "sigmoid": "zslplat.kernels.dot_products:Sigmoid",
         "spatial-pyramid": "zslplat.kernels.spatial_pyramid:SpatialPyramid",
     }
 

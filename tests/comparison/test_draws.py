@@ -13,7 +13,7 @@ from zslplat.comparison.over_datasets import over_datasets
 from zslplat.comparison.ranks import over_splits
 from zslplat.comparison.sheets import sheets
 from zslplat.data.class_draws import draw_of
-from zslplat.metrics.few_classes import TOO_FEW_DRAWS
+from zslplat.metrics.intervals import TOO_FEW_DRAWS
 from zslplat.settings import resolve_settings
 
 DRAWS = [f"redrawn(draw={number}, of=birds)" for number in range(1, 7)]

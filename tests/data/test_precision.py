@@ -20,7 +20,7 @@ from zslplat.data.store.precision import DOUBLE, SINGLE, Narrowing, float_type, 
 from zslplat.data.store.preprocessing import FrozenFeatures, FrozenSteps, apply_steps
 from zslplat.data.store.rows import RowStream, View
 from zslplat.errors import DataError
-from zslplat.methods.unit_rows import unit_rows
+from zslplat.methods.rows import unit_rows
 from zslplat.models.row_files import RowFile
 from zslplat.models.served import _signatures
 from zslplat.pipelines.labels import read_signatures

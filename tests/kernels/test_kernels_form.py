@@ -7,12 +7,11 @@ import pytest
 
 from zslplat.api import POSITIVE, Parameter, PluginError, RadialForm, RadialKernel, Real, Scaled
 from zslplat.kernels import parse_kernel
-from zslplat.kernels.cauchy import Cauchy
-from zslplat.kernels.gaussian import Gaussian
 from zslplat.kernels.inner_product import declared_form
-from zslplat.methods.coding.ksc import KernelSparseCoding
+from zslplat.kernels.radial import Cauchy, Gaussian
+from zslplat.methods.coding.kernel_coding import KernelSparseCoding
 from zslplat.methods.zero_shot.zskl import fast_passes
-from zslplat.methods.zero_shot.zskl.ort import ZSKLOrt
+from zslplat.methods.zero_shot.zskl.zskl import ZSKLOrt
 
 
 class Foreign(RadialKernel):

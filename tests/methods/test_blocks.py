@@ -6,9 +6,9 @@ import pytest
 from zslplat.data.store.rows import Part, Rows, Stored, View
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.exemplars.base import checked_blocks, row_blocks
-from zslplat.methods.row_order import row_keys
+from zslplat.methods.rows import row_keys
+from zslplat.methods.selection.baselines import column_variances
 from zslplat.methods.selection.statistics import regression_statistics
-from zslplat.methods.selection.variance import column_variances
 from zslplat.methods.zero_shot import feature_metric, spectral
 from zslplat.methods.zero_shot.keszsl import KernelESZSL
 from zslplat.registry import component, names

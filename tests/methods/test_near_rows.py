@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from zslplat.errors import MethodError, OutcomeWarning
-from zslplat.methods import approximate_neighbours
-from zslplat.methods import near_rows as dispatch
-from zslplat.methods.approximate_neighbours import RowIndex, recall_of
+from zslplat.methods import neighbours
+from zslplat.methods import neighbours as dispatch
 from zslplat.methods.base import Diagnostics
-from zslplat.methods.near_rows import near_rows, note_recall
-from zslplat.methods.neighbours import nearest
+from zslplat.methods.neighbours import RowIndex, near_rows, nearest, note_recall, recall_of
 from zslplat.methods.zero_shot.tmv_hlp.neighbourhoods import crossing, crossing_by_index
 from zslplat.registry import component
 from zslplat.testing.kits import kit_of
@@ -74,15 +72,15 @@ def test_recall_is_the_share_of_true_neighbours(X):
 
 
 def test_an_index_is_asked_with_more_candidates_until_it_finds_enough(X, monkeypatch):
-    monkeypatch.setattr(approximate_neighbours, "ASKING", 1)
-    monkeypatch.setattr(approximate_neighbours, "LINKS", 8)
+    monkeypatch.setattr(neighbours, "ASKING", 1)
+    monkeypatch.setattr(neighbours, "LINKS", 8)
     noise = np.random.default_rng(2).standard_normal((3000, 200)).astype("f4")
     few = recall_of(RowIndex(noise).nearest(2, asking=1)[0], noise)
     assert few < 0.8
     found = near_rows(noise, 2, "index")
     assert found["row_recall"] == recall_of(found["row_neighbours"], noise)
-    assert found["row_recall"] > approximate_neighbours.WANTED - 0.03  # that of another sample
-    monkeypatch.setattr(approximate_neighbours, "MOST_ASKING", 1)
+    assert found["row_recall"] > neighbours.WANTED - 0.03  # that of another sample
+    monkeypatch.setattr(neighbours, "MOST_ASKING", 1)
     assert near_rows(noise, 2, "index")["row_recall"] == few
 
 

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from zslplat.metrics.judgements import Designated
-from zslplat.metrics.ranking import Ranking, random_precision, rank_judged
+from zslplat.metrics.ranking import Designated, Ranking, random_precision, rank_judged
 
 
 def oxford(positive, ambiguous, ranked):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zslplat.metrics.replicate_intervals import centred_ends
+from zslplat.metrics.intervals import centred_ends
 from zslplat.metrics.resampling import resampled_means
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zslplat.metrics.shares import within
+from zslplat.metrics.intervals import within
 
 SHARES = (
     *("accuracy", "per_class_accuracy", "per_sample_accuracy", "per_class_top_5", "nearest_accuracy", "AUSUC", "H"),

@@ -7,7 +7,7 @@ from zero_shot_toys import toy
 
 from zslplat.data.dataset import Dataset
 from zslplat.evaluation.scoring.outcomes import class_values, write_outcomes
-from zslplat.metrics.jackknife import jackknifed, mean_pseudo_values
+from zslplat.metrics.intervals import jackknifed, mean_pseudo_values
 from zslplat.tasks.base import Problem
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval

@@ -11,7 +11,7 @@ from zslplat.data.dataset import Dataset, row_folds
 from zslplat.data.sets.digits import DigitSets
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, OutcomeWarning, UsageError
-from zslplat.methods.coding.ksc import KernelSparseCoding
+from zslplat.methods.coding.kernel_coding import KernelSparseCoding
 from zslplat.tasks.coding import Coding
 
 

@@ -11,7 +11,7 @@ from zslplat.data.sets.digits import Digits
 from zslplat.data.sets.region_covariance import RegionCovariance, gabor_wavelets, region_covariances
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
-from zslplat.methods.coding.ksc import KernelSparseCoding
+from zslplat.methods.coding.kernel_coding import KernelSparseCoding
 from zslplat.methods.coding.lc_ksvd import LCKSVD
 from zslplat.tasks.coding import Coding
 

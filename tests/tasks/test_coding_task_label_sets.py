@@ -12,7 +12,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.sets.digits import DigitSets
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, OutcomeWarning, UsageError
-from zslplat.methods.coding.kllc import KernelLLC
+from zslplat.methods.coding.kernel_coding import KernelLLC
 from zslplat.methods.coding.lc_ksvd import LCKSVD
 from zslplat.metrics.label_ranking import average_precisions, chance_precisions, eleven_point_precisions
 from zslplat.metrics.resampling import draws

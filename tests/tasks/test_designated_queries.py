@@ -10,8 +10,8 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.errors import DataError
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.scoring.outcomes import resampled
-from zslplat.methods.exemplars.cosine import Cosine
 from zslplat.methods.exemplars.index import ExemplarIndex
+from zslplat.methods.exemplars.whitening import Cosine
 from zslplat.metrics.resampling import rows_digest
 from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval
 from zslplat.testing import checks_for, run_checks

@@ -13,12 +13,11 @@ from zslplat.data.store.rows import Rows
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.scoring.outcomes import resampled
-from zslplat.methods.exemplars.cosine import Cosine
 from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
 from zslplat.methods.exemplars.index import ExemplarIndex
 from zslplat.methods.exemplars.kslem import KernelSLEM
 from zslplat.methods.exemplars.slem import SLEM
-from zslplat.methods.exemplars.whitening import Whitening
+from zslplat.methods.exemplars.whitening import Cosine, Whitening
 from zslplat.methods.protocols import protocol_of
 from zslplat.registry import component
 from zslplat.tasks.base import Problem

@@ -14,7 +14,7 @@ from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.evaluation.context import preprocess
 from zslplat.evaluation.scoring.outcomes import resampled
-from zslplat.methods.selection.random_features import RandomFeatures
+from zslplat.methods.selection.baselines import RandomFeatures
 from zslplat.methods.selection.semfs import SemFS
 from zslplat.metrics.clustering import clustering_accuracy
 from zslplat.tasks.feature_selection import FeatureSelection

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialKernel
-from zslplat.kernels.gaussian import Gaussian
+from zslplat.kernels.radial import Gaussian
 from zslplat.space import POSITIVE, Integer, Parameter, Real, Scaled
 from zslplat.testing import run_checks
 from zslplat.testing.derivatives import DERIVATIVE_CHECKS

@@ -6,9 +6,9 @@ import pytest
 from zslplat.methods.base import Method
 from zslplat.methods.coding.estimator import check_coding_inputs
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, row_blocks
-from zslplat.methods.exemplars.cosine import Cosine
+from zslplat.methods.exemplars.whitening import Cosine
+from zslplat.methods.rows import unit_rows
 from zslplat.methods.selection.base import FeatureSelector, check_selection_inputs
-from zslplat.methods.unit_rows import unit_rows
 from zslplat.space import BOOLEAN, POSITIVE, Parameter
 from zslplat.testing import run_checks
 from zslplat.testing.coding import CODING_CHECKS

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zslplat.data.sets.synthetic import Synthetic
-from zslplat.kernels.linear import Linear
+from zslplat.kernels.dot_products import Linear
 from zslplat.tasks.zsl import ZeroShot
 from zslplat.testing import checks_for
 from zslplat.testing.traces import (

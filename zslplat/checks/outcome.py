@@ -9,7 +9,7 @@ import numpy as np
 
 from zslplat.checks.base import UNNAMED, Check, WarningCheck
 from zslplat.checks.facts import StudyFacts
-from zslplat.metrics.few_classes import LEAST_CLASSES
+from zslplat.metrics.intervals import LEAST_CLASSES
 
 LARGEST_ERROR = 0.05
 ZERO_SHOT, EXEMPLAR = "zero-shot", "exemplar"

@@ -26,9 +26,7 @@ import numpy as np
 
 from zslplat.comparison.paired import LEVEL, ROUNDING, but_rounding, same_rows
 from zslplat.evidence.scores import Scored
-from zslplat.metrics.few_classes import TOO_FEW, too_few
-from zslplat.metrics.replicate_intervals import alike
-from zslplat.metrics.shares import within
+from zslplat.metrics.intervals import TOO_FEW, alike, too_few, within
 
 EXACT_CLASSES = 20
 _TOGETHER = 64  # exact tests at once: of 20 classes their sums take half a megabyte

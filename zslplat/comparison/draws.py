@@ -22,8 +22,7 @@ from zslplat.comparison.classes import holm
 from zslplat.comparison.paired import LEVEL, Interval, known_value
 from zslplat.comparison.ranks import over_splits
 from zslplat.data.class_draws import draw_number, draw_of
-from zslplat.metrics.few_classes import TOO_FEW_DRAWS
-from zslplat.metrics.shares import within
+from zslplat.metrics.intervals import TOO_FEW_DRAWS, within
 
 Row = Mapping[str, Any]
 Classes = tuple[int, int]

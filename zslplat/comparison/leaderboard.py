@@ -37,7 +37,7 @@ from zslplat.evidence.matching import place_of
 from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import BASELINE
 from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
-from zslplat.metrics.few_classes import too_few
+from zslplat.metrics.intervals import too_few
 from zslplat.records.costs import mean_known, most_bytes, took
 from zslplat.records.database import Records
 from zslplat.tasks.base import Metric

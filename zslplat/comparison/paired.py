@@ -19,11 +19,10 @@ import numpy as np
 
 from zslplat.data.class_draws import families
 from zslplat.evidence.scores import Scored
-from zslplat.metrics.replicate_intervals import LEVEL as LEVEL
-from zslplat.metrics.replicate_intervals import ROUNDING as ROUNDING
-from zslplat.metrics.replicate_intervals import but_rounding as but_rounding
-from zslplat.metrics.replicate_intervals import centred_ends, over_repeats
-from zslplat.metrics.shares import within
+from zslplat.metrics.intervals import LEVEL as LEVEL
+from zslplat.metrics.intervals import ROUNDING as ROUNDING
+from zslplat.metrics.intervals import but_rounding as but_rounding
+from zslplat.metrics.intervals import centred_ends, over_repeats, within
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ import numpy as np
 from zslplat.comparison.classes import root
 from zslplat.comparison.paired import LEVEL, Interval, but_rounding
 from zslplat.errors import UsageError
-from zslplat.metrics.replicate_intervals import alike
+from zslplat.metrics.intervals import alike
 
 REPLICATES = 2000
 # Below this many data sets a rank test has little power, and the distributions behind it are rough.

@@ -33,7 +33,7 @@ class Scored:
     it is; ``from_memory`` says that its method was written down without its source at hand; ``primary`` is the metric
     that tuning optimised, where it is recorded. ``classes`` maps a metric to the values, or pseudo-values, of the
     scored classes (repeats, C), where there are any, and ``kinds`` (C,) says which sample each class belongs to
-    (:class:`zslplat.metrics.jackknife.ClassValues`).
+    (:class:`zslplat.metrics.intervals.ClassValues`).
     """
 
     label: str

@@ -45,7 +45,7 @@ from zslplat.comparison.paired import Interval, difference, interval, mean_diffe
 from zslplat.comparison.ranks import over_splits
 from zslplat.data.store.atomic_files import replacing
 from zslplat.evidence.scores import Scored
-from zslplat.metrics.shares import within
+from zslplat.metrics.intervals import within
 from zslplat.records.environment import environment_record
 from zslplat.suites.cells import Cell, Key
 from zslplat.suites.entries import Entry

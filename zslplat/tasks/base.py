@@ -33,7 +33,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import FrozenFeatures
 from zslplat.figures import Figure, Table
-from zslplat.metrics.jackknife import ClassValues
+from zslplat.metrics.intervals import ClassValues
 from zslplat.space import Parameterised, Space, check_value
 from zslplat.tasks.row_outcomes import RowOutcomes
 
@@ -238,7 +238,7 @@ class Task(Parameterised, ABC):
         """Return values per class for an interval over new classes; None where classes are no draw of anything.
 
         For a mean over classes they are the values of the classes, for other metrics the pseudo-values of leaving one
-        class out (:func:`zslplat.metrics.jackknife.jackknifed`).
+        class out (:func:`zslplat.metrics.intervals.jackknifed`).
         """
         return None
 

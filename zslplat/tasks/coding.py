@@ -27,7 +27,7 @@ from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
 from zslplat.figures import Table
 from zslplat.kinds import require_kind
 from zslplat.methods.protocols import CodingProtocol
-from zslplat.metrics.jackknife import ClassValues
+from zslplat.metrics.intervals import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Choice, Integer, Optional, Real, Space, parameter
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of

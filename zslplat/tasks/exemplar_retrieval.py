@@ -32,7 +32,7 @@ from zslplat.figures import Table
 from zslplat.kinds import require_kind
 from zslplat.methods.protocols import ExemplarProtocol, is_large_gallery
 from zslplat.metrics.degenerate import look_at_similarities
-from zslplat.metrics.jackknife import ClassValues, jackknifed
+from zslplat.metrics.intervals import ClassValues, jackknifed
 from zslplat.metrics.ranking import Answers, random_precision, rank_judged
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Real, Space, parameter

@@ -12,7 +12,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset, Queries
 from zslplat.data.store.rows import taken
 from zslplat.errors import DataError
-from zslplat.metrics.judgements import Designated, Judgements, OwnClass
+from zslplat.metrics.ranking import Designated, Judgements, OwnClass
 from zslplat.tasks.array_names import suffixes_of
 from zslplat.tasks.base import Arrays, Problem
 from zslplat.tasks.row_outcomes import groups_of

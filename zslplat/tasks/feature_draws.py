@@ -13,7 +13,7 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.figures import Table
-from zslplat.metrics.jackknife import ClassValues
+from zslplat.metrics.intervals import ClassValues
 from zslplat.tasks.array_names import suffixes_of
 from zslplat.tasks.base import Arrays, Problem
 from zslplat.tasks.row_outcomes import RowOutcomes

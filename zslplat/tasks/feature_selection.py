@@ -39,7 +39,7 @@ from zslplat.methods.protocols import SelectionProtocol
 from zslplat.methods.selection.seen_classes import number_of_pairs, with_drawn_classes, with_seen_pair
 from zslplat.metrics.clustering import expected_random_accuracy
 from zslplat.metrics.degenerate import look_at_ranked_features
-from zslplat.metrics.jackknife import ClassValues
+from zslplat.metrics.intervals import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import Choice, Integer, Optional, Real, Space, Text, parameter
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of

@@ -29,7 +29,7 @@ from zslplat.figures import Curve, Table
 from zslplat.metrics.accuracy import class_accuracies, harmonic_mean, per_class_accuracy
 from zslplat.metrics.ausuc import SeenUnseenCurve, calibrated_predictions, rivals, seen_unseen_curve, winners
 from zslplat.metrics.degenerate import look_at_scores
-from zslplat.metrics.jackknife import ClassValues, jackknifed
+from zslplat.metrics.intervals import ClassValues, jackknifed
 from zslplat.metrics.resampling import resampled_ausuc, resampled_means
 from zslplat.space import Choice, Integer, Real, parameter
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem

@@ -15,7 +15,7 @@ import numpy as np
 from zslplat.figures import Table
 from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, sample_accuracy
 from zslplat.metrics.degenerate import look_at_label_scores, look_at_scores
-from zslplat.metrics.jackknife import ClassValues, jackknifed, mean_pseudo_values
+from zslplat.metrics.intervals import ClassValues, jackknifed, mean_pseudo_values
 from zslplat.metrics.label_ranking import (
     average_precisions,
     chance_precisions,

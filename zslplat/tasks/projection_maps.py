@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.figures import Figure, ScatterFigure
-from zslplat.methods.unit_rows import unit_rows
+from zslplat.methods.rows import unit_rows
 from zslplat.tasks.base import Problem
 
 MAPPED_ROWS = 1000

@@ -9,7 +9,7 @@ import numpy as np
 
 from zslplat.figures import Curve, Table
 from zslplat.metrics.degenerate import look_at_rankings
-from zslplat.metrics.jackknife import ClassValues
+from zslplat.metrics.intervals import ClassValues
 from zslplat.metrics.label_ranking import mean_of_labels
 from zslplat.metrics.ranking import Ranking, centred, class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_average_precision

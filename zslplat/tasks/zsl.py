@@ -10,7 +10,7 @@ import numpy as np
 from zslplat.figures import Table
 from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, per_class_top_k, sample_accuracy
 from zslplat.metrics.degenerate import look_at_scores
-from zslplat.metrics.jackknife import ClassValues, jackknifed
+from zslplat.metrics.intervals import ClassValues, jackknifed
 from zslplat.metrics.resampling import resampled_means
 from zslplat.space import Integer, parameter
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem

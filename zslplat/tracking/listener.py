@@ -22,8 +22,7 @@ from zslplat.evaluation.components import build_component
 from zslplat.evaluation.experiment import TEST
 from zslplat.evaluation.scoring.outcomes import replicates
 from zslplat.listeners import Listener, Record, Warn
-from zslplat.metrics.replicate_intervals import centred_ends, over_repeats
-from zslplat.metrics.shares import within
+from zslplat.metrics.intervals import centred_ends, over_repeats, within
 from zslplat.records.database import Records
 from zslplat.records.folders import owner_folder, study_folder
 from zslplat.records.locks import file_lock

@@ -15,7 +15,7 @@ from zslplat.checks.facts import ControlScore, SearchedRange, TrialFacts
 from zslplat.errors import StoreError
 from zslplat.evaluation.scoring.outcomes import read_outcomes, replicates
 from zslplat.kinds import kind_of
-from zslplat.metrics.replicate_intervals import centred_ends, over_repeats
+from zslplat.metrics.intervals import centred_ends, over_repeats
 from zslplat.records.database import Records
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Scaled, Space
 from zslplat.spec import Spec, format_value

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zslplat.comparison.classes import Draw, class_verdict
-from zslplat.metrics.few_classes import TOO_FEW
+from zslplat.metrics.intervals import TOO_FEW
 from zslplat_papers.published.table import Cell, parse_printed
 from zslplat_papers.reproduction.intervals import CLASSES
 from zslplat_papers.reproduction.verdicts import (

@@ -9,7 +9,7 @@ import scipy.io
 from zslplat.data.catalogue import describe
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
-from zslplat.methods.coding.ksc import KernelSparseCoding
+from zslplat.methods.coding.kernel_coding import KernelSparseCoding
 from zslplat.tasks.coding import Coding
 from zslplat_papers.data_sets.voc07 import Voc07
 

@@ -8,28 +8,29 @@ import pytest
 from zslplat.errors import DataError
 from zslplat.kernels import parse_kernel
 from zslplat.methods.coding.alternation import Plan, alternate
-from zslplat.methods.coding.code_classifiers import (
+from zslplat.methods.coding.base import counted, indicators, strata
+from zslplat.methods.coding.classifiers import (
     BilinearTerm,
     LinearTerm,
     bilinear_loss,
     fit_bilinear,
     fit_linear,
     linear_loss,
+    nearest_scores,
+    residual_scores,
 )
-from zslplat.methods.coding.kbow import KernelBagOfWords
-from zslplat.methods.coding.kernel_rows import PairValues
-from zslplat.methods.coding.kllc import KernelLLC
-from zslplat.methods.coding.ksc import KernelSparseCoding
-from zslplat.methods.coding.label_sets import counted, indicators, strata
-from zslplat.methods.coding.lc_ksvd import LCKSVD
-from zslplat.methods.coding.rules import nearest_scores, residual_scores
-from zslplat.methods.coding.schemes import LocalScheme, SparseScheme
-from zslplat.methods.coding.supervised import (
+from zslplat.methods.coding.kernel_coding import (
     BilinearSupervisedLLC,
     BilinearSupervisedSparseCoding,
+    KernelBagOfWords,
+    KernelLLC,
+    KernelSparseCoding,
     LinearSupervisedLLC,
     LinearSupervisedSparseCoding,
 )
+from zslplat.methods.coding.kernel_rows import PairValues
+from zslplat.methods.coding.lc_ksvd import LCKSVD
+from zslplat.methods.coding.schemes import LocalScheme, SparseScheme
 from zslplat.metrics.label_ranking import average_precisions, chance_precisions
 
 METHODS = [

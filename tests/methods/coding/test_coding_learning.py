@@ -12,8 +12,17 @@ from sklearn.decomposition import DictionaryLearning
 from zslplat.errors import UsageError
 from zslplat.kernels import parse_kernel
 from zslplat.methods.coding import dictionary as atoms
-from zslplat.methods.coding.alternation import Learned, Plan, alternate, objective
-from zslplat.methods.coding.bag_codes import soft_codes
+from zslplat.methods.coding.alternation import (
+    Learned,
+    Plan,
+    alternate,
+    loss_weights,
+    objective,
+    project_to_simplex,
+    single_kernel_weights,
+    spread_weights,
+    spread_weights_of_kernels,
+)
 from zslplat.methods.coding.bandwidth import (
     NARROW,
     WIDE,
@@ -22,7 +31,8 @@ from zslplat.methods.coding.bandwidth import (
     ratio_and_slope,
     soft_ratio_and_slope,
 )
-from zslplat.methods.coding.code_classifiers import (
+from zslplat.methods.coding.base import indicators
+from zslplat.methods.coding.classifiers import (
     BilinearTerm,
     bilinear_loss,
     bilinear_scores,
@@ -31,11 +41,8 @@ from zslplat.methods.coding.code_classifiers import (
     linear_extra,
     linear_loss,
 )
-from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
 from zslplat.methods.coding.kernel_rows import PairValues
-from zslplat.methods.coding.kernel_weights import project_to_simplex, single_kernel_weights, spread_weights_of_kernels
-from zslplat.methods.coding.label_sets import indicators
-from zslplat.methods.coding.schemes import BagScheme, LocalScheme, SparseScheme
+from zslplat.methods.coding.schemes import BagScheme, LocalScheme, SparseScheme, soft_codes
 from zslplat.methods.coding.sparse_codes import sparse_codes
 
 

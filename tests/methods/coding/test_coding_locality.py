@@ -9,8 +9,7 @@ from sklearn.datasets import load_digits
 
 from zslplat.errors import MethodError, UsageError
 from zslplat.methods.coding import local_codes as solver
-from zslplat.methods.coding.bag_codes import hard_codes, soft_codes
-from zslplat.methods.coding.kllc import LLC
+from zslplat.methods.coding.kernel_coding import LLC
 from zslplat.methods.coding.local_codes import (
     EPSILON,
     codes_on,
@@ -19,7 +18,7 @@ from zslplat.methods.coding.local_codes import (
     nearest_atoms,
     squared_distances,
 )
-from zslplat.methods.coding.schemes import LocalScheme
+from zslplat.methods.coding.schemes import LocalScheme, hard_codes, soft_codes
 
 
 def local_codes(K, k, kappa, neighbours, *, excluded=None, epsilon=EPSILON):

@@ -11,19 +11,20 @@ import pytest
 from sklearn.base import clone
 
 from zslplat.errors import DataError, MethodError, UnknownNameError, UsageError
-from zslplat.methods.coding.kbow import KernelBagOfWords
-from zslplat.methods.coding.kllc import LLC, KernelLLC
-from zslplat.methods.coding.ksc import KernelSparseCoding, SparseCoding
-from zslplat.methods.coding.lc_ksvd import LCKSVD
-from zslplat.methods.coding.pursuit_codes import pursuit_codes
-from zslplat.methods.coding.rules import nearest_scores, residual_scores
-from zslplat.methods.coding.src import SRC
-from zslplat.methods.coding.supervised import (
+from zslplat.methods.coding.classifiers import nearest_scores, residual_scores
+from zslplat.methods.coding.kernel_coding import (
+    LLC,
+    SRC,
     BilinearSupervisedLLC,
     BilinearSupervisedSparseCoding,
+    KernelBagOfWords,
+    KernelLLC,
+    KernelSparseCoding,
     LinearSupervisedLLC,
     LinearSupervisedSparseCoding,
+    SparseCoding,
 )
+from zslplat.methods.coding.lc_ksvd import LCKSVD, pursuit_codes
 from zslplat.registry import component
 
 DATA = Path(os.environ.get("ZSLPLAT_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))

@@ -7,11 +7,9 @@ import pytest
 
 from zslplat.kernels import parse_kernel
 from zslplat.methods.coding import dictionary as atoms
-from zslplat.methods.coding.alternation import Learned
+from zslplat.methods.coding.alternation import Learned, loss_weights, spread_weights
 from zslplat.methods.coding.bandwidth import NARROW, polynomial_family, ratio_and_slope, soft_ratio_and_slope
-from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
-from zslplat.methods.coding.kllc import KernelLLC
-from zslplat.methods.coding.ksc import KernelSparseCoding
+from zslplat.methods.coding.kernel_coding import KernelLLC, KernelSparseCoding
 from zslplat.methods.coding.schemes import BagScheme
 from zslplat.methods.coding.sparse_codes import sparse_codes
 

@@ -13,8 +13,8 @@ import zslplat
 from zslplat.errors import DataError, MethodError
 from zslplat.kernels import incomplete_cholesky, nystrom, parse_kernel
 from zslplat.kernels.base import rounding_of_eigenvalues
-from zslplat.kernels.sigmoid import Sigmoid
-from zslplat.methods.coding.code_classifiers import fit_bilinear, fit_linear
+from zslplat.kernels.dot_products import Sigmoid
+from zslplat.methods.coding.classifiers import fit_bilinear, fit_linear
 from zslplat.methods.coding.local_codes import full_codes
 from zslplat.methods.coding.schemes import LocalScheme
 from zslplat.methods.coding.sparse_codes import optimality_gap, sparse_codes

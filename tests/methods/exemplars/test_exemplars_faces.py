@@ -9,9 +9,9 @@ import pytest
 
 from zslplat.data.dataset import Dataset
 from zslplat.kernels.scales import median_distance
-from zslplat.methods.exemplars.cosine import Cosine
 from zslplat.methods.exemplars.kslem import KernelSLEM
 from zslplat.methods.exemplars.slem import SLEM
+from zslplat.methods.exemplars.whitening import Cosine
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
 
 PLACE = Path(os.environ.get("ZSLPLAT_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))

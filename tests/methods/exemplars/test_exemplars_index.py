@@ -9,12 +9,11 @@ from zslplat.data.store.preprocessing import STEPS, FrozenFeatures, Preprocessin
 from zslplat.data.store.rows import Rows
 from zslplat.errors import StoreError, UsageError
 from zslplat.methods.exemplars import base, index
-from zslplat.methods.exemplars.cosine import Cosine
 from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
 from zslplat.methods.exemplars.index import ExemplarIndex
 from zslplat.methods.exemplars.kslem import KernelSLEM
 from zslplat.methods.exemplars.slem import SLEM
-from zslplat.methods.exemplars.whitening import Whitening
+from zslplat.methods.exemplars.whitening import Cosine, Whitening
 
 METHODS = [
     Cosine(center=True),

@@ -14,6 +14,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
 from zslplat.methods.selection import base
+from zslplat.methods.selection.baselines import MutualInformation, RandomFeatures, Variance
 from zslplat.methods.selection.fsasl import (
     FSASL,
     local_structure,
@@ -24,10 +25,7 @@ from zslplat.methods.selection.fsasl import (
 from zslplat.methods.selection.l20alm import L20ALM, robust_regression, solve_l20alm
 from zslplat.methods.selection.lasso import LassoAttributes, LassoLabels
 from zslplat.methods.selection.mcfs import MCFS, affinity, spectral_embedding
-from zslplat.methods.selection.mutual_information import MutualInformation
-from zslplat.methods.selection.random_features import RandomFeatures
 from zslplat.methods.selection.semfs import SemFS, SemFSWithoutCentres
-from zslplat.methods.selection.variance import Variance
 from zslplat.methods.selection.wknn import WkNN, loss_and_gradient
 
 SELECTORS = [

@@ -5,7 +5,7 @@ import pytest
 from semfs_toys import problem
 
 from zslplat.methods.selection.semfs import SemFS, SemFSWithoutCentres
-from zslplat.methods.selection.targets import decorrelation
+from zslplat.methods.selection.statistics import decorrelation
 
 
 @pytest.mark.parametrize("variant", ["binary", "convex", "sum", "paper", "ridge"])

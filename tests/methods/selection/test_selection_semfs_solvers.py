@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from semfs_toys import printed_objective, printed_weights, problem, regression
 
-from zslplat.methods.selection.alternating import alternate, projected_gradient
-from zslplat.methods.selection.forward import select_forward
 from zslplat.methods.selection.group_penalty import follow_path, importance, solve_convex
 from zslplat.methods.selection.regression import Regression
 from zslplat.methods.selection.semfs import SemFS
+from zslplat.methods.selection.solvers import alternate, projected_gradient, select_forward
 from zslplat.methods.selection.statistics import regression_statistics
 
 

@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 from scipy.stats import multivariate_normal
 
 from zslplat.errors import DataError
-from zslplat.methods.zero_shot.cmt import densities, seen_classes
+from zslplat.methods.zero_shot.cmt import novelty, outliers
 from zslplat.methods.zero_shot.cmt.novelty import CMTGaussian, CMTLoop
 from zslplat.methods.zero_shot.cmt.outliers import References
 from zslplat.methods.zero_shot.cmt.transfer import CMT
@@ -84,7 +84,7 @@ def test_significance_makes_fewer_outliers():
 def test_density_is_the_mixture_of_gaussians_of_each_class():
     _, y, S, *_ = problem()
     F = S[y] + np.array([0.1, 0.2, 0.3, 0.4, 0.5])[y, None] * np.random.default_rng(1).normal(size=(len(y), 4))
-    variances = densities.class_variances(F, y, S)
+    variances = outliers.class_variances(F, y, S)
     for label in range(5):
         np.testing.assert_allclose(variances[label], np.mean((F[y == label] - S[label]) ** 2))
     priors = np.bincount(y) / len(y)
@@ -92,13 +92,13 @@ def test_density_is_the_mixture_of_gaussians_of_each_class():
         prior * multivariate_normal(s, variance * np.eye(4)).pdf(F)
         for prior, s, variance in zip(priors, S, variances, strict=True)
     )
-    np.testing.assert_allclose(densities.log_densities(F, S, variances, np.log(priors)), np.log(slow), rtol=1e-9)
+    np.testing.assert_allclose(outliers.log_densities(F, S, variances, np.log(priors)), np.log(slow), rtol=1e-9)
 
 
 def test_densities_far_away_stay_finite():
     _, y, S, *_ = problem()
-    assert np.isfinite(densities.log_densities(1e6 + S, S, np.full(5, 1e-9), np.log(np.full(5, 0.2)))).all()
-    assert (densities.class_variances(S[y], y, S) > 0).all()
+    assert np.isfinite(outliers.log_densities(1e6 + S, S, np.full(5, 1e-9), np.log(np.full(5, 0.2)))).all()
+    assert (outliers.class_variances(S[y], y, S) > 0).all()
 
 
 @pytest.mark.parametrize("quantile", [0.0, 0.3, 1.0])
@@ -193,7 +193,7 @@ def test_seen_candidate_without_signature_of_the_fit_is_refused(gated):
 def test_classifier_of_seen_classes_minimises_its_objective(classes):
     rng = np.random.default_rng(0)
     X, y, S = 3 * rng.normal(size=(80, 5)) + 1, np.arange(80) % classes, rng.normal(size=(classes, 3))
-    found = seen_classes.trained(X, y, S, 0.1)
+    found = novelty.trained(X, y, S, 0.1)
     unit = np.sqrt(np.mean(X**2))
 
     def objective(coefficients):
@@ -206,4 +206,4 @@ def test_classifier_of_seen_classes_minimises_its_objective(classes):
     for _ in range(20):
         direction = rng.normal(size=found["coefficients"].shape)
         assert objective(found["coefficients"] + 1e-2 * direction) >= at - 1e-9
-    np.testing.assert_allclose(np.exp(seen_classes.log_probabilities(X, **found)).sum(axis=1), 1)
+    np.testing.assert_allclose(np.exp(novelty.log_probabilities(X, **found)).sum(axis=1), 1)

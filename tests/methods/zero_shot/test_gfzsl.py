@@ -11,8 +11,7 @@ from sklearn.mixture import GaussianMixture
 
 from zslplat.data.store.rows import View
 from zslplat.errors import UsageError
-from zslplat.methods.zero_shot.gfzsl import GFZSL, class_moments, log_densities
-from zslplat.methods.zero_shot.gfzsl_em import TransductiveGFZSL, refined
+from zslplat.methods.zero_shot.gfzsl import GFZSL, TransductiveGFZSL, class_moments, log_densities, refined
 
 KERNELS = {
     "linear": {"kernel": "linear"},

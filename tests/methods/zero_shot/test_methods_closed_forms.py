@@ -11,8 +11,8 @@ from zslplat.data.store.preprocessing import fit_steps
 from zslplat.errors import DataError, UsageError
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.eszsl import ESZSL
-from zslplat.methods.zero_shot.factored import Factors
 from zslplat.methods.zero_shot.sae import SAE
+from zslplat.methods.zero_shot.spectral import Factors
 
 
 def problem(n=120, d=15, c=7, a=5, seed=0, dtype=np.float64):

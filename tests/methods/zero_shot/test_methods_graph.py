@@ -9,8 +9,7 @@ from zslplat.errors import MethodError
 from zslplat.evaluation.context import preprocess
 from zslplat.methods.neighbours import affinity, nearest
 from zslplat.methods.zero_shot import spectral
-from zslplat.methods.zero_shot.eszsl import ESZSL
-from zslplat.methods.zero_shot.eszsl_smoothed import SmoothedESZSL
+from zslplat.methods.zero_shot.eszsl import ESZSL, SmoothedESZSL
 from zslplat.methods.zero_shot.feature_metric import ResidualMetric, prepare
 from zslplat.methods.zero_shot.gfhf import FLOOR, GFHF, _joined
 from zslplat.methods.zero_shot.graph_smoothing import (
@@ -23,8 +22,8 @@ from zslplat.methods.zero_shot.graph_smoothing import (
     solve,
 )
 from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR
-from zslplat.methods.zero_shot.mfmr.free_labels import learn_both
 from zslplat.methods.zero_shot.mfmr.joint_scheme import MFMRJoint
+from zslplat.methods.zero_shot.mfmr.multiplicative_updates import learn_both
 from zslplat.tasks.zsl import ZeroShot
 
 

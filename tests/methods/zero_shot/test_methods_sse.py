@@ -11,8 +11,7 @@ from zslplat.errors import DataError
 from zslplat.methods.zero_shot.simplex import simplex_codes
 from zslplat.methods.zero_shot.sse.estimator import SemanticSimilarityEmbedding, SSEIntersection, SSERectified
 from zslplat.methods.zero_shot.sse.intersections import intersections, slope_by_references, slope_by_weights
-from zslplat.methods.zero_shot.sse.objective import ROUNDED, Objective
-from zslplat.methods.zero_shot.sse.training import descend, fit_references, fit_weights
+from zslplat.methods.zero_shot.sse.objective import ROUNDED, Objective, descend, fit_references, fit_weights
 from zslplat.testing.problems import class_problem
 
 

@@ -17,12 +17,17 @@ from sklearn.svm import LinearSVC
 from support import records_of
 
 from zslplat.errors import DataError, OutcomeWarning
-from zslplat.methods.row_order import row_keys
-from zslplat.methods.zero_shot.probabilistic import attribute_classifiers, logistic, seen_classifier
-from zslplat.methods.zero_shot.probabilistic.attributes import attribute_scores, priors, thresholds
+from zslplat.methods.rows import row_keys
+from zslplat.methods.zero_shot.probabilistic import attribute_classifiers, conse
+from zslplat.methods.zero_shot.probabilistic.attribute_prediction import (
+    DAP,
+    IAP,
+    attribute_scores,
+    linear_scores,
+    priors,
+    thresholds,
+)
 from zslplat.methods.zero_shot.probabilistic.conse import ConSE, combined
-from zslplat.methods.zero_shot.probabilistic.dap import DAP
-from zslplat.methods.zero_shot.probabilistic.iap import IAP, linear_scores
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "preparation.md"
 
@@ -98,8 +103,10 @@ def test_an_attribute_of_all_seen_classes_changes_no_comparison():
 def test_alike_and_opposite_attributes_share_a_classifier(monkeypatch):
     X, y, S, _ = problem()
     counts = []
-    solve = logistic.solve
-    monkeypatch.setattr(logistic, "solve", lambda X, T, C: counts.append(T.shape[1]) or solve(X, T, C))
+    solve = attribute_classifiers.fit_logistic
+    monkeypatch.setattr(
+        attribute_classifiers, "fit_logistic", lambda X, T, C: counts.append(T.shape[1]) or solve(X, T, C)
+    )
     W, b = attribute_classifiers.solve(X, y, S == 1, 3.0, "logistic")
     double = np.hstack([S, 1 - S, S])
     W_double, b_double = attribute_classifiers.solve(X, y, double == 1, 3.0, "logistic")
@@ -115,7 +122,7 @@ def test_regressions_that_are_solved_together_are_those_of_scikit_learn(n, d, dt
     X = (rng.normal(size=(n, d)) * np.logspace(0, -2, d) + 0.5).astype(dtype)
     T = X.astype(float) @ rng.normal(size=(d, 4)) + 0.5 * rng.normal(size=(n, 4))
     T = np.quantile(T, 0.3, axis=0) < T
-    W, b = logistic.solve(X, T, C)
+    W, b = attribute_classifiers.fit_logistic(X, T, C)
     for m in range(T.shape[1]):
         expected = LogisticRegression(C=C, tol=1e-9, max_iter=10**5).fit(X.astype(float), T[:, m])
         found = expit(X @ W[:, m] + b[m])
@@ -124,9 +131,9 @@ def test_regressions_that_are_solved_together_are_those_of_scikit_learn(n, d, dt
 
 def test_a_regression_that_does_not_converge_says_so(monkeypatch):
     X, y, S, _ = problem()
-    monkeypatch.setattr(logistic, "ITERATIONS", 2)
+    monkeypatch.setattr(attribute_classifiers, "LOGISTIC_ITERATIONS", 2)
     with pytest.warns(OutcomeWarning, match="not converged after 2"):
-        logistic.solve(X, S[y, :-1] == 1, 100.0)
+        attribute_classifiers.fit_logistic(X, S[y, :-1] == 1, 100.0)
 
 
 def test_svm_is_scikit_learns_with_platts_sigmoid_on_held_out_rows():
@@ -156,9 +163,9 @@ def test_probabilities_of_seen_classes_are_scikit_learns(classes):
     X, y, _, _ = problem()
     rows = y < classes
     X, y = X[rows], y[rows]
-    W, offset, _ = seen_classifier.solve(X, y, 5.0)
+    W, offset, _ = conse.solve(X, y, 5.0)
     expected = LogisticRegression(C=5.0, tol=1e-9, max_iter=5000).fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(seen_classifier.probabilities(X, W, offset), expected, atol=1e-3)
+    np.testing.assert_allclose(conse.probabilities(X, W, offset), expected, atol=1e-3)
 
 
 def test_classifiers_do_not_depend_on_the_units_of_the_features():

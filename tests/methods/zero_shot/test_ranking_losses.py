@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from zslplat.methods.zero_shot.ranking import losses
-from zslplat.methods.zero_shot.ranking.latent import Latent, latent_scores
-from zslplat.methods.zero_shot.ranking.row_space import RowSpace
+from zslplat.methods.zero_shot.ranking.estimator import RowSpace
+from zslplat.methods.zero_shot.ranking.losses import Latent, latent_scores
 
 EXACT = [losses.weighted_approximate_rank, losses.summed_hinge, losses.largest_violation]
 SAMPLED = [losses.sampled_rank, losses.first_violation]

@@ -10,10 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from zslplat.errors import MethodError
-from zslplat.methods.zero_shot.ranking.ale import ALE
-from zslplat.methods.zero_shot.ranking.devise import DeViSE
-from zslplat.methods.zero_shot.ranking.latem import LatEm
-from zslplat.methods.zero_shot.ranking.sje import SJE
+from zslplat.methods.zero_shot.ranking.methods import ALE, SJE, DeViSE, LatEm
 from zslplat.methods.zero_shot.ranking.training import Ordered, Schedule, Training
 
 METHODS = [ALE, DeViSE, SJE, LatEm]

@@ -5,10 +5,9 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from zslplat.methods.zero_shot.spectral import row_space
-from zslplat.methods.zero_shot.sync import multiclass_hinge, one_versus_other, squared_hinge
-from zslplat.methods.zero_shot.sync.crammer_singer import SynCCrammerSinger, SynCStructured
-from zslplat.methods.zero_shot.sync.one_versus_other import SynCOneVersusOther
-from zslplat.methods.zero_shot.sync.similarity import median_signature_distance, similarity, synthesis_weights
+from zslplat.methods.zero_shot.sync import multiclass_hinge, squared_hinge
+from zslplat.methods.zero_shot.sync.methods import SynCCrammerSinger, SynCOneVersusOther, SynCStructured
+from zslplat.methods.zero_shot.sync.synthesis import median_signature_distance, similarity, synthesis_weights
 
 METHODS = [SynCOneVersusOther, SynCCrammerSinger, SynCStructured]
 LAM = 1e-3
@@ -188,9 +187,7 @@ def test_scales_share_one_training(monkeypatch):
     X, y, S = problem()
     trained = []
     solve = squared_hinge.solve
-    monkeypatch.setattr(
-        one_versus_other.squared_hinge, "solve", lambda *given: trained.append(given[3]) or solve(*given)
-    )
+    monkeypatch.setattr(trained.squared_hinge, "solve", lambda *given: trained.append(given[3]) or solve(*given))
     space = SynCOneVersusOther().space
     found = {}
     for lam in (1e-3, 1e-2):

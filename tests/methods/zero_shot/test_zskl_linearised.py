@@ -16,8 +16,7 @@ import pytest
 
 from zslplat.kernels.base import require_psd
 from zslplat.kernels.low_rank import LowRank, incomplete_cholesky
-from zslplat.methods.zero_shot.zskl.ort import ZSKLOrt
-from zslplat.methods.zero_shot.zskl.zskl import ZSKL
+from zslplat.methods.zero_shot.zskl.zskl import ZSKL, ZSKLOrt
 
 
 def zero_shot(seen=12, unseen=4, n=240, d=20, a=6, seed=0):

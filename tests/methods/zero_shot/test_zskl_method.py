@@ -12,12 +12,10 @@ from sklearn.base import clone
 from zslplat.errors import DataError, MethodError, UnknownNameError, UsageError
 from zslplat.kernels import parse_kernel
 from zslplat.methods.zero_shot.zskl.draws import draw_negatives
-from zslplat.methods.zero_shot.zskl.incoherence import column_cosines, cosine_figure, incoherence
-from zslplat.methods.zero_shot.zskl.ort import ZSKLOrt
-from zslplat.methods.zero_shot.zskl.published import ZSKLPublished
-from zslplat.methods.zero_shot.zskl.rmsprop import RMSprop
+from zslplat.methods.zero_shot.zskl.objective import column_cosines, cosine_figure, incoherence
 from zslplat.methods.zero_shot.zskl.subspaces import ZSKLSubspaces
-from zslplat.methods.zero_shot.zskl.zskl import ZSKL
+from zslplat.methods.zero_shot.zskl.training import RMSprop
+from zslplat.methods.zero_shot.zskl.zskl import ZSKL, ZSKLOrt, ZSKLPublished
 from zslplat.space import Choice, is_active
 
 METHODS = [ZSKL, ZSKLOrt, ZSKLSubspaces]

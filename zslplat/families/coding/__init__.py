@@ -25,17 +25,17 @@ def zslplat_kinds() -> dict[str, Kind]:
 def zslplat_methods() -> dict[str, str]:
     """Its methods."""
     return {
-        "bi-skllc": "zslplat.methods.coding.supervised:BilinearSupervisedLLC",
-        "bi-sksc": "zslplat.methods.coding.supervised:BilinearSupervisedSparseCoding",
-        "kbow": "zslplat.methods.coding.kbow:KernelBagOfWords",
-        "kllc": "zslplat.methods.coding.kllc:KernelLLC",
-        "ksc": "zslplat.methods.coding.ksc:KernelSparseCoding",
-        "l-skllc": "zslplat.methods.coding.supervised:LinearSupervisedLLC",
-        "l-sksc": "zslplat.methods.coding.supervised:LinearSupervisedSparseCoding",
+        "bi-skllc": "zslplat.methods.coding.kernel_coding:BilinearSupervisedLLC",
+        "bi-sksc": "zslplat.methods.coding.kernel_coding:BilinearSupervisedSparseCoding",
+        "kbow": "zslplat.methods.coding.kernel_coding:KernelBagOfWords",
+        "kllc": "zslplat.methods.coding.kernel_coding:KernelLLC",
+        "ksc": "zslplat.methods.coding.kernel_coding:KernelSparseCoding",
+        "l-skllc": "zslplat.methods.coding.kernel_coding:LinearSupervisedLLC",
+        "l-sksc": "zslplat.methods.coding.kernel_coding:LinearSupervisedSparseCoding",
         "lc-ksvd": "zslplat.methods.coding.lc_ksvd:LCKSVD",
-        "llc": "zslplat.methods.coding.kllc:LLC",
-        "sc": "zslplat.methods.coding.ksc:SparseCoding",
-        "src": "zslplat.methods.coding.src:SRC",
+        "llc": "zslplat.methods.coding.kernel_coding:LLC",
+        "sc": "zslplat.methods.coding.kernel_coding:SparseCoding",
+        "src": "zslplat.methods.coding.kernel_coding:SRC",
     }
 
 

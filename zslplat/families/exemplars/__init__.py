@@ -26,7 +26,7 @@ def zslplat_kinds() -> dict[str, Kind]:
 def zslplat_methods() -> dict[str, str]:
     """Its methods."""
     return {
-        "cosine": "zslplat.methods.exemplars.cosine:Cosine",
+        "cosine": "zslplat.methods.exemplars.whitening:Cosine",
         "exemplar-svm": "zslplat.methods.exemplars.exemplar_svm:ExemplarSVM",
         "kslem": "zslplat.methods.exemplars.kslem:KernelSLEM",
         "slem": "zslplat.methods.exemplars.slem:SLEM",

@@ -30,11 +30,11 @@ def zslplat_methods() -> dict[str, str]:
         "lasso-attributes": "zslplat.methods.selection.lasso:LassoAttributes",
         "lasso-labels": "zslplat.methods.selection.lasso:LassoLabels",
         "mcfs": "zslplat.methods.selection.mcfs:MCFS",
-        "mutual-information": "zslplat.methods.selection.mutual_information:MutualInformation",
-        "random-features": "zslplat.methods.selection.random_features:RandomFeatures",
+        "mutual-information": "zslplat.methods.selection.baselines:MutualInformation",
+        "random-features": "zslplat.methods.selection.baselines:RandomFeatures",
         "semfs": "zslplat.methods.selection.semfs:SemFS",
         "semfs-c": "zslplat.methods.selection.semfs:SemFSWithoutCentres",
-        "variance": "zslplat.methods.selection.variance:Variance",
+        "variance": "zslplat.methods.selection.baselines:Variance",
         "wknn": "zslplat.methods.selection.wknn:WkNN",
     }
 

@@ -14,6 +14,34 @@ steps are not exact and may: the neighbourhoods of local codes move with the ato
 unconstrained dictionary of sparse codes, a step of its own, changes their prior and the ridge. A round that ends above
 the one before is therefore undone and the alternation ends there. The kernel step minimises another function, (16) or
 (17), so that the objective is not comparable across it, and no round is undone where the kernel is learned.
+
+The kernel learning criterion: reconstruction against the spread of the atoms, as linear functions of K(X, X).
+
+| paper     | here   | shape  | meaning                                                           |
+|-----------|--------|--------|-------------------------------------------------------------------|
+| L_phi     | loss   |        | mean reconstruction error, tr(K B) with B = (I - Y A')'(I - Y A')/M |
+| J_phi     | spread |        | mean squared distance between atoms, tr(K C)                      |
+| A         | A      | (M, N) | phi(d_r) = sum_i a_ri phi(x_i)                                    |
+| Y         | Y      | (M, N) | codes, one per row                                                |
+
+Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", (14) to (17). For codes and atom weights
+that stay as they are, both terms are linear in the kernel matrix of the training samples, whatever the kernel; so is
+their derivative by any kernel parameter.
+
+Learning the weights of a sum of kernels from the codes.
+
+| paper   | here    | shape | meaning                                                              |
+|---------|---------|-------|----------------------------------------------------------------------|
+| alpha_l | weights | (p,)  | weight of base kernel l                                              |
+| L_l     | losses  | (p,)  | reconstruction error in base kernel l                                |
+| J_l     | spreads | (p,)  | spread of the atoms in base kernel l                                 |
+|         | rho     |       | how strongly the weights are held together                           |
+
+Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", (17). Loss and spread are linear in the
+weights, so that the printed ratio is lowest at a single kernel, the one of least L_l / J_l, for weights that are not
+negative; without a sign it has no bound. The well-posed form scales every kernel to J_l = 1 and minimises
+alpha'L + rho |alpha|^2 over the simplex: the projection of -L / (2 rho), between one kernel (rho -> 0) and the average
+(rho -> infinity).
 """
 
 from __future__ import annotations
@@ -23,11 +51,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zslplat.errors import UsageError
+from zslplat.errors import MethodError, UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.composition import Sum
+from zslplat.kernels.dot_products import Polynomial
 from zslplat.kernels.inner_product import declared_form
-from zslplat.kernels.polynomial import Polynomial
 from zslplat.methods.coding import dictionary as atoms
 from zslplat.methods.coding.bandwidth import (
     NARROW,
@@ -38,7 +66,8 @@ from zslplat.methods.coding.bandwidth import (
     ratio_and_slope,
     soft_ratio_and_slope,
 )
-from zslplat.methods.coding.code_classifiers import (
+from zslplat.methods.coding.base import counted, indicators
+from zslplat.methods.coding.classifiers import (
     BilinearTerm,
     LinearTerm,
     bilinear_loss,
@@ -47,11 +76,59 @@ from zslplat.methods.coding.code_classifiers import (
     linear_extra,
     linear_loss,
 )
-from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
 from zslplat.methods.coding.kernel_rows import PairValues, mean_diagonal, rows_kernel, with_bandwidth, with_bias
-from zslplat.methods.coding.kernel_weights import single_kernel_weights, spread_weights_of_kernels
-from zslplat.methods.coding.label_sets import counted, indicators
 from zslplat.methods.coding.schemes import BagScheme, Scheme
+
+
+def loss_weights(A: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return B (M, M) with L = sum(B * K)."""
+    residual = -Y @ A.T
+    residual[np.diag_indices_from(residual)] += 1.0
+    return np.asarray(residual.T @ residual / len(Y))
+
+
+def spread_weights(A: np.ndarray) -> np.ndarray:
+    """Return C (M, M) with J = (1/N^2) sum_rs |phi(d_r) - phi(d_s)|^2 = sum(C * K), equation (15)."""
+    n_atoms = A.shape[1]
+    total = A.sum(axis=1)
+    return np.asarray((2 * n_atoms * (A @ A.T) - 2 * np.outer(total, total)) / n_atoms**2)
+
+
+def project_to_simplex(v: np.ndarray) -> np.ndarray:
+    """Return the point of {alpha >= 0, sum alpha = 1} nearest to v (p,)."""
+    descending = np.sort(v)[::-1]
+    surplus = np.cumsum(descending) - 1
+    count = np.arange(1, len(v) + 1)
+    last = int(np.flatnonzero(descending > surplus / count)[-1])
+    return np.asarray(np.maximum(v - surplus[last] / (last + 1), 0))
+
+
+def spread_weights_of_kernels(losses: np.ndarray, spreads: np.ndarray, rho: float) -> np.ndarray:
+    """Return the weights (p,) of the kernels as given, well-posed form; the scaled kernels' weights sum to 1.
+
+    ``rho`` counts in units of the range of the scaled losses, so that it means the same on any data. Raises
+    :class:`MethodError` where the atoms coincide in a kernel.
+    """
+    _check(spreads)
+    scaled = losses / spreads
+    width = float(scaled.max() - scaled.min())
+    alpha = np.full(len(losses), 1 / len(losses)) if width <= 0 else project_to_simplex(-scaled / (2 * rho * width))
+    return np.asarray(alpha / spreads)
+
+
+def single_kernel_weights(losses: np.ndarray, spreads: np.ndarray) -> np.ndarray:
+    """Return the minimiser of the printed ratio (17) over weights >= 0: all weight on the least L_l / J_l."""
+    _check(spreads)
+    alpha = np.zeros(len(losses))
+    alpha[int(np.argmin(losses / spreads))] = 1.0
+    return alpha
+
+
+def _check(spreads: np.ndarray) -> None:
+    if not (spreads > 0).all():
+        raise MethodError(
+            f"kernel weights: in kernel {int(np.argmin(spreads)) + 1} of the sum all atoms coincide; leave it out"
+        )
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zslplat.methods.coding.bag_codes import soft_codes, soft_codes_slope
+from zslplat.methods.coding.schemes import soft_codes, soft_codes_slope
 
 # Beta times the median squared distance (mean squared length) stays in here. Below 0.05 the kernel is linear to two
 # digits, above 20 nearly diagonal (homogeneous); codes that do not sum to 1 hold the criterion up at 0 by themselves.

@@ -24,8 +24,14 @@ from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.on_view import has_views
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.coding.alternation import Atoms, Learned, Plan, alternate, plain_codes
-from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
-from zslplat.methods.coding.code_classifiers import bilinear_scores, fit_bilinear, fit_linear
+from zslplat.methods.coding.base import CodingMethod, check_coding_inputs, counted, indicators, label_count, strata
+from zslplat.methods.coding.classifiers import (
+    bilinear_scores,
+    fit_bilinear,
+    fit_linear,
+    nearest_scores,
+    residual_scores,
+)
 from zslplat.methods.coding.dictionary import choose_rows, is_drawn
 from zslplat.methods.coding.indefinite import clipped, positive_projection
 from zslplat.methods.coding.kernel_rows import (
@@ -36,9 +42,7 @@ from zslplat.methods.coding.kernel_rows import (
     prepare_term_values,
     prepare_values,
 )
-from zslplat.methods.coding.label_sets import counted, indicators, label_count, strata
 from zslplat.methods.coding.local_codes import EPSILON as RIDGE
-from zslplat.methods.coding.rules import nearest_scores, residual_scores
 from zslplat.methods.coding.schemes import Scheme, SparseScheme
 from zslplat.methods.coding.sparse_codes import vanishing_gamma
 from zslplat.methods.kernel_parameter import PREFIX, KernelMethod

@@ -9,7 +9,7 @@ Rezende et al., "Kernel Square-Loss Exemplar Machines for Image Retrieval":
 | the rows that span B | ``landmarks`` |
 | the machine of an exemplar in closed form; similarity of two | ``machine`` |
 | mean and covariance of the negatives | ``moments`` |
-| what both kinds of machines share: scores, decision values | ``square_loss`` |
+| what both kinds of machines share: scores, decision values | ``slem`` |
 
-Competitors: ``cosine``, ``whitening``, ``exemplar_svm``. A gallery on disk: ``index``.
+Competitors: ``whitening`` (with ``cosine``), ``exemplar_svm``. A gallery on disk: ``index``.
 """

@@ -18,7 +18,7 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Negatives, check_matrix, checked_blocks, count_rows
 from zslplat.methods.exemplars.landmarks import gather
-from zslplat.methods.unit_rows import unit_rows
+from zslplat.methods.rows import unit_rows
 from zslplat.space import POSITIVE, Choice, Integer, Optional, Real, parameter
 
 

@@ -36,7 +36,7 @@ from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.exemplars import landmarks as landmark_rows
 from zslplat.methods.exemplars import moments
 from zslplat.methods.exemplars.base import BLOCK_ROWS, Negatives, count_rows, require_finite, row_blocks
-from zslplat.methods.exemplars.square_loss import SquareLossMethod
+from zslplat.methods.exemplars.slem import SquareLossMethod
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.space import ANY, Choice, Integer, Optional, Range, Real, Space, parameter
 

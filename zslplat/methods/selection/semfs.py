@@ -31,7 +31,6 @@ import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Diagnostics, Features
-from zslplat.methods.selection.alternating import Alternation, alternate, projected_gradient
 from zslplat.methods.selection.base import (
     FEATURES,
     FeatureSelector,
@@ -41,11 +40,10 @@ from zslplat.methods.selection.base import (
     target_parameter,
     with_pull,
 )
-from zslplat.methods.selection.forward import select_forward
 from zslplat.methods.selection.group_penalty import PATH_END, PATH_STEP, follow_path, importance
 from zslplat.methods.selection.regression import Regression, class_products
-from zslplat.methods.selection.statistics import regression_statistics
-from zslplat.methods.selection.targets import decorrelation
+from zslplat.methods.selection.solvers import Alternation, alternate, projected_gradient, select_forward
+from zslplat.methods.selection.statistics import decorrelation, regression_statistics
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Space, parameter
 
 

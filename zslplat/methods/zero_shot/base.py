@@ -10,7 +10,7 @@ import numpy as np
 from zslplat.data.store.preprocessing import looks_at_all_classes
 from zslplat.errors import DataError
 from zslplat.methods.base import Arrays, Features, Method
-from zslplat.methods.row_sums import all_finite
+from zslplat.methods.rows import all_finite
 from zslplat.space import Space
 
 

@@ -43,10 +43,10 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import Where, blocks_of, float_type, rowwise
 from zslplat.methods.base import Arrays, Features
 from zslplat.methods.neighbours import largest_k
-from zslplat.methods.row_sums import add_by_class
+from zslplat.methods.rows import add_by_class
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
-from zslplat.methods.zero_shot.sync.similarity import median_signature_distance
+from zslplat.methods.zero_shot.sync.synthesis import median_signature_distance
 from zslplat.space import POSITIVE, Choice, Integer, Real, Space, parameter
 
 # Directions whose share of the largest eigenvalue is below this are rounding of products in float32.

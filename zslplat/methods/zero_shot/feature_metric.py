@@ -25,7 +25,7 @@ from scipy.special import log_softmax
 
 from zslplat.data.store.rows import float_type, rowwise
 from zslplat.methods.base import Features
-from zslplat.methods.unit_rows import unit_rows
+from zslplat.methods.rows import unit_rows
 from zslplat.methods.zero_shot import spectral
 
 

@@ -21,9 +21,8 @@ from scipy import linalg
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import float_type
 from zslplat.methods.base import Arrays, Diagnostics
-from zslplat.methods.near_rows import NEIGHBOURS, near_rows, note_recall
-from zslplat.methods.neighbours import affinity, largest_k
-from zslplat.methods.unit_rows import unit_rows
+from zslplat.methods.neighbours import NEIGHBOURS, affinity, largest_k, near_rows, note_recall
+from zslplat.methods.rows import unit_rows
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.graph_smoothing import balanced, harmonic, log_shares

@@ -36,7 +36,7 @@ from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.low_rank import incomplete_cholesky
 from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.kernel_parameter import KernelMethod
-from zslplat.methods.row_order import row_keys
+from zslplat.methods.rows import row_keys
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.spectral import gathered
 from zslplat.space import POSITIVE, Choice, Integer, Real, Space, Text, parameter

@@ -30,10 +30,10 @@ from scipy import linalg
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import float_type, rowwise
 from zslplat.methods.base import Arrays, Features
-from zslplat.methods.unit_rows import lengths, unit_rows
+from zslplat.methods.rows import lengths, unit_rows
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import check_fit_inputs
-from zslplat.methods.zero_shot.factored import FactoredMethod, Factors
+from zslplat.methods.zero_shot.spectral import FactoredMethod, Factors
 from zslplat.space import POSITIVE, Choice, Real, Space, parameter
 
 

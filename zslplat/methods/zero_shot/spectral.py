@@ -12,18 +12,25 @@
 Products run in the precision of X, over blocks of rows whose sums are added up in float64: the error is that of one
 block, not of n rows. Rows that lie in a file are read once; where there are fewer of them than columns they are
 gathered into an array, which is then smaller than X'X.
+
+A learned matrix as the product of a large basis and a small core, multiplied out only where somebody asks for it.
+
+A closed form in the eigenbasis Q (d, r) of X'X gives W = Q core. Scoring needs W times the few candidate signatures,
+which is Q (core S'): forming W for every trial of a search would cost more than the rest of the trial.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 from scipy import linalg
 
 from zslplat.data.store.rows import BLOCK, Where, blocks_of, float_type, rowwise
-from zslplat.methods.base import Features
-from zslplat.methods.row_sums import add_by_class, require_finite_sums
+from zslplat.methods.base import Features, State
+from zslplat.methods.rows import add_by_class, require_finite_sums
+from zslplat.methods.zero_shot.base import ZeroShotMethod
 
 
 def scatter(X: Features, seen: Callable[[Where, np.ndarray], np.ndarray] | None = None) -> np.ndarray:
@@ -121,3 +128,53 @@ def _dual_directions(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     keep = values > 1e-10 * max(values[-1], np.finfo(float).tiny)
     values, P = values[keep], P[:, keep]
     return (X.T.astype(np.float64) @ P) / np.sqrt(values), values
+
+
+class Factors:
+    """The pair Q (d, r) and core (r, a); both stay as they are, so that copies of a method share them."""
+
+    def __init__(self, Q: np.ndarray, core: np.ndarray) -> None:
+        self.Q, self.core = Q, core
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def product(self) -> np.ndarray:
+        """Return Q core (d, a)."""
+        return np.asarray(self.Q @ self.core)
+
+    def times(self, right: np.ndarray) -> np.ndarray:
+        """Return Q core right (d, c) for right (a, c), the smaller product first."""
+        return np.asarray(self.Q @ (self.core @ right))
+
+
+class FactoredMethod(ZeroShotMethod):
+    """A method that learns one matrix ``W_``, which may be held as factors until it is read."""
+
+    _factors: Factors | None = None
+    _W: np.ndarray | None = None
+    # Whether W is the transpose of the product of the factors.
+    _transposed: bool = False
+
+    @property
+    def W_(self) -> np.ndarray:
+        """The learned matrix."""
+        if self._W is None:
+            if self._factors is None:
+                raise AttributeError(f"{type(self).__name__} has no W_ yet; fit it first")
+            product = self._factors.product()
+            self._W = np.ascontiguousarray(product.T) if self._transposed else product
+        return self._W
+
+    @W_.setter
+    def W_(self, value: np.ndarray) -> None:
+        self._W, self._factors = value, None
+
+    def learn(self, factors: Factors) -> None:
+        """Take what a fit found in place of whatever was learned before."""
+        self._factors, self._W = factors, None
+
+    def state(self) -> State:
+        """Return what was learned, W multiplied out."""
+        learned = self._factors is not None or self._W is not None
+        return super().state() | ({"W_": self.storable("W_", self.W_)} if learned else {})

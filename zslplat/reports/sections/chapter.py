@@ -10,7 +10,7 @@ from zslplat.checks.base import drop_silenced
 from zslplat.comparison.leaderboard import OTHER_DATA, OTHER_ROWS
 from zslplat.evaluation.experiment import VALIDATION
 from zslplat.evidence.results import Result
-from zslplat.metrics.few_classes import TOO_FEW
+from zslplat.metrics.intervals import TOO_FEW
 from zslplat.names import counted
 from zslplat.reports.blocks import Block, Folded, Items, Paragraph, Section
 from zslplat.reports.contents import Chapter

@@ -22,7 +22,7 @@ from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import read_test_scores
-from zslplat.metrics.shares import within
+from zslplat.metrics.intervals import within
 from zslplat.records.costs import took_together
 from zslplat.records.database import SEALED, Records
 from zslplat.registry import one_line

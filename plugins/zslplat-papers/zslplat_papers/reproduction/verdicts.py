@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from zslplat.metrics.few_classes import TOO_FEW, too_few
+from zslplat.metrics.intervals import TOO_FEW, too_few
 
 CONFIRMED, ABOVE, BELOW, CANNOT_TELL = CELL_VERDICTS = ("confirmed", "above", "below", "cannot tell")
 HOLDS, HOLDS_NOT, NOT_TESTED = "holds", "does not hold", "not tested"

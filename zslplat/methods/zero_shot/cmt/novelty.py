@@ -18,24 +18,82 @@ carried to the test. Without a seen candidate no gate is needed: the scores are 
 How P(unseen | x) is found is what the two methods differ in. Its threshold, and the significance of an outlier, are
 hyperparameters: they are searched where validation holds out classes, and never inside the fit, which knows seen
 classes only. (The authors tune them on data of the unseen classes.)
+
+The classifier of the seen classes that cross-modal transfer consults for rows that are not new: a softmax.
 """
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import erf, log_expit, log_ndtr, logsumexp
+from scipy.special import erf, log_expit, log_ndtr, log_softmax, logsumexp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
+from zslplat.data.store.rows import float_type
+from zslplat.errors import DataError
 from zslplat.methods.base import Arrays
+from zslplat.methods.rows import row_keys
 from zslplat.methods.zero_shot.base import check_fit_inputs
-from zslplat.methods.zero_shot.cmt import densities, seen_classes
-from zslplat.methods.zero_shot.cmt.network import Layers
+from zslplat.methods.zero_shot.cmt import outliers
+from zslplat.methods.zero_shot.cmt.network import Layers, units
 from zslplat.methods.zero_shot.cmt.outliers import References
 from zslplat.methods.zero_shot.cmt.transfer import CMT, minus_squared_distances
 from zslplat.space import POSITIVE, Choice, Integer, Optional, Real, Space, parameter
+
+
+def trained(X: np.ndarray, y: np.ndarray, S: np.ndarray, penalty: float) -> dict[str, np.ndarray]:
+    """Return the ``coefficients`` (d, c) and ``offsets`` (c,) of a softmax over rows X (n, d) with labels y (n,).
+
+    It minimises the mean of minus the log probability of y plus penalty/2 of the squared coefficients, for features of
+    unit mean square; offsets are free. Of two classes it is the difference of their coefficients that is penalised.
+    Rows are sorted first, so that their order does not matter.
+    """
+    X = X.astype(float_type(X.dtype), copy=False)
+    unit, _ = units(X, y, S)
+    d, c = X.shape[1], len(S)
+    if c == 1:
+        return {"coefficients": np.zeros((d, 1)), "offsets": np.zeros(1)}
+    order = np.argsort(row_keys("X", X), kind="stable")
+    model = LogisticRegression(C=1 / (penalty * len(X)), max_iter=300)
+    with warnings.catch_warnings():
+        # Three hundred iterations are enough for a classifier, if not always for its lowest point.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X[order] / X.dtype.type(unit), y[order])
+    weights = np.asarray(model.coef_, dtype=np.float64).T / unit
+    offsets = np.asarray(model.intercept_, dtype=np.float64)
+    if c == 2:  # of two classes scikit-learn keeps one column
+        weights, offsets = np.hstack([-weights, weights]) / 2, np.r_[-offsets, offsets] / 2
+    return {"coefficients": weights, "offsets": offsets}
+
+
+def log_probabilities(X: np.ndarray, coefficients: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return the log probability (n, c) of each seen class for rows X (n, d), in float64."""
+    scores = X @ np.asarray(coefficients).astype(float_type(X.dtype))
+    return np.asarray(log_softmax(scores.astype(np.float64) + offsets, axis=1))
+
+
+def matched(S: np.ndarray, learned: np.ndarray) -> np.ndarray:
+    """Return which row of ``learned`` (c, a) each signature of S (m, a) is.
+
+    Equal signatures are equal to within rounding, since both went through the same preprocessing. Raises
+    :class:`DataError` for a signature that is not among them.
+    """
+    S, learned = np.asarray(S, dtype=np.float64), np.asarray(learned, dtype=np.float64)
+    nearest = np.argmax(minus_squared_distances(S, learned), axis=1)
+    apart = np.abs(S - learned[nearest]).max(axis=1)
+    strange = np.flatnonzero(apart > 1e-5 * np.abs(learned).max())
+    if len(strange):
+        raise DataError(
+            f"{len(strange)} candidates are marked as seen in fit, but no class of the fit has their signature, first "
+            f"number {strange[0]} of those marked; give the signatures of the fit, or mark them as unseen"
+        )
+    return np.asarray(nearest)
+
 
 # What is left to a side that a gate closes: scores stay finite, and below that of the other side's likeliest class.
 CLOSED = float(np.log(1e-12))
@@ -75,7 +133,7 @@ class GatedCMT(CMT):
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return the classifier of the seen classes."""
         check_fit_inputs(X, y, S)
-        return seen_classes.trained(X, y, S, self.penalty)
+        return trained(X, y, S, self.penalty)
 
     def prepare_score(
         self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
@@ -83,7 +141,7 @@ class GatedCMT(CMT):
         """Return the log probability of each seen class, where the classifier is given."""
         if not statistics:
             return {}
-        logs = seen_classes.log_probabilities(X, statistics["coefficients"], statistics["offsets"])
+        logs = log_probabilities(X, statistics["coefficients"], statistics["offsets"])
         return {"log_probabilities": logs}
 
     def decision_function(
@@ -106,10 +164,10 @@ class GatedCMT(CMT):
         if statistics:
             logs = np.asarray(statistics["log_probabilities"])
         else:
-            logs = seen_classes.log_probabilities(X, self.coefficients_, self.offsets_)
+            logs = log_probabilities(X, self.coefficients_, self.offsets_)
         unseen_gate, seen_gate = self._log_gate(F)
         scores = np.empty_like(distances)
-        columns = seen_classes.matched(np.asarray(S)[seen], self.signatures_)
+        columns = matched(np.asarray(S)[seen], self.signatures_)
         unit = 2 * max(float(np.square(self.signatures_).mean()), self.variance_) if self.gate == "hard" else scale
         scores[:, seen] = scale * logs[:, columns] + unit * seen_gate[:, None]
         if not seen.all():
@@ -123,8 +181,8 @@ class GatedCMT(CMT):
         return {**super().matrices(), "coefficients": self.coefficients_, "offsets": self.offsets_}
 
     def _begin(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Mapping[str, np.ndarray] | None) -> None:
-        trained = statistics or seen_classes.trained(X, y, S, self.penalty)
-        self.coefficients_, self.offsets_ = np.array(trained["coefficients"]), np.array(trained["offsets"])
+        prepared = statistics or trained(X, y, S, self.penalty)
+        self.coefficients_, self.offsets_ = np.array(prepared["coefficients"]), np.array(prepared["offsets"])
         self.signatures_ = np.array(S, dtype=np.float64)
 
     def _take(self, layers: Layers, X: np.ndarray, y: np.ndarray) -> None:
@@ -140,7 +198,7 @@ class CMTGaussian(GatedCMT):
     r"""Cross-modal transfer; rows of low density among the seen classes are new (the paper's Gaussian form).
 
     The density is a mixture of isotropic Gaussians around the seen signatures
-    (:mod:`zslplat.methods.zero_shot.cmt.densities`); its threshold is a quantile of the densities of training rows.
+    (:mod:`zslplat.methods.zero_shot.cmt.outliers`); its threshold is a quantile of the densities of training rows.
     With a hard gate, that of the authors' code, a row below it is new. With a soft one unseen classes are taken to
     have the density of the threshold everywhere, so that P(unseen | x) is above one half just where the hard gate says
     so. Learned beside what ``cmt`` learns: ``variances_`` (c,), ``log_priors_`` (c,), ``cutoff_`` (a log density), and
@@ -170,7 +228,7 @@ class CMTGaussian(GatedCMT):
     )
 
     def _learn_novelty(self, F: np.ndarray, y: np.ndarray) -> None:
-        self.variances_ = densities.class_variances(F, y, self.signatures_)
+        self.variances_ = outliers.class_variances(F, y, self.signatures_)
         self.log_priors_ = np.log(np.bincount(y) / len(y))
         self.cutoff_ = float(np.quantile(self._log_densities(F), self.quantile))
 
@@ -179,7 +237,7 @@ class CMTGaussian(GatedCMT):
         return _hard(above < 0) if self.gate == "hard" else (log_expit(-above), log_expit(above))
 
     def _log_densities(self, F: np.ndarray) -> np.ndarray:
-        return densities.log_densities(F, self.signatures_, self.variances_, self.log_priors_)
+        return outliers.log_densities(F, self.signatures_, self.variances_, self.log_priors_)
 
 
 class CMTLoop(GatedCMT):

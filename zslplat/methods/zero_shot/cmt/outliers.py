@@ -13,6 +13,23 @@ Kriegel, Kroeger, Schubert and Zimek, "LoOP: Local Outlier Probabilities", CIKM 
 lambda (``significance``) cancels in PLOF: the larger it is, the fewer outliers. A point that is not a reference point
 is compared with those that are. The authors' code of cross-modal transfer sums squares over all points of a class,
 leaves out the nearest neighbour of new points, and draws the reference points of training and test apart.
+
+What local outlier probabilities ask of the nearest of a class's points, in one pass over the distances.
+
+How new a mapped row is by the density of the seen classes, as in cross-modal transfer's Gaussian form.
+
+Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", NIPS 2013.
+
+| paper   | here       | shape  | meaning                                                          |
+|---------|------------|--------|------------------------------------------------------------------|
+| f       | F          | (n, a) | mapped rows                                                      |
+| w_y     | S          | (c, a) | signatures of the seen classes, the centres                      |
+| sigma_y | variances  | (c,)   | mean square by dimension of f - w_y over the rows of a class     |
+| P(y)    | log_priors | (c,)   | log share of each class among the rows                           |
+
+The authors' code (mganjoo/zslearn) divides the squares of a class by all rows, takes the number of classes for the
+dimension, and adds up densities that vanish in high dimension. Here each class has its own n_y, the dimension is a,
+and the sum is made of logarithms.
 """
 
 from __future__ import annotations
@@ -22,8 +39,58 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
+from zslplat.methods.compiled import compiled
 from zslplat.methods.zero_shot.cmt.transfer import minus_squared_distances
+
+
+@compiled()
+def nearest_means(
+    products: np.ndarray, norms: np.ndarray, point_norms: np.ndarray, distance: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return two means (n,) over the k nearest of m points: of squared distances to rows, and of ``distance`` (m,).
+
+    ``products`` (n, m) of rows and points, ``norms`` (n,) and ``point_norms`` (m,) their squared lengths, all float64;
+    k in 1..m. Of points in equal distance the first are taken.
+    """
+    n, m = products.shape
+    squares, of_points = np.empty(n), np.empty(n)
+    near, index = np.empty(k), np.empty(k, dtype=np.int64)
+    for row in range(n):
+        count = 0
+        for point in range(m):
+            square = point_norms[point] - (2 * products[row, point] - norms[row])
+            if count == k and square >= near[k - 1]:
+                continue
+            # The nearest so far, in ascending order: what is farther moves up, and the farthest of k out.
+            place = min(count, k - 1)
+            while place and near[place - 1] > square:
+                near[place], index[place] = near[place - 1], index[place - 1]
+                place -= 1
+            near[place], index[place] = square, point
+            count = min(count + 1, k)
+        square_sum, distance_sum = 0.0, 0.0
+        for place in range(k):
+            # What rounding makes of a distance of 0 may lie below it.
+            square_sum += max(near[place], 0.0)
+            distance_sum += distance[index[place]]
+        squares[row], of_points[row] = square_sum / k, distance_sum / k
+    return squares, of_points
+
+
+def class_variances(F: np.ndarray, y: np.ndarray, S: np.ndarray) -> np.ndarray:
+    """Return sigma_y^2 (c,) in float64; classes whose rows all lie on their centre get a billionth of the mean."""
+    squares = np.square(np.asarray(F, dtype=np.float64) - S[y]).mean(axis=1)
+    variances = np.bincount(y, squares, len(S)) / np.bincount(y, minlength=len(S))
+    return np.asarray(np.maximum(variances, 1e-9 * variances.mean() or 1.0))
+
+
+def log_densities(F: np.ndarray, S: np.ndarray, variances: np.ndarray, log_priors: np.ndarray) -> np.ndarray:
+    """Return log sum_y P(y) N(f; w_y, sigma_y^2 I) (n,) for the rows of F (n, a), in float64."""
+    exponents = minus_squared_distances(F, S) / (2 * variances)
+    return np.asarray(logsumexp(exponents + log_priors - S.shape[1] / 2 * np.log(2 * np.pi * variances), axis=1))
+
 
 _PAIRS = 1 << 19  # distances that are held at a time: few enough to stay near the processor
 
@@ -70,7 +137,7 @@ class References:
 
     def significance(self, F: np.ndarray) -> np.ndarray:
         """Return PLOF / spread in the class where it is least (n,), for rows of F (n, a) that are no references."""
-        from zslplat.methods.zero_shot.cmt.nearest_points import nearest_means
+        from zslplat.methods.zero_shot.cmt.outliers import nearest_means
 
         F = np.asarray(F, dtype=np.float64)
         least = np.full(len(F), np.inf)

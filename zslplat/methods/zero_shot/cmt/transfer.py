@@ -20,7 +20,7 @@ import numpy as np
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.quasi_newton import Iterate, minimise
-from zslplat.methods.row_order import row_keys
+from zslplat.methods.rows import row_keys
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.cmt.network import Layers, Objective, Penalties
 from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Real, parameter

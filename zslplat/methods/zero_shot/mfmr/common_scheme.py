@@ -43,16 +43,13 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import Where, float_type, rowwise
 from zslplat.errors import MethodError
 from zslplat.methods.base import Arrays, Diagnostics, Features
-from zslplat.methods.near_rows import NEIGHBOURS, RECALL, near_rows, say_recall
-from zslplat.methods.neighbours import affinity, largest_k, nearest_columns
-from zslplat.methods.row_sums import add_by_class, require_finite_sums
-from zslplat.methods.unit_rows import unit_rows
+from zslplat.methods.neighbours import NEIGHBOURS, RECALL, affinity, largest_k, near_rows, nearest_columns, say_recall
+from zslplat.methods.rows import add_by_class, require_finite_sums, unit_rows
 from zslplat.methods.zero_shot import feature_metric, spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.feature_metric import EuclideanMetric, ResidualMetric
 from zslplat.methods.zero_shot.mfmr.forms import Form, Improved, Printed
-from zslplat.methods.zero_shot.mfmr.free_labels import learn_both
-from zslplat.methods.zero_shot.mfmr.multiplicative_updates import Factorisation
+from zslplat.methods.zero_shot.mfmr.multiplicative_updates import Factorisation, learn_both
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Real, Space, check_value, parameter
 
 

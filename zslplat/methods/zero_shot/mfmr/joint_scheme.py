@@ -36,8 +36,7 @@ from scipy import sparse
 
 from zslplat.data.store.rows import float_type
 from zslplat.methods.base import Arrays, Features
-from zslplat.methods.near_rows import near_rows, note_recall
-from zslplat.methods.neighbours import affinity, degrees
+from zslplat.methods.neighbours import affinity, degrees, near_rows, note_recall
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities
 from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR, require_non_negative
 from zslplat.methods.zero_shot.mfmr.multiplicative_updates import TINY, Factorisation, factorise

@@ -2,10 +2,11 @@
 
 | method | what is learned | where |
 |---|---|---|
-| DAP: a probability for each attribute, by a classifier of its own | one binary classifier per attribute | ``dap`` |
-| IAP: a probability for each attribute, by those of the seen classes | one classifier of the seen classes | ``iap`` |
+| DAP: a probability for each attribute, by a classifier of its own | one binary classifier per attribute |
+``attribute_prediction`` |
+| IAP: a probability for each attribute, by those of the seen classes | one classifier of the seen classes |
+``attribute_prediction`` |
 | ConSE: the mean of the signatures of the likeliest seen classes | the same | ``conse`` |
 
-Binary signatures, attribute priors and the class score of DAP and IAP are in ``attributes``; the classifiers in
-``attribute_classifiers`` and ``seen_classifier``.
+The classifier of the seen classes is in ``conse``, those of the attributes in ``attribute_classifiers``.
 """

@@ -4,7 +4,7 @@
 |---|---|
 | the estimators ``sse-int`` and ``sse-relu``, the formulas, and where they depart from the paper | ``estimator`` |
 | the max-margin objective and its slopes | ``objective`` |
-| the alternation between weights and references | ``training`` |
+| the alternation between weights and references | ``objective`` |
 | min(x, v) against weights, compiled | ``intersections`` |
 
 The codes of signatures are in :mod:`zslplat.methods.zero_shot.simplex`.

@@ -53,13 +53,11 @@ import numpy as np
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import blocks_of, float_type, rowwise, taken
 from zslplat.methods.base import Arrays, Diagnostics, Features
-from zslplat.methods.row_order import row_keys
-from zslplat.methods.row_sums import add_by_class
+from zslplat.methods.rows import add_by_class, row_keys
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.simplex import simplex_codes
 from zslplat.methods.zero_shot.sse.intersections import intersections
-from zslplat.methods.zero_shot.sse.objective import Objective
-from zslplat.methods.zero_shot.sse.training import fit_references, fit_weights
+from zslplat.methods.zero_shot.sse.objective import Objective, fit_references, fit_weights
 from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Optional, Real, Space, parameter
 
 

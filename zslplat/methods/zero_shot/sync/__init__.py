@@ -4,10 +4,8 @@ Where things are:
 
 | what                                                             | file                  |
 |------------------------------------------------------------------|-----------------------|
-| signatures in units of their distances, similarities to phantoms | ``similarity``        |
 | squared hinge, each class against the others: truncated Newton   | ``squared_hinge``     |
 | Crammer-Singer and structured hinge: dual coordinate ascent      | ``multiclass_hinge``  |
-| what the three methods share                                     | ``synthesis``         |
-| the methods                                                      | ``one_versus_other``, |
-|                                                                  | ``crammer_singer``    |
+| what the three methods share, similarities to phantoms           | ``synthesis``         |
+| the methods                                                      | ``methods``           |
 """

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zslplat.methods.compiled import compiled
-from zslplat.methods.row_order import row_keys
+from zslplat.methods.rows import row_keys
 from zslplat.methods.zero_shot.sync.squared_hinge import product, transposed_product
 
 BLOCK = 64

@@ -5,11 +5,11 @@ Fu, Hospedales, Xiang, Fu and Gong, "Transductive Multi-view Embedding for Zero-
 
 | of the paper | where |
 |---|---|
-| semantic projections of the rows: regressed signatures, probabilities of attributes | ``semantic`` |
+| semantic projections of the rows: regressed signatures, probabilities of attributes | ``embedding`` |
 | multi-view CCA, projections weighted by powers of the eigenvalues | ``embedding`` |
 | nearest neighbours within a view and across two views | ``neighbourhoods`` |
 | prototypes and their self-training; 2-graphs, weights of views, hyperedges | ``graphs`` |
-| label propagation | ``propagation`` |
+| label propagation | ``graphs`` |
 | the method (``tmv-hlp``) | ``estimator`` |
 
 What differs from the published code: all views are projected from the mean of the batch (there two of three are not);

@@ -3,7 +3,7 @@
 What a batch is prepared for: the common space and the neighbours in it. Both depend on the costly hyperparameters
 alone; weights, numbers of neighbours and the propagation are a trial's own.
 
-Symbols in :mod:`.graphs` and :mod:`.propagation`.
+Symbols in :mod:`.graphs`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.methods.approximate_neighbours import RowIndex
 from zslplat.methods.base import Arrays, Diagnostics
-from zslplat.methods.near_rows import NEIGHBOURS, is_exact, near_rows, note_recall
-from zslplat.methods.neighbours import largest_k
-from zslplat.methods.unit_rows import unit_rows
+from zslplat.methods.neighbours import NEIGHBOURS, RowIndex, is_exact, largest_k, near_rows, note_recall
+from zslplat.methods.rows import unit_rows
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares
-from zslplat.methods.zero_shot.tmv_hlp import graphs, semantic
+from zslplat.methods.zero_shot.tmv_hlp import embedding, graphs
 from zslplat.methods.zero_shot.tmv_hlp.embedding import canonical_projections
+from zslplat.methods.zero_shot.tmv_hlp.graphs import propagate
 from zslplat.methods.zero_shot.tmv_hlp.neighbourhoods import Crossing, crossing, crossing_by_index, mean_distance
-from zslplat.methods.zero_shot.tmv_hlp.propagation import propagate
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Space, parameter
 
 SEMANTIC = {"both": (0, 1), "regressed": (0,), "attributes": (1,)}
@@ -41,7 +39,7 @@ class TMVHLP(ZeroShotMethod):
     paper: 0.44). ``semantic_weight`` is the weight of the semantic views in the 2-graph beside 1 of the others (1 and
     1.5 in the paper). ``balance`` divides each class's scores by their sum over the batch to this power, as in
     ``gfhf``; the paper has none. Scores are the logs of a row's shares of the classes. Learned: the maps of
-    :mod:`zslplat.methods.zero_shot.tmv_hlp.semantic`, and ``ends_``, the columns where the views end.
+    :mod:`zslplat.methods.zero_shot.tmv_hlp.embedding`, and ``ends_``, the columns where the views end.
 
     Equations
     ---------
@@ -123,7 +121,7 @@ class TMVHLP(ZeroShotMethod):
         check_fit_inputs(X, y, S)
         S = np.asarray(S, dtype=np.float64)
         sums, counts = spectral.class_sums(X, y, len(S)), spectral.class_counts(y, len(S))
-        return semantic.solve(spectral.scatter(X), sums, counts, S, self.ridge)
+        return embedding.solve(spectral.scatter(X), sums, counts, S, self.ridge)
 
     def prepare_score(
         self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
@@ -201,10 +199,10 @@ class TMVHLP(ZeroShotMethod):
         semantic, ``values``, and what :class:`Crossing` holds of views i and j as ``cross.i.j.*``."""
         chosen = SEMANTIC[self.projections]
         X = np.asarray(X, dtype=np.float64)
-        projected = semantic.project(X, learned)
+        projected = embedding.project(X, learned)
         views = [*np.split(X, ends[:-1], axis=1), *(projected[i] for i in chosen)]
-        embedding = canonical_projections(views, self.shrinkage, self.dimensions)
-        rows = [embedding.project(i, view, self.power) for i, view in enumerate(views)]
+        projections = canonical_projections(views, self.shrinkage, self.dimensions)
+        rows = [projections.project(i, view, self.power) for i, view in enumerate(views)]
         prepared: Arrays = {}
         recalls: list[float] = []
         exact = is_exact(len(X), self.neighbours)
@@ -225,8 +223,8 @@ class TMVHLP(ZeroShotMethod):
                 prepared |= {f"cross.{i}.{j}.{name}": np.asarray(values) for name, values in vars(crossed).items()}
         first = len(views) - len(chosen)
         for number, _ in enumerate(chosen):
-            prepared[f"maps.{number}"] = embedding.maps[first + number] * embedding.values**self.power
-            prepared[f"means.{number}"] = embedding.means[first + number]
+            prepared[f"maps.{number}"] = projections.maps[first + number] * projections.values**self.power
+            prepared[f"means.{number}"] = projections.means[first + number]
         if recalls:
             prepared["row_recall"] = np.array(min(recalls))
         return prepared
@@ -235,7 +233,7 @@ class TMVHLP(ZeroShotMethod):
         self, S: np.ndarray, prepared: Mapping[str, np.ndarray], rows: Sequence[np.ndarray]
     ) -> list[np.ndarray]:
         """Return the prototypes (c, r) in every view, float32."""
-        placed = semantic.prototypes(S, self._learned())
+        placed = embedding.prototypes(S, self._learned())
         chosen = SEMANTIC[self.projections]
         count = min(len(rows[0]), round(self.nearest * len(rows[0]) / len(S)))
         if self.nearest > 0:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zslplat.methods.approximate_neighbours import RowIndex
+from zslplat.methods.neighbours import RowIndex
 
 BLOCK = 1024
 # Of many rows: candidates for each of the k that are kept, rows that means and deviations are taken over, and rows that

@@ -12,7 +12,7 @@ import numpy as np
 
 from zslplat.errors import DataError
 from zslplat.methods.base import Features
-from zslplat.methods.row_order import row_keys
+from zslplat.methods.rows import row_keys
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,13 @@ from zslplat.kernels.inner_product import InnerProductKernel, require_inner_prod
 from zslplat.methods.base import Arrays
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.zero_shot.base import ZeroShotMethod
-from zslplat.methods.zero_shot.zskl.incoherence import column_cosines, cosine_figure, incoherence
-from zslplat.methods.zero_shot.zskl.objective import Objective, objective_value
+from zslplat.methods.zero_shot.zskl.objective import (
+    Objective,
+    column_cosines,
+    cosine_figure,
+    incoherence,
+    objective_value,
+)
 from zslplat.registry import known_as
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Text, parameter
 

@@ -238,7 +238,7 @@ def scale_rows(S: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
             out[i, m] = weights[i] * S[i, m]
 
 
-# The updates of RMSprop (:mod:`zslplat.methods.zero_shot.zskl.rmsprop`): no reassociation and no approximate
+# The updates of RMSprop (:mod:`zslplat.methods.zero_shot.zskl.training`): no reassociation and no approximate
 # reciprocals, and a NaN in the gradient stays a NaN in W.
 
 

@@ -31,7 +31,7 @@ from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.zero_shot.zskl.draws import ordered_data
 from zslplat.methods.zero_shot.zskl.estimator import KernelAlignment
 from zslplat.methods.zero_shot.zskl.objective import Objective
-from zslplat.methods.zero_shot.zskl.rmsprop import RMSprop
+from zslplat.methods.zero_shot.zskl.training import RMSprop
 from zslplat.multiples import absolute
 from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Real, Scaled, parameter
 

@@ -1,4 +1,16 @@
-"""Values per class of metrics under a new draw of classes: what an interval over *new classes* is made of.
+"""Intervals of metrics: over drawn rows, and over new classes.
+
+How few classes are too few to tell a difference over new classes: one rule for verdicts, ties, claims.
+
+Metrics that are shares, or means of shares: no value of them is below 0 or above 1, and no interval need be.
+
+They are known by their names, like what evaluations cost; a metric of another name may have any value.
+
+Intervals from bootstrap replicates: of the mean over repeats, and of the paired difference of two.
+
+Replicate i of one method and replicate i of another are of the same drawn rows, where both scored the same rows.
+
+Values per class of metrics under a new draw of classes: what an interval over *new classes* is made of.
 
 | symbol | here | shape | meaning |
 |---|---|---|---|
@@ -16,10 +28,79 @@ the variance is the sum of the variances of the kinds' means (Arvesen, "Jackknif
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
+# The exact sign-flip test of five classes has no p-value below 2 / 2^5 = .0625, that of six has 2 / 2^6 = .031.
+LEAST_CLASSES = 6
+TOO_FEW, TOO_FEW_DRAWS = "too few classes to tell", "too few draws to tell"
+
+
+def too_few(classes: int | None) -> bool:
+    """Tell whether a test of so many classes can show nothing at level .05; None, for what is not known, is not."""
+    return classes is not None and classes < LEAST_CLASSES
+
+
+_SHARES = re.compile(
+    r"(?:\w+_)?accuracy|per_class_top_\d+|(?:precision|recall)_at_\d+|(?:centred_)?mAP(?:_11pt)?|nmi(?:_arithmetic)?"
+    r"|AUSUC|(?:calibrated_|oracle_)?H|[US]_to_[UST]|calibrated_[us]"
+)
+
+
+def within(metric: str, estimate: float, low: float, high: float) -> tuple[float, float]:
+    """Return the ends of an interval of a metric, cut at 0 and 1 where it is a share; NaN stays.
+
+    An estimate that is no share itself, as one in percent, says that the name means something else: nothing is cut.
+    """
+    if not _SHARES.fullmatch(metric) or not 0 <= estimate <= 1:
+        return low, high
+    return max(low, 0.0), min(high, 1.0)
+
+
+LEVEL = 0.95
+# What a mean over equal values may differ by from another one, relative to them.
+ROUNDING = 1e-12
+
+
+def but_rounding(differences: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """Return differences with 0 for those that are rounding alone, measured by the values ``of`` which they are."""
+    finite = np.abs(of)[np.isfinite(of)]
+    return np.where(np.abs(differences) <= ROUNDING * (finite.max() if finite.size else 0.0), 0.0, differences)
+
+
+def alike(values: np.ndarray) -> np.ndarray:
+    """Tell where values (..., n) are all the same but for rounding: they have no spread to judge by."""
+    return np.asarray(np.ptp(values, axis=-1) <= ROUNDING * np.abs(values).max(axis=-1))
+
+
+def over_repeats(replicates: np.ndarray, side: int = 0) -> np.ndarray:
+    """Return the replicates (b,) of the mean over repeats of (repeats, b), the repeats drawn anew for every replicate.
+
+    ``side`` tells the two sides of a difference apart, whose repeats are drawn independently.
+    """
+    repeats, count = replicates.shape
+    if repeats == 1:
+        return np.asarray(replicates[0])
+    chosen = np.random.default_rng([29, side]).integers(repeats, size=(repeats, count))
+    return np.asarray(np.take_along_axis(replicates, chosen, axis=0).mean(axis=0))
+
+
+def centred_ends(estimate: float, replicates: np.ndarray) -> tuple[float, float]:
+    """Return the ends of the interval between percentiles of replicates (b,), moved so that their mean is the estimate.
+
+    Drawing rows twice raises an average precision a little, for every method alike. A draw of groups may have no row
+    that the metric can be computed from; where most have none, the ends are NaN. Replicates that are all the same but
+    for rounding have the estimate for both ends.
+    """
+    finite = replicates[np.isfinite(replicates)]
+    if len(finite) <= len(replicates) / 2:
+        return np.nan, np.nan
+    low, high = np.quantile(but_rounding(finite - finite.mean(), finite), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return estimate + float(low), estimate + float(high)
+
 
 # Names how values per class are made, here and in the ``class_values`` of the tasks; see ``resampling.SCHEME``.
 CLASS_SCHEME = "jackknife-2"

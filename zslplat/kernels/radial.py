@@ -1,0 +1,148 @@
+"""Kernels of the distance between two rows, with derivatives: Gaussian, Cauchy, l2-Laplacian."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zslplat.kernels.inner_product import RadialForm, RadialKernel, squared_distances
+from zslplat.space import POSITIVE, Real, Scaled, parameter
+
+
+class Gaussian(RadialKernel):
+    r"""exp(-|a - b|^2 / (2 sigma^2)); sigma is a number, or a multiple of the median distance of the data.
+
+    Equations
+    ---------
+    $$k(a, b) = \exp\left( - \frac{\lVert a - b \rVert^2}{2 \sigma^2} \right)$$
+
+    Symbols
+    -------
+    | symbol | shape | meaning |
+    |---|---|---|
+    | a, b | (d,) | two rows |
+    | sigma | scalar | width |
+
+    Related
+    -------
+    ``cauchy`` has longer tails; ``l2-laplacian`` is sharp at zero; ``chi-squared`` is its likeness on histograms;
+    ``log-euclidean`` on matrices.
+    """
+
+    summary = "Gaussian, exp(-|a-b|^2 / (2 sigma^2))"
+    citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
+    sigma = parameter(
+        "radius", Scaled(POSITIVE, "*median"), Real(0.1, 10, log=True, unit="*median"), default="1.0*median"
+    )
+
+    @property
+    def form(self) -> RadialForm:
+        """exp(-d / (2 sigma^2)), an exponential."""
+        return RadialForm("exponential", 0.5 / self.sigma**2)
+
+    def g(self, d: np.ndarray) -> np.ndarray:
+        """Return exp(-d / (2 sigma^2))."""
+        return np.exp(d * (-0.5 / self.sigma**2))
+
+    def slope(self, d: np.ndarray) -> np.ndarray:
+        """Return -k / (2 sigma^2)."""
+        return self.g(d) * (-0.5 / self.sigma**2)
+
+    def g_and_slope(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return k and its slope from one exponential."""
+        k = self.g(d)
+        return k, k * (-0.5 / self.sigma**2)
+
+    def parameter_partials(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+        """Return dk/dsigma = k d / sigma^3."""
+        d = squared_distances(t, u, v)
+        return {"sigma": self.g(d) * d / self.sigma**3}
+
+
+class Cauchy(RadialKernel):
+    r"""1 / (1 + sigma |a - b|^2): a larger sigma is a narrower kernel; a number or c/median^2.
+
+    Equations
+    ---------
+    $$k(a, b) = \frac{1}{1 + \sigma \lVert a - b \rVert^2}$$
+
+    Symbols
+    -------
+    | symbol | shape | meaning |
+    |---|---|---|
+    | a, b | (d,) | two rows |
+    | sigma | scalar | inverse squared width |
+
+    Related
+    -------
+    ``gaussian`` falls faster with the distance; ``l2-laplacian`` is sharp at zero.
+    """
+
+    summary = "Cauchy, 1 / (1 + sigma |a-b|^2)"
+    citation = "Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018, Table 1"
+    sigma = parameter(
+        "inverse squared radius",
+        Scaled(POSITIVE, "/median^2"),
+        Real(0.01, 100, log=True, unit="/median^2"),
+        default="1.0/median^2",
+    )
+
+    @property
+    def form(self) -> RadialForm:
+        """1 / (1 + sigma d), a rational function."""
+        return RadialForm("rational", self.sigma)
+
+    def g(self, d: np.ndarray) -> np.ndarray:
+        """Return 1 / (1 + sigma d)."""
+        return 1 / (1 + d * self.sigma)
+
+    def slope(self, d: np.ndarray) -> np.ndarray:
+        """Return -sigma k^2."""
+        k = self.g(d)
+        return np.asarray(k * k * -self.sigma)
+
+    def g_and_slope(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return k and its slope from one division."""
+        k = self.g(d)
+        return k, k * k * -self.sigma
+
+    def parameter_partials(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+        """Return dk/dsigma = -d k^2."""
+        d = squared_distances(t, u, v)
+        k = self.g(d)
+        return {"sigma": -d * k * k}
+
+
+class L2Laplacian(RadialKernel):
+    r"""exp(-sigma |a - b|) with the Euclidean distance; sigma is a number or c/median.
+
+    Equations
+    ---------
+    $$k(a, b) = \exp( - \sigma \lVert a - b \rVert )$$
+
+    Symbols
+    -------
+    | symbol | shape | meaning |
+    |---|---|---|
+    | a, b | (d,) | two rows |
+    | sigma | scalar | inverse width |
+
+    Related
+    -------
+    ``l1-laplacian`` has the city block distance; ``gaussian`` is smooth at zero.
+    """
+
+    summary = "Laplacian of the Euclidean distance, exp(-sigma |a-b|)"
+    citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
+    sigma = parameter(
+        "inverse radius", Scaled(POSITIVE, "/median"), Real(0.1, 10, log=True, unit="/median"), default="1.0/median"
+    )
+
+    def g(self, d: np.ndarray) -> np.ndarray:
+        """Return exp(-sigma sqrt(d))."""
+        return np.asarray(np.exp(np.sqrt(d) * -self.sigma))
+
+    def slope(self, d: np.ndarray) -> np.ndarray:
+        """Return -sigma k / (2 sqrt(d)), and 0 at d = 0, where the kernel has a kink."""
+        root = np.sqrt(d)
+        inverse = np.where(root > 0, 1 / np.where(root > 0, root, 1), 0).astype(d.dtype)
+        return np.asarray(self.g(d) * inverse * (-0.5 * self.sigma))
