@@ -64,7 +64,7 @@ def test_new_writes_into_a_folder_of_choice(call, tmp_path):
 def test_new_refuses_a_wrong_request_in_one_line(call):
     for arguments, message in (
         (("kernel", "gaussian"), "exists already"),
-        (("colour", "foo"), "unknown kind of plugin"),
+        (("colour", "foo"), "unknown form of plugin"),
         (("command", "tune"), "command 'tune' exists already"),
     ):
         done = call("plugins", "new", *arguments)

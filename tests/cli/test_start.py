@@ -30,6 +30,15 @@ def test_help_loads_no_heavy_library():
         modules = loaded_by(*arguments)
         assert "typer" in modules
         assert not modules.intersection(HEAVY)
+    # Help takes at most twice as long as importing Typer: what it loads beside that is small.
+    assert not loaded_by("--help") & {
+        "zslplat.registry",
+        "zslplat.settings",
+        "pluggy",
+        "tomllib",
+        "email.parser",
+        "rich",
+    }
 
 
 def test_the_peak_of_memory_is_counted_from_the_last_reset():

@@ -5,14 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import traceback
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any
 
 import typer
 
-from zslplat import imports
 from zslplat.cli import (
     catalogue,
     compare,
@@ -28,15 +25,15 @@ from zslplat.cli import (
     studies,
     ui,
 )
-from zslplat.cli.commands import Command, Commands, Group, make_command
+from zslplat.cli.commands import Commands, Group, make_command
 from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, with_own_options, write_failure
 from zslplat.cli.process import CONTINUE
 from zslplat.errors import ZslplatError
 from zslplat.names import visible
-from zslplat.registry import COMMAND_GROUP, cause_of
-from zslplat.settings import masked_url
 
 INTERRUPTED = 130
+# That of zslplat.registry, which takes longer to load than help may take; so do the modules imported in functions here.
+COMMAND_GROUP = "zslplat.commands"
 # The base of all usage errors, which Typer does not export under a name of its own.
 _UsageProblem: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
@@ -48,42 +45,46 @@ class PluginGroup(Group):
     every command take ``--debug``.
     """
 
-    _listing = False
-
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         with_own_options(with_debug(self))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
-        return [*super().list_commands(ctx), *sorted(point.name for point in entry_points(group=COMMAND_GROUP))]
+        return [*super().list_commands(ctx), *sorted(point.name for point in _plugin_points())]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands in groups, without importing any of a plugin."""
         names = super().list_commands(ctx)
-        of_plugins = [name for name in self.list_commands(ctx) if name not in names]
-        self._listing = True
-        try:
-            self.format_sections(ctx, formatter, names, of_plugins)
-        finally:
-            self._listing = False
+        of_plugins = {
+            point.name: f"Command of the plugin {point.module.partition('.')[0]}."
+            for point in sorted(_plugin_points())
+            if point.name not in names
+        }
+        self.format_sections(ctx, formatter, names, of_plugins)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a built-in command, or import one of a plugin."""
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             return command
-        for point in entry_points(group=COMMAND_GROUP, name=cmd_name):
-            if self._listing:
-                source = point.dist.name if point.dist else point.value
-                return Command(cmd_name, short_help=f"Command of the plugin {source}.")
+        for point in _plugin_points(name=cmd_name):
             if ctx.find_root().obj is not None:  # there is none where a line is completed
                 ctx.find_root().obj.of_plugin = True
             return with_debug(_plugin_command(point))
         return None
 
 
+def _plugin_points(**selection: str) -> Any:
+    from importlib.metadata import entry_points
+
+    return entry_points(group=COMMAND_GROUP, **selection)
+
+
 def _plugin_command(point: Any) -> Any:
+    from zslplat import imports
+    from zslplat.registry import cause_of
+
     try:
         loaded = imports.load(point)
     except KeyboardInterrupt:
@@ -161,7 +162,7 @@ def _carried_out(arguments: list[str], invocation: Invocation) -> tuple[int, str
         _forget_output()
         return 1, "the output was closed"
     except ZslplatError as error:
-        text = masked_url(" ".join(str(error).split()))
+        text = _masked(" ".join(str(error).split()))
         if error.exit_code == INTERRUPTED:
             return _shown(text, INTERRUPTED)
         return _failed(text, error.exit_code, invocation)
@@ -169,7 +170,7 @@ def _carried_out(arguments: list[str], invocation: Invocation) -> tuple[int, str
         _forget_output()
         place = f" ({error.filename})" if error.filename else ""
         text = f"{error.strerror or error}{place}; what was recorded is kept; repair that and give the command again"
-        return _failed(masked_url(" ".join(text.split())), 1, invocation)
+        return _failed(_masked(" ".join(text.split())), 1, invocation)
     except SystemExit as error:
         if isinstance(error.__context__, BrokenPipeError):  # Typer's way to end where nobody reads on
             _forget_output()
@@ -180,8 +181,15 @@ def _carried_out(arguments: list[str], invocation: Invocation) -> tuple[int, str
         text = f"a component ended the program (SystemExit: {error.code}); it must raise an error that says why"
         return _failed(text, 1, invocation)
     except Exception as error:
-        text = masked_url(" ".join(str(error).split()))
+        text = _masked(" ".join(str(error).split()))
         return _failed(f"{type(error).__name__}: {text}; give --debug for the traceback", 1, invocation)
+
+
+def _masked(text: str) -> str:
+    """Return a text without the passwords of the addresses in it."""
+    from zslplat.settings import masked_url
+
+    return masked_url(text)
 
 
 def _shown(text: str, code: int) -> tuple[int, str]:
@@ -193,7 +201,9 @@ def _shown(text: str, code: int) -> tuple[int, str]:
 def _failed(text: str, code: int, invocation: Invocation) -> tuple[int, str]:
     """Show the error at hand in one line, or its traceback, which may quote addresses of libraries."""
     if invocation.debug:
-        print(visible(masked_url(traceback.format_exc())), end="", file=sys.stderr)
+        import traceback
+
+        print(visible(_masked(traceback.format_exc())), end="", file=sys.stderr)
         return code, text
     _shown(f"error: {text}", code)
     return code, text
@@ -205,7 +215,7 @@ def _show_usage(error: Any) -> tuple[int, str]:
         return int(error.exit_code), "no command was given"
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "zslplat"
-    text = masked_url(" ".join(error.format_message().split()).rstrip("."))
+    text = _masked(" ".join(error.format_message().split()).rstrip("."))
     text = f"{text}; {path} --help tells what is possible"
     _shown(f"error: {text}", 2)
     return int(error.exit_code), text

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
@@ -12,7 +12,9 @@ from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo
 from zslplat.front.options import Json
 from zslplat.front.schema import REQUIRED, Option
-from zslplat.registry import OWN, Entry
+
+if TYPE_CHECKING:
+    from zslplat.registry import Entry
 
 _PREFIX = "listed-"
 _SOURCES = (".py", ".toml")
@@ -305,12 +307,12 @@ class ListedFacts:
         self._facts = _read_facts(self._path)
         self._changed = False
 
-    def find(self, entries: Sequence[Entry]) -> dict[str, Any] | None:
+    def find(self, entries: Sequence["Entry"]) -> dict[str, Any] | None:
         """Return the stored facts of a component of zslplat's own; None where there are none, or it is of others."""
         facts = self._facts.get(_key(entries[0])) if _is_built_in(entries) else None
         return dict(facts) if isinstance(facts, Mapping) else None
 
-    def add(self, entries: Sequence[Entry], facts: Mapping[str, Any]) -> None:
+    def add(self, entries: Sequence["Entry"], facts: Mapping[str, Any]) -> None:
         """Add the facts of a component, where it is zslplat's own."""
         if _is_built_in(entries):
             self._facts[_key(entries[0])] = dict(facts)
@@ -331,11 +333,13 @@ class ListedFacts:
             remove_unused(self._path.parent.glob(f"{_PREFIX}*.json"))
 
 
-def _is_built_in(entries: Sequence[Entry]) -> bool:
+def _is_built_in(entries: Sequence["Entry"]) -> bool:
+    from zslplat.registry import OWN
+
     return len(entries) == 1 and entries[0].plugin.distribution == OWN
 
 
-def _key(entry: Entry) -> str:
+def _key(entry: "Entry") -> str:
     return f"{entry.kind}/{entry.name}"
 
 

@@ -116,13 +116,18 @@ class Group(_Page, TyperGroup):
         command = self.get_command(ctx, name)
         return None if command is None or command.hidden else command.get_short_help_str(_WHOLE)
 
-    def format_sections(self, ctx: Any, formatter: Any, names: Sequence[str], of_plugins: Sequence[str]) -> None:
-        """Write the commands of the program by :data:`SECTIONS`, then those of plugins."""
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return list(self.commands)
+
+    def format_sections(self, ctx: Any, formatter: Any, names: Sequence[str], of_plugins: Mapping[str, str]) -> None:
+        """Write the commands of the program by :data:`SECTIONS`, then those of plugins with their summaries."""
         placed = {name for _, members in SECTIONS for name in members}
         sections = [(heading, [name for name in members if name in names]) for heading, members in SECTIONS]
-        sections += [(OTHERS, [name for name in names if name not in placed]), (FROM_PLUGINS, list(of_plugins))]
+        sections.append((OTHERS, [name for name in names if name not in placed]))
         for heading, members in sections:
             _write(formatter, heading, self.summaries(ctx, members))
+        _write(formatter, FROM_PLUGINS, list(of_plugins.items()))
 
 
 def _write(formatter: Any, heading: str, rows: Sequence[tuple[str, str]]) -> None:

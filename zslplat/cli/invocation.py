@@ -14,7 +14,6 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from zslplat.names import visible
-from zslplat.plain_json import plain_json
 
 
 @dataclass
@@ -70,6 +69,8 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
 
 def write_result(content: Any) -> None:
     """Write a result as one JSON document on standard output; numbers that are not finite are null."""
+    from zslplat.plain_json import plain_json
+
     text = plain_json(content, indent=2)
     if _results is None:
         print(text)

@@ -1,0 +1,81 @@
+"""An option is one declaration: command, function, study file and page are made of it."""
+
+import inspect
+from typing import Annotated, TypedDict, Unpack
+
+import pytest
+
+import zslplat
+from zslplat.cli.app import _root
+from zslplat.cli.commands import make_command
+from zslplat.errors import UsageError
+from zslplat.front import options as declared
+from zslplat.front.schema import (
+    Option,
+    complete_options,
+    options_of,
+    read_study_file,
+    type_of,
+    with_options,
+    write_study_file,
+)
+
+DECLARATIONS = {"tune": declared.TuneCommand, "run": declared.RunCommand, "sweep": declared.SweepCommand}
+DECLARATIONS |= {"bench": declared.BenchCommand, "compare": declared.CompareCommand}
+
+
+class MoreOptions(declared.TuneCommand, total=False):
+    """The options of tune, and one that was added by this line."""
+
+    depth: Annotated[int, Option("How deep to look.", 3, least=1, complete=("1", "2"))]
+
+
+class Keywords(TypedDict, total=False):
+    depth: Annotated[int, Option("How deep to look.", 3, least=1)]
+
+
+def test_one_line_adds_an_option_to_command_function_and_study_file(tmp_path):
+    received = {}
+
+    def tune(options: MoreOptions) -> None:
+        """Search."""
+        received.update(options)
+
+    def function(method: str, **options: Unpack[Keywords]) -> None:
+        """Search."""
+
+    command = make_command("tune", tune)
+    (option,) = (p for p in command.params if p.name == "depth")
+    assert (option.opts, option.default, option.help) == (["--depth"], 3, "How deep to look.")
+    path = tmp_path / "study.toml"
+    command(["-m", "eszsl", "--depth", "5"], standalone_mode=False)
+    write_study_file(path, received, MoreOptions)
+    assert read_study_file(path, MoreOptions)["depth"] == 5
+    command(["--config", str(path)], standalone_mode=False)
+    assert (received["depth"], received["method"]) == (5, "eszsl")
+    command(["--config", str(path), "--depth", "3"], standalone_mode=False)
+    assert received["depth"] == 3
+    parameter = inspect.signature(with_options(Keywords)(function)).parameters["depth"]
+    assert (parameter.default, parameter.annotation, parameter.kind) == (3, int, parameter.KEYWORD_ONLY)
+    with pytest.raises(UsageError, match="depth=0: expected a whole number, at least 1"):
+        complete_options(Keywords, {"depth": 0}, "search")
+
+
+@pytest.mark.parametrize("name", DECLARATIONS)
+def test_a_command_has_the_declared_options_and_no_other(name):
+    options = options_of(DECLARATIONS[name])
+    parameters = {parameter.name: parameter for parameter in _root().commands[name].params}
+    assert set(parameters) == {*options, "debug"}
+    for key, option in options.items():
+        assert parameters[key].help == option.help
+
+
+@pytest.mark.parametrize("name", ["tune", "sweep", "bench", "compare"])
+def test_a_function_shows_types_and_defaults(name):
+    parameters = inspect.signature(getattr(zslplat, name)).parameters
+    declaration = DECLARATIONS[name]
+    for key, option in options_of(declaration).items():
+        if key in parameters and parameters[key].kind is inspect.Parameter.KEYWORD_ONLY and key != "dry_run":
+            assert parameters[key].default == option.default
+            assert parameters[key].annotation == type_of(declaration, key)
+    assert not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
