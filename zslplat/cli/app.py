@@ -75,7 +75,7 @@ class PluginGroup(Group):
         return None
 
 
-def _plugin_points(**selection: str) -> Any:
+def _plugin_points(**selection: Any) -> Any:
     from importlib.metadata import entry_points
 
     return entry_points(group=COMMAND_GROUP, **selection)
