@@ -36,7 +36,7 @@ from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
 from zslplat.methods.exemplars.kslem import KernelSLEM
 from zslplat.methods.exemplars.slem import SLEM
 from zslplat.methods.exemplars.whitening import Cosine, Whitening
-from zslplat.tasks.array_names import prefixed, suffixes_of
+from zslplat.tasks.arrays import prefixed, suffixes_of
 from zslplat.tasks.base import Problem
 from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval
 

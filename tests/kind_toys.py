@@ -7,11 +7,11 @@ import numpy as np
 from zslplat.api import (
     DataError,
     Dataset,
-    KeptForUse,
     Kind,
     Method,
     MethodError,
     Metric,
+    ModelContent,
     Outcome,
     Pipeline,
     Preprocessing,
@@ -189,9 +189,9 @@ class Novelty(Task):
         """Return a half."""
         return 0.5
 
-    def kept_for_use(self, method, problem, validation_choices):
+    def model_content(self, method, problem, validation_choices):
         """Return nothing: the method is all."""
-        return KeptForUse()
+        return ModelContent()
 
 
 @hookimpl

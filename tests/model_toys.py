@@ -11,9 +11,8 @@ import numpy as np
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.evaluation.cache.problems import load_problem, preprocess, save_problem
-from zslplat.models.keeping import keep_model
 from zslplat.models.predictors import load_saved
-from zslplat.models.state import state_within
+from zslplat.models.saving import save_model, state_within
 from zslplat.registry import component
 from zslplat.spec import Spec
 from zslplat.testing.problems import class_problem
@@ -78,7 +77,7 @@ def kept(folder: Any, method: str, task: str, dataset: Dataset, *, most: int = R
         *_, (_, outputs) = judge.run(fitted, problem, {})
         place = folder / "evaluations" / "run"
         about = {"experiment": {"method": method, "dataset": dataset.name, "task": task}}
-        told = keep_model(place / "model", state_within(fitted, most), judge, problem, fitted, choices, about)
+        told = save_model(place / "model", state_within(fitted, most), judge, problem, fitted, choices, about)
         (place / "artifacts").mkdir(parents=True, exist_ok=True)
         judge.export(fitted, problem, place / "artifacts")
     model = load_saved(place / "model") if "digest" in told else None

@@ -13,7 +13,7 @@ _EXPORTED = {
     "evaluate": "zslplat.front.evaluations",
     "load_dataset": "zslplat.front.datasets",
     "load_model": "zslplat.serving.runs",
-    "make": "zslplat.pipelines.making",
+    "make": "zslplat.pipelines.base",
     "make_dataset": "zslplat.front.datasets",
     "sweep": "zslplat.front.sweeps",
     "tune": "zslplat.front.studies",

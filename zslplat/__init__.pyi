@@ -5,7 +5,7 @@ from zslplat.front.datasets import make_dataset as make_dataset
 from zslplat.front.evaluations import evaluate as evaluate
 from zslplat.front.studies import tune as tune
 from zslplat.front.sweeps import sweep as sweep
-from zslplat.pipelines.making import make as make
+from zslplat.pipelines.base import make as make
 from zslplat.serving.runs import load_model as load_model
 
 __version__: str

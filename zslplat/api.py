@@ -36,7 +36,7 @@ from zslplat.space import (
     Text,
     parameter,
 )
-from zslplat.tasks.base import KeptForUse, Metric, Outcome, Problem, Task
+from zslplat.tasks.base import Metric, ModelContent, Outcome, Problem, Task
 
 __all__ = [
     "API_VERSION",
@@ -63,7 +63,6 @@ __all__ = [
     "Finding",
     "InnerProductKernel",
     "Integer",
-    "KeptForUse",
     "Kernel",
     "KernelMethod",
     "Kind",
@@ -72,6 +71,7 @@ __all__ = [
     "Method",
     "MethodError",
     "Metric",
+    "ModelContent",
     "Optional",
     "Outcome",
     "OutcomeWarning",

@@ -21,8 +21,8 @@ from zslplat.data.store.preprocessing import FrozenFeatures, FrozenSteps, apply_
 from zslplat.data.store.rows import RowStream, View
 from zslplat.errors import DataError
 from zslplat.methods.rows import unit_rows
+from zslplat.models.predictions import _signatures
 from zslplat.models.row_files import RowFile
-from zslplat.models.served import _signatures
 from zslplat.pipelines.labels import read_signatures
 from zslplat.registry import ByName
 

@@ -227,7 +227,7 @@ def use(folder):
     model = load_saved(folder)
     model.describe()
     X = np.random.default_rng(0).normal(size=(3, 12))
-    asked = model.asked_for(None, False)
+    asked = model.candidates_for(None, False)
     model.table(model.checked(X), 0, model.usual_top(), asked, scores=model.kind == "zero-shot")
     model.predict(X)
     if model.kind == "zero-shot" and model.signatures.width < 1000:

@@ -17,14 +17,15 @@ from zslplat.models.folder import (
     arrays_of,
     bytes_of,
     copy_model,
+    free,
     read_model,
     settle,
+    take_over,
+    unnamed,
     write_model,
 )
-from zslplat.models.keeping import keep_model
 from zslplat.models.predictors import load_saved
-from zslplat.models.sharing import free, take_over, unnamed
-from zslplat.models.state import state_within
+from zslplat.models.saving import save_model, state_within
 from zslplat.registry import component
 
 LARGE = np.arange(SHARED_BYTES // 8 + 1, dtype=np.float64)
@@ -157,7 +158,7 @@ def test_what_a_method_cannot_tell_is_left_out_and_no_error_of_the_evaluation(tm
     told = state_within(Odd().fit(np.eye(4), np.arange(4), np.eye(4)), 2**20)
     assert told["state"]
     task, problem = component("tasks", "zsl")(), kept(tmp_path, "eszsl", "zsl", animals()).problem
-    record = keep_model(tmp_path / "model", told, task, problem, Odd(), {}, {})
+    record = save_model(tmp_path / "model", told, task, problem, Odd(), {}, {})
     assert "object is neither an array nor JSON" in record["left_out"]
     assert not (tmp_path / "model").exists()
     Odd.state = lambda self: 1 / 0

@@ -90,8 +90,8 @@ def test_new_classes_are_scored_as_the_run_scores_its_own(model, tmp_path):
 
 def test_generalised_adds_the_classes_that_were_trained_on(model):
     new = {"unicorn": SIGNATURES.values[0] * 0.5, "griffin": SIGNATURES.values[1] + 0.1}
-    asked = model.asked_for(new, True)
-    assert asked.wanted == (*model.seen_classes, "unicorn", "griffin")
+    asked = model.candidates_for(new, True)
+    assert asked.output_names == (*model.seen_classes, "unicorn", "griffin")
     assert set(model.seen_classes) == seen()
     scores = model.decision_function(X, new, generalised=True)
     assert np.array_equal(scores[:, -2:], model.decision_function(X, new))
@@ -100,7 +100,7 @@ def test_generalised_adds_the_classes_that_were_trained_on(model):
 def test_the_bias_that_validation_chose_is_taken_off_the_scores_of_seen_classes(tmp_path):
     plain = kept(tmp_path / "plain", "eszsl", "gzsl", DATASET).model
     biased = kept(tmp_path / "biased", "eszsl", "gzsl", DATASET, bias=0.25).model
-    is_seen = np.isin(plain.asked_for(None, True).wanted, list(seen()))
+    is_seen = np.isin(plain.candidates_for(None, True).output_names, list(seen()))
     difference = plain.decision_function(X, generalised=True) - biased.decision_function(X, generalised=True)
     assert np.allclose(difference, np.where(is_seen, 0.25, 0.0))
     assert np.array_equal(plain.decision_function(X), biased.decision_function(X))
@@ -218,7 +218,7 @@ def test_rows_score_the_same_to_the_last_bit_however_they_lie_in_memory(model):
 def test_attributes_of_new_classes_are_found_by_their_names_in_whatever_order_they_come(model):
     names = list(model.facts["attributes"])
     frame = pd.DataFrame(SIGNATURES.values, DATASET.class_names, names)
-    expected = model.asked_for(frame).S
+    expected = model.candidates_for(frame).S
     backwards = frame[names[::-1]]
     by_name = {name: line for name, line in backwards.iterrows()}
     known = NewClasses.of(by_name)
@@ -229,7 +229,7 @@ def test_attributes_of_new_classes_are_found_by_their_names_in_whatever_order_th
     assert np.array_equal(
         NewClasses.of({n: dict(s) for n, s in mixed.items()}).fitting(len(names), names).values, frame
     )
-    assert np.array_equal(model.asked_for(frame.astype(object)).S, expected)
+    assert np.array_equal(model.candidates_for(frame.astype(object)).S, expected)
     with pytest.raises(DataError, match="'trait 0' is not in all classes"):
         NewClasses.of({"one": frame.iloc[0], "two": frame.iloc[1].drop("trait 0")})
 

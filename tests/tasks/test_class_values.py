@@ -11,7 +11,7 @@ from zslplat.metrics.intervals import jackknifed, mean_pseudo_values
 from zslplat.tasks.base import Problem
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
-from zslplat.tasks.feature_draws import in_one
+from zslplat.tasks.feature_draws import joined_outcomes
 from zslplat.tasks.feature_selection import FeatureSelection
 from zslplat.tasks.gzsl import GeneralizedZeroShot
 from zslplat.tasks.retrieval import Retrieval
@@ -156,9 +156,9 @@ def test_draws_of_unseen_classes_are_values_of_their_own():
     task = FeatureSelection()
     assert task.class_values(drawn("ab")[0]) is None
     values = {"nmi": [0.2, 0.3, 0.7]}
-    apart = task.class_values(in_one(drawn("ab", "cd", "ef"), values))
+    apart = task.class_values(joined_outcomes(drawn("ab", "cd", "ef"), values))
     assert apart.values["nmi"] == pytest.approx(values["nmi"])
-    assert task.class_values(in_one(drawn("ab", "ab", "ab"), values)) is None  # no class was drawn anew
+    assert task.class_values(joined_outcomes(drawn("ab", "ab", "ab"), values)) is None  # no class was drawn anew
 
 
 def test_draws_with_common_classes_cover_new_ones():
@@ -170,7 +170,7 @@ def test_draws_with_common_classes_cover_new_ones():
     for _ in range(300):
         effects = rng.normal(size=12)
         values = [float(effects[draw].mean()) for draw in draws]
-        found = task.class_values(in_one(kept, {"nmi": values})).values["nmi"]
+        found = task.class_values(joined_outcomes(kept, {"nmi": values})).values["nmi"]
         assert found.mean() == pytest.approx(np.mean(values))
         ends, naive = (stats.ttest_1samp(v, 0).confidence_interval() for v in (found, values))
         hits, plain = hits + (ends.low <= 0 <= ends.high), plain + (naive.low <= 0 <= naive.high)

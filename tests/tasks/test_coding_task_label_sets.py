@@ -17,7 +17,7 @@ from zslplat.methods.coding.lc_ksvd import LCKSVD
 from zslplat.metrics.label_ranking import average_precisions, chance_precisions, eleven_point_precisions
 from zslplat.metrics.resampling import draws
 from zslplat.tasks.coding import Coding
-from zslplat.tasks.label_set_splits import dealt
+from zslplat.tasks.sample_splits import deal_rows
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_groups_stay_together_and_a_label_of_one_unit_is_trained_on():
     labels[:, 2] = 0
     labels[44, 2] = 1
     groups = np.arange(120) // 4
-    part = dealt(labels, groups, np.full(3, 1 / 3), np.random.default_rng(1))
+    part = deal_rows(labels, groups, np.full(3, 1 / 3), np.random.default_rng(1))
     assert all(len(set(part[groups == g])) == 1 for g in range(30))
     assert part[44] == -1
     assert set(part[groups == 11]) == {-1}

@@ -10,8 +10,8 @@ from zslplat.errors import UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.spec import Spec
 from zslplat.tasks.gzsl import GeneralizedZeroShot
-from zslplat.tasks.imbalance import geometric_sizes, imbalanced_rows
 from zslplat.tasks.retrieval import Retrieval
+from zslplat.tasks.zero_shot import geometric_sizes, imbalanced_rows
 from zslplat.tasks.zsl import ZeroShot
 
 TASKS = [ZeroShot, GeneralizedZeroShot, Retrieval]

@@ -155,7 +155,7 @@ def carry_out_run(options: RunCommand) -> Evaluation:
             cluster=workforce.cluster,
             limits=Limits(workforce.trial_timeout, workforce.memory_bytes),
             reporter=reporter,
-            keep_model=not options["no_model"],
+            save_model=not options["no_model"],
             export_to=None if options["export"] is None else Path(options["export"]),
             method_seed=content.get("method_seed") if options["seed"] is None else None,
         )

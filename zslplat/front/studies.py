@@ -19,8 +19,7 @@ from zslplat.front.requests import MethodLike, check_search, experiment_of, rang
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
 from zslplat.front.schema import complete_options, with_options
 from zslplat.names import counted
-from zslplat.pipelines.base import Pipeline
-from zslplat.pipelines.making import make
+from zslplat.pipelines.base import Pipeline, make
 from zslplat.records.opening import existing_records
 from zslplat.registry import component
 from zslplat.settings import Settings

@@ -32,29 +32,29 @@ class NewClasses:
     source: str = "signatures"
 
     @classmethod
-    def of(cls, given: Any) -> NewClasses:
+    def of(cls, source: Any) -> NewClasses:
         """Read classes from what was given; raises :class:`DataError` and :class:`UsageError` for what is unfit.
 
-        ``given``: the path of a CSV or Parquet file, {name: signature (a,), or several of them (k, a)}, a pandas frame
+        ``source``: the path of a CSV or Parquet file, {name: signature (a,), or several of them (k, a)}, a pandas frame
         with the names as its index, or a pair of names (m,) and signatures (m, a).
         """
-        if isinstance(given, NewClasses):
-            return given
-        if isinstance(given, str | Path):
-            return cls.read(Path(given))
-        if isinstance(given, Mapping):
-            rows, named = table_of(given, "signatures")
+        if isinstance(source, NewClasses):
+            return source
+        if isinstance(source, str | Path):
+            return cls.read(Path(source))
+        if isinstance(source, Mapping):
+            rows, named = table_of(source, "signatures")
             return cls._of_rows(
                 names_of(named, "names of classes"), numbers_of(rows, "signatures"), named_columns(rows)
             )
-        if hasattr(given, "index") and hasattr(given, "columns"):
-            values = numbers_of(given, "signatures")
-            return cls._of_rows(names_of(given.index, "names of classes"), values, named_columns(given))
-        if isinstance(given, Sequence) and len(given) == 2:
-            names = array_of(given[0], "names of classes").reshape(-1).tolist()
-            return cls._of_rows(names_of(names, "names of classes"), numbers_of(given[1], "signatures"))
+        if hasattr(source, "index") and hasattr(source, "columns"):
+            values = numbers_of(source, "signatures")
+            return cls._of_rows(names_of(source.index, "names of classes"), values, named_columns(source))
+        if isinstance(source, Sequence) and len(source) == 2:
+            names = array_of(source[0], "names of classes").reshape(-1).tolist()
+            return cls._of_rows(names_of(names, "names of classes"), numbers_of(source[1], "signatures"))
         raise UsageError(
-            f"signatures of type {type(given).__name__}; expected {{name: signature}}, a frame with names as its "
+            f"signatures of type {type(source).__name__}; expected {{name: signature}}, a frame with names as its "
             "index, (names, signatures), or the path of a file"
         )
 
@@ -66,9 +66,9 @@ class NewClasses:
         if path.suffix.lower() == ".parquet":
             names, values, columns = _read_parquet(path)
         else:
-            found = read_signatures(path)
-            lines = np.asarray(found.classes).tolist()
-            names, values, columns = lines, np.asarray(found.values), tuple(found.names)
+            table = read_signatures(path)
+            lines = np.asarray(table.classes).tolist()
+            names, values, columns = lines, np.asarray(table.values), tuple(table.names)
         return cls._of_rows(names, values, columns, str(path))
 
     @classmethod
@@ -88,12 +88,12 @@ class NewClasses:
         finite = np.isfinite(values).all(axis=1)
         if not finite.all():
             raise DataError(f"{source}: the signature of {quoted(names[int(np.argmin(finite))])} holds NaN or infinity")
-        known = tuple(dict.fromkeys(names))
-        where = {name: number for number, name in enumerate(known)}
+        distinct = tuple(dict.fromkeys(names))
+        where = {name: number for number, name in enumerate(distinct)}
         described = np.array([where[name] for name in names])
         # Rows of a class follow each other, in the order of the classes, as methods are given them.
         order = np.argsort(described, kind="stable")
-        return cls(known, values[order], described[order], attributes or (), source)
+        return cls(distinct, values[order], described[order], attributes or (), source)
 
     def fitting(self, width: int, attributes: Sequence[str]) -> NewClasses:
         """Return the classes with columns in the order that a model knows, by their names where both have them.

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
@@ -24,7 +24,7 @@ from typing import IO, Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from zslplat.data.formats.npz import require_whole
-from zslplat.data.store.atomic_files import draft
+from zslplat.data.store.atomic_files import draft, replacing
 from zslplat.errors import DataError, StoreError, ZslplatError
 
 FORMAT = 1
@@ -107,24 +107,24 @@ def read_array(folder: Path, digest: str, shared: Path | None = None) -> np.ndar
             file.seek(0)
             require_whole(file, path.stat().st_size, path.name)
             file.seek(0)
-            found: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
-        if found.dtype.kind not in _KINDS:
-            raise ValueError(f"an array of {found.dtype}")
+            content: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+        if content.dtype.kind not in _KINDS:
+            raise ValueError(f"an array of {content.dtype}")
     except FileNotFoundError as error:
         raise StoreError(
             f"the model {folder} is not whole: {path.name} is missing; restore it from a copy, or evaluate again"
         ) from error
     except (OSError, ValueError, EOFError, DataError) as error:
         raise _damaged(path, error) from error
-    return found
+    return content
 
 
 def place_of(folder: Path, digest: str, shared: Path | None = None) -> Path:
     """Return the file of an array: inside the model, or among those that models share."""
     if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
         raise _damaged(folder / _INDEX, ValueError("an array without a name"))
-    own = folder / _ARRAYS / f"{digest}.npy"
-    return own if shared is None or own.exists() else shared / own.name
+    path = folder / _ARRAYS / f"{digest}.npy"
+    return path if shared is None or path.exists() else shared / path.name
 
 
 def bytes_of(folder: Path, shared: Path | None = None) -> int:
@@ -147,10 +147,10 @@ def settle(folder: Path, shared: Path) -> None:
 
 def copy_model(folder: Path, target: Path, shared: Path | None = None) -> None:
     """Copy a model with all its arrays to a new folder, which needs nothing else."""
-    wanted = arrays_of(folder)
+    digests = arrays_of(folder)
     (target / _ARRAYS).mkdir(parents=True)
     shutil.copy(folder / _INDEX, target / _INDEX)
-    for digest in wanted:
+    for digest in digests:
         shutil.copy(place_of(folder, digest, shared), target / _ARRAYS / f"{digest}.npy")
 
 
@@ -193,18 +193,19 @@ def _read_index(folder: Path) -> dict[str, Any]:
         raise StoreError(f"{folder} holds no model; expected {_INDEX} there") from error
     except (OSError, ValueError, RecursionError) as error:
         raise _damaged(folder / _INDEX, error) from error
-    known = whole.get("format") if isinstance(whole, dict) else None
-    if isinstance(known, int) and known > FORMAT:
+    version = whole.get("format") if isinstance(whole, dict) else None
+    if isinstance(version, int) and version > FORMAT:
+        writer = whole.get("zslplat", "of a later version")
         raise StoreError(
-            f"the model {folder} has format {known}, written by zslplat {whole.get('zslplat', 'of a later version')}; "
+            f"the model {folder} has format {version}, written by zslplat {writer}; "
             f"this version reads format {FORMAT}: update zslplat"
         )
-    if known != FORMAT or not isinstance(whole.get("content"), dict):
+    if version != FORMAT or not isinstance(whole.get("content"), dict):
         raise _damaged(folder / _INDEX, ValueError("it is no model"))
     if _digest(whole["content"]) != whole.get("digest"):
         raise _damaged(folder / _INDEX, ValueError("it is not what was written"))
-    found: dict[str, Any] = whole
-    return found
+    index: dict[str, Any] = whole
+    return index
 
 
 def _damaged(path: Path, error: Exception) -> StoreError:
@@ -275,3 +276,49 @@ def _version() -> str:
         return version("zslplat")
     except PackageNotFoundError:
         return "unknown"
+
+
+def model_folders(store: Path, but: Collection[Path] = ()) -> Iterator[Path]:
+    """Yield the folders of the models of a store, without those inside the evaluations ``but``."""
+    # Patterns skip folders that cannot be read just now, and what is named there would be taken for unnamed.
+    evaluations = store / "evaluations"
+    for evaluation in sorted(evaluations.iterdir()) if evaluations.is_dir() else ():
+        if evaluation not in but and MODEL in os.listdir(evaluation):
+            yield evaluation / MODEL
+
+
+def unnamed(store: Path, but: Collection[Path] = ()) -> list[Path]:
+    """Return the shared arrays of a store that no model names; of those of the evaluations ``but`` nothing is asked.
+
+    A model that cannot be read may name any of them: then there are none.
+    """
+    files = sorted((store / SHARED).glob("*.npy"))
+    named: set[str] = set()
+    for folder in model_folders(store, but) if files else ():
+        try:
+            named |= arrays_of(folder)
+        except StoreError:
+            return []
+    return [path for path in files if path.stem not in named]
+
+
+def free(store: Path) -> int:
+    """Remove the shared arrays that no model names; return their bytes. Nobody may be at work in the store."""
+    size = 0
+    for path in unnamed(store):
+        with suppress(FileNotFoundError):
+            size += path.stat().st_size
+            path.unlink()
+    return size
+
+
+def take_over(theirs: Path, store: Path, run: str) -> None:
+    """Copy the shared arrays that a model names whose folder was copied from another store."""
+    folder = store / "evaluations" / run / MODEL
+    with suppress(StoreError):  # one that is damaged is taken over as it is; `store check` says so
+        for digest in sorted(arrays_of(folder)) if folder.exists() else ():
+            source, target = (place / SHARED / f"{digest}.npy" for place in (theirs, store))
+            if source.exists() and not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with replacing(target) as beside:
+                    shutil.copy(source, beside)

@@ -65,13 +65,13 @@ class SavedModel(ABC):
         """Return what is found (n,) for rows X (n, d): the name of the class with the highest score, mostly."""
 
     @abstractmethod
-    def table(self, X: np.ndarray, first: int, top: int, asked: Any, *, scores: bool) -> dict[str, Any]:
+    def table(self, X: np.ndarray, first: int, top: int, candidates: Any, *, scores: bool) -> dict[str, Any]:
         """Return columns of predictions of rows X, the first of which is row ``first`` of all.
 
-        ``asked``: what :meth:`asked_for` made of the candidates; ``scores``: those of all candidates, too.
+        ``candidates``: what :meth:`candidates_for` made of the candidates; ``scores``: those of all candidates, too.
         """
 
-    def asked_for(self, signatures: Any, generalised: bool) -> Any:
+    def candidates_for(self, signatures: Any, generalised: bool) -> Any:
         """Return what :meth:`table` is to know of the candidates; raises :class:`UsageError` where it takes none."""
         if signatures is not None or generalised:
             raise UsageError(f"{self.method_name} is no zero-shot method: it takes neither signatures nor generalised")
@@ -94,24 +94,24 @@ class SavedModel(ABC):
     def checked(self, X: Any, first: int = 0) -> np.ndarray:
         """Return rows as an array; raises :class:`UsageError` for another width, :class:`DataError` for no numbers."""
         # Rows that lie scattered in memory would give other last digits.
-        found = np.ascontiguousarray(numbers_of(X, "X"))
-        if found.ndim < 2 or int(np.prod(found.shape[1:])) != self.width:
+        array = np.ascontiguousarray(numbers_of(X, "X"))
+        if array.ndim < 2 or int(np.prod(array.shape[1:])) != self.width:
             views = ", ".join(f"{view.name} {view.width}" for view in self.features.views if view.name)
             of_views = f", views side by side: {views}" if views else ""
-            single = "; a single row is X[None]" if found.ndim == 1 else ""
+            single = "; a single row is X[None]" if array.ndim == 1 else ""
             raise UsageError(
-                f"rows of shape {found.shape}; the model was trained on (n, {self.width}){of_views}{single}"
+                f"rows of shape {array.shape}; the model was trained on (n, {self.width}){of_views}{single}"
             )
-        if not len(found):
+        if not len(array):
             raise DataError("X holds no rows")
-        if found.dtype.kind == "f":
-            require_finite(found, first)
-        if self.joint and len(found) < 2:
+        if array.dtype.kind == "f":
+            require_finite(array, first)
+        if self.joint and len(array) < 2:
             raise UsageError(
                 f"{self.method_name} scores the rows of a batch jointly, against all candidates at once "
-                f"(transductive), and {len(found)} row is no batch; give all rows that belong together in one call"
+                f"(transductive), and {len(array)} row is no batch; give all rows that belong together in one call"
             )
-        return found
+        return array
 
     def describe(self) -> dict[str, Any]:
         """Return what the model is, as JSON holds it: method, data, task, classes, preprocessing."""
@@ -121,7 +121,7 @@ class SavedModel(ABC):
             for role, one in content["preprocessing"].items()
         }
         return {
-            "method": str(Spec(self.method_name, _given(content["parameters"]))),
+            "method": str(Spec(self.method_name, _set_parameters(content["parameters"]))),
             "kind": content["kind"],
             "task": content["experiment"]["task"],
             "dataset": content["experiment"]["dataset"],
@@ -134,8 +134,8 @@ class SavedModel(ABC):
         }
 
     def __repr__(self) -> str:
-        told = self.describe()
-        return f"<{type(self).__name__} {told['method']} of {told['dataset']}, task {told['task']}>"
+        facts = self.describe()
+        return f"<{type(self).__name__} {facts['method']} of {facts['dataset']}, task {facts['task']}>"
 
     def _fresh(self) -> Any:
         """Return the method, or a copy where it may remember a batch that is scored jointly."""
@@ -163,8 +163,12 @@ def ranked_columns(scores: np.ndarray, names: tuple[str, ...], first: int, top: 
     return columns
 
 
-def _thawed(kept: Mapping[str, Any], role: str) -> FrozenFeatures:
-    return FrozenFeatures.thawed(kept[role]["steps"], kept[role]["arrays"]) if role in kept else FrozenFeatures()
+def _thawed(preprocessing: Mapping[str, Any], role: str) -> FrozenFeatures:
+    return (
+        FrozenFeatures.thawed(preprocessing[role]["steps"], preprocessing[role]["arrays"])
+        if role in preprocessing
+        else FrozenFeatures()
+    )
 
 
 def thawed(content: Mapping[str, Any], role: str) -> FrozenFeatures:
@@ -195,7 +199,7 @@ def _restored(content: Mapping[str, Any], folder: Path) -> Any:
     return method
 
 
-def _given(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _set_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if value is not None}
 
 
@@ -212,12 +216,12 @@ def finite(name: str, scores: Any, shape: tuple[int, int]) -> np.ndarray:
     Raises :class:`StoreError` for another shape, for which no rows are the reason, :class:`DataError` for NaN and
     infinity.
     """
-    found = np.asarray(scores)
-    if found.shape != shape:
+    values = np.asarray(scores)
+    if values.shape != shape:
         raise StoreError(
-            f"{name} gave scores of shape {found.shape}, and the model names {shape[1]} classes for {shape[0]} rows; "
+            f"{name} gave scores of shape {values.shape}, and the model names {shape[1]} classes for {shape[0]} rows; "
             "restore the model from a copy, or evaluate the experiment again"
         )
-    if not np.isfinite(found).all():
+    if not np.isfinite(values).all():
         raise DataError(f"{name} gave scores that are NaN or infinite; the rows may be far from what it was trained on")
-    return found
+    return values

@@ -1,4 +1,4 @@
-"""Predictions for the rows of a file, written as they are made."""
+"""Predictions of a saved model: for the rows of a file, written as they are made, and as MLflow asks for them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.formats.array_likes import names_of, numbers_of
 from zslplat.data.store.atomic_files import replacing
+from zslplat.data.store.precision import DOUBLE, in_type
 from zslplat.errors import DataError, StoreError, UsageError
 from zslplat.models.model import SavedModel
+from zslplat.models.predictors import load_saved
 from zslplat.models.row_files import RowFile
 
 SUFFIXES = (".csv", ".parquet")
@@ -35,7 +38,7 @@ def predictions(
     A model that scores the rows of a batch jointly is given all of them at once. Raises :class:`UsageError` and
     :class:`DataError` for rows and signatures that do not fit.
     """
-    asked = model.asked_for(signatures, generalised)
+    candidates = model.candidates_for(signatures, generalised)
     first = 0
     blocks = rows.blocks(model.block_rows)
     for block in iter([np.vstack(list(blocks))]) if model.joint else blocks:
@@ -43,7 +46,7 @@ def predictions(
             X = model.checked(block, first)
         except DataError as error:
             raise DataError(f"{rows.path}: {error}") from error
-        yield model.table(X, first, top or model.usual_top(), asked, scores=scores)
+        yield model.table(X, first, top or model.usual_top(), candidates, scores=scores)
         first += len(X)
 
 
@@ -118,3 +121,52 @@ def _parquet(path: str) -> Iterator[Write]:
 
 def _unwritten(output: Path, error: OSError) -> StoreError:
     return StoreError(f"cannot write {output}: {error.strerror or error}; free space or choose another --output")
+
+
+# What a request may say beside its rows, and what holds where it says nothing: see ``PARAMETERS`` in docs/models.md.
+PARAMETERS: Mapping[str, Any] = {"classes": [], "signatures": [], "generalised": False, "top": 0, "scores": False}
+
+
+class Served:
+    """The model of an export; ``predict`` takes rows as an array (n, d) or a frame with a column for each feature.
+
+    What MLflow wants of a Python model is these two methods, so that this module needs no MLflow.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.model = load_saved(folder)
+
+    def predict(self, rows: Any, params: Mapping[str, Any] | None = None) -> Any:
+        """Return a frame of predictions, a line for each row: ``class``, ``score``, those of the next best.
+
+        ``params``: ``classes``, names of new classes, and ``signatures``, their attributes one class after the other in
+        one list; ``generalised``, ``top`` and ``scores`` as `zslplat predict` has them. Raises
+        :class:`~zslplat.errors.UsageError` and :class:`~zslplat.errors.DataError` for what does not fit.
+        """
+        import pandas as pd
+
+        options = {**PARAMETERS, **{name: value for name, value in (params or {}).items() if value is not None}}
+        model = self.model
+        X = model.checked(rows.to_numpy() if hasattr(rows, "to_numpy") else np.asarray(rows))
+        candidates = model.candidates_for(
+            _signatures(options["classes"], options["signatures"]), bool(options["generalised"])
+        )
+        step = len(X) if model.joint else model.block_rows
+        top = int(options["top"]) or model.usual_top()
+        tables = [
+            pd.DataFrame(model.table(X[first : first + step], first, top, candidates, scores=bool(options["scores"])))
+            for first in range(0, len(X), max(1, step))
+        ]
+        return pd.concat(tables, ignore_index=True).drop(columns="row")
+
+
+def _signatures(classes: Any, flat: Any) -> tuple[list[str], np.ndarray] | None:
+    names, values = names_of(classes, "classes"), in_type(numbers_of(flat, "signatures"), DOUBLE, "signatures")
+    if not names and not values.size:
+        return None
+    if not names or values.size % len(names) or not values.size:
+        raise UsageError(
+            f"{len(names)} classes and {values.size} numbers of signatures; give classes, and in signatures the "
+            "attributes of each, one class after the other in one list"
+        )
+    return names, values.reshape(len(names), -1)

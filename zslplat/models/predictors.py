@@ -33,7 +33,7 @@ class Candidates:
     columns: np.ndarray | None = None
 
     @property
-    def wanted(self) -> tuple[str, ...]:
+    def output_names(self) -> tuple[str, ...]:
         """The names of the classes whose scores are wanted."""
         return self.names if self.columns is None else tuple(self.names[i] for i in self.columns)
 
@@ -42,10 +42,10 @@ class Candidates:
         if self.columns is None:
             return self
         if self.described is None:
-            return Candidates(self.wanted, self.S[self.columns], self.seen[self.columns])
-        kept = np.isin(self.described, self.columns)
-        numbers = np.searchsorted(self.columns, self.described[kept])
-        return Candidates(self.wanted, self.S[kept], self.seen[self.columns], numbers)
+            return Candidates(self.output_names, self.S[self.columns], self.seen[self.columns])
+        chosen = np.isin(self.described, self.columns)
+        numbers = np.searchsorted(self.columns, self.described[chosen])
+        return Candidates(self.output_names, self.S[chosen], self.seen[self.columns], numbers)
 
 
 class ZeroShotModel(SavedModel):
@@ -67,7 +67,7 @@ class ZeroShotModel(SavedModel):
         _check_names(self.facts["attributes"], len(self.facts["attributes"]))
         if not self.classes:
             raise ValueError("no class is unseen")
-        self.asked_for(None, True)
+        self.candidates_for(None, True)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -79,20 +79,22 @@ class ZeroShotModel(SavedModel):
         """The classes that it was trained on."""
         return tuple(self.facts["seen_classes"])
 
-    def asked_for(self, signatures: Any = None, generalised: bool = False) -> Candidates:
+    def candidates_for(self, signatures: Any = None, generalised: bool = False) -> Candidates:
         """Return the candidates; raises :class:`UsageError` for signatures that do not fit."""
         return self._candidates(None if signatures is None else NewClasses.of(signatures), generalised)
 
     @using_content
-    def _candidates(self, given: NewClasses | None, generalised: bool) -> Candidates:
-        pool = self._kept("_pool", tuple(self.facts["classes"]), np.asarray(self.arrays["seen"], dtype=bool))
-        seen = self._kept("", self.seen_classes, np.ones(len(self.seen_classes), dtype=bool))
-        if given is None:
+    def _candidates(self, new_classes: NewClasses | None, generalised: bool) -> Candidates:
+        pool = self._stored_candidates(
+            "_pool", tuple(self.facts["classes"]), np.asarray(self.arrays["seen"], dtype=bool)
+        )
+        seen = self._stored_candidates("", self.seen_classes, np.ones(len(self.seen_classes), dtype=bool))
+        if new_classes is None:
             if not pool.seen.any():
                 return _joined(seen, pool) if generalised else pool
             columns = None if generalised else np.flatnonzero(~pool.seen)
             return Candidates(pool.names, pool.S, pool.seen, pool.described, columns)
-        new = self._new(given)
+        new = self._new_candidates(new_classes)
         if not generalised:
             return new
         twice = [name for name in new.names if name in self.seen_classes]
@@ -108,18 +110,20 @@ class ZeroShotModel(SavedModel):
 
         Without ``signatures`` the classes are those of :attr:`classes`; with them, theirs (see
         :meth:`zslplat.models.classes.NewClasses.of`). ``generalised``: those that were trained on are there, too (the
-        names: :meth:`asked_for`). Raises :class:`UsageError` and :class:`DataError` for what does not fit.
+        names: :meth:`candidates_for`). Raises :class:`UsageError` and :class:`DataError` for what does not fit.
         """
-        return self._scores(self.checked(X), self.asked_for(signatures, generalised))
+        return self._scores(self.checked(X), self.candidates_for(signatures, generalised))
 
     def predict(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
         """Return the name of the class with the highest score, for every row of X (n, d)."""
-        asked = self.asked_for(signatures, generalised)
-        return np.asarray(np.array(asked.wanted)[np.argmax(self._scores(self.checked(X), asked), axis=1)])
+        candidates = self.candidates_for(signatures, generalised)
+        return np.asarray(
+            np.array(candidates.output_names)[np.argmax(self._scores(self.checked(X), candidates), axis=1)]
+        )
 
-    def table(self, X: np.ndarray, first: int, top: int, asked: Any, *, scores: bool) -> dict[str, Any]:
+    def table(self, X: np.ndarray, first: int, top: int, candidates: Any, *, scores: bool) -> dict[str, Any]:
         """Return ``row``, ``class``, ``score`` and those of the next best."""
-        return ranked_columns(self._scores(X, asked), asked.wanted, first, top, every=scores)
+        return ranked_columns(self._scores(X, candidates), candidates.output_names, first, top, every=scores)
 
     def describe(self) -> dict[str, Any]:
         """Return what the model is; of zero-shot ones the seen classes, the attributes and the bias, too."""
@@ -128,25 +132,25 @@ class ZeroShotModel(SavedModel):
         return super().describe() | more | ({"bias": self.bias} if "bias" in self.facts else {})
 
     @using_content
-    def _scores(self, X: np.ndarray, asked: Candidates) -> np.ndarray:
+    def _scores(self, X: np.ndarray, candidates: Candidates) -> np.ndarray:
         if self.joint:
-            asked = asked.restricted()
-        batch: dict[str, Any] = {"X_pool": self.features.apply(X), "S_pool": asked.S, "seen": asked.seen}
-        if asked.described is not None:
-            batch["signature_class_pool"] = asked.described
-        found = protocol_of(self.kind).score(self._fresh(), batch, None)["scores"]
-        scores = finite(self.method_name, found, (len(X), len(asked.seen)))
-        if asked.columns is not None:
-            return scores[:, asked.columns]
-        if self.bias and asked.seen.any() and not asked.seen.all():
-            return np.asarray(scores - np.where(asked.seen, self.bias, 0.0))
+            candidates = candidates.restricted()
+        batch: dict[str, Any] = {"X_pool": self.features.apply(X), "S_pool": candidates.S, "seen": candidates.seen}
+        if candidates.described is not None:
+            batch["signature_class_pool"] = candidates.described
+        returned = protocol_of(self.kind).score(self._fresh(), batch, None)["scores"]
+        scores = finite(self.method_name, returned, (len(X), len(candidates.seen)))
+        if candidates.columns is not None:
+            return scores[:, candidates.columns]
+        if self.bias and candidates.seen.any() and not candidates.seen.all():
+            return np.asarray(scores - np.where(candidates.seen, self.bias, 0.0))
         return scores
 
-    def _kept(self, suffix: str, names: tuple[str, ...], seen: np.ndarray) -> Candidates:
+    def _stored_candidates(self, suffix: str, names: tuple[str, ...], seen: np.ndarray) -> Candidates:
         return Candidates(names, self.arrays[f"S{suffix}"], seen, self.arrays.get(f"signature_class{suffix}"))
 
-    def _new(self, given: NewClasses) -> Candidates:
-        fitting = given.fitting(self.signatures.width, self.facts["attributes"])
+    def _new_candidates(self, classes: NewClasses) -> Candidates:
+        fitting = classes.fitting(self.signatures.width, self.facts["attributes"])
         S = self.signatures.apply(fitting.values)
         described: np.ndarray | None = fitting.described
         if not self.facts["several_signatures"]:
@@ -192,7 +196,7 @@ class CodingModel(SavedModel):
 
     def decision_function(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
         """Return scores (n, c) of rows X (n, d), in the order of :attr:`classes`."""
-        self.asked_for(signatures, generalised)
+        self.candidates_for(signatures, generalised)
         return self._scores(self.checked(X))
 
     def predict(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
@@ -200,14 +204,14 @@ class CodingModel(SavedModel):
         scores = self.decision_function(X, signatures, generalised=generalised)
         return np.asarray(np.array(self.classes)[np.argmax(scores, axis=1)])
 
-    def table(self, X: np.ndarray, first: int, top: int, asked: Any, *, scores: bool) -> dict[str, Any]:
+    def table(self, X: np.ndarray, first: int, top: int, candidates: Any, *, scores: bool) -> dict[str, Any]:
         """Return ``row``, ``class``, ``score`` and those of the next best."""
         return ranked_columns(self._scores(X), self.classes, first, top, every=scores)
 
     @using_content
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        found = protocol_of(self.kind).score(self._fresh(), {"X_pool": self.features.apply(X)}, None)["scores"]
-        return finite(self.method_name, found, (len(X), len(self.classes)))
+        returned = protocol_of(self.kind).score(self._fresh(), {"X_pool": self.features.apply(X)}, None)["scores"]
+        return finite(self.method_name, returned, (len(X), len(self.classes)))
 
 
 class SelectionModel(SavedModel):
@@ -240,10 +244,10 @@ class SelectionModel(SavedModel):
         self, X: Any, signatures: Any = None, *, generalised: bool = False, top: int | None = None
     ) -> np.ndarray:
         """Return the best features (n, top) of rows X (n, d), as they come in, the best first."""
-        self.asked_for(signatures, generalised)
+        self.candidates_for(signatures, generalised)
         return self.checked(X)[:, self.ranking[: top or self.usual_top()]]
 
-    def table(self, X: np.ndarray, first: int, top: int, asked: Any, *, scores: bool) -> dict[str, Any]:
+    def table(self, X: np.ndarray, first: int, top: int, candidates: Any, *, scores: bool) -> dict[str, Any]:
         """Return ``row`` and a column for each of the best features, by its number."""
         chosen = self.ranking[:top]
         taken = {f"feature {number}": X[:, number] for number in chosen.tolist()}
@@ -271,10 +275,10 @@ class ExemplarModel(SavedModel):
         if self._index is None:
             from zslplat.methods.exemplars.index import ExemplarIndex
 
-            found = ExemplarIndex.load(index_of(self.folder))
-            if found.steps.width != self.width:
-                raise ValueError(f"its index takes rows of {found.steps.width} numbers")
-            self._index = found
+            loaded = ExemplarIndex.load(index_of(self.folder))
+            if loaded.steps.width != self.width:
+                raise ValueError(f"its index takes rows of {loaded.steps.width} numbers")
+            self._index = loaded
         return self._index
 
     @property
@@ -290,16 +294,16 @@ class ExemplarModel(SavedModel):
 
     def decision_function(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
         """Return similarities (n, g) of rows X (n, d) and the gallery, in its order (``index.rows``)."""
-        self.asked_for(signatures, generalised)
+        self.candidates_for(signatures, generalised)
         return self._similarity(self.checked(X))
 
     def predict(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
         """Return the class of the most similar row of the gallery for every row of X; its number without classes."""
-        self.asked_for(signatures, generalised)
+        self.candidates_for(signatures, generalised)
         hits = self.index.query(self.checked(X), 1)
         return np.asarray(hits.rows if hits.labels is None else hits.labels)[:, 0]
 
-    def table(self, X: np.ndarray, first: int, top: int, asked: Any, *, scores: bool) -> dict[str, Any]:
+    def table(self, X: np.ndarray, first: int, top: int, candidates: Any, *, scores: bool) -> dict[str, Any]:
         """Return ``row``, ``found``, the row of the gallery, its class and similarity, and those of the next best."""
         hits = self.index.query(X, min(top, len(self.index.gallery)))
         columns: dict[str, Any] = {"row": np.arange(first, first + len(X))}
@@ -345,5 +349,5 @@ def load_saved(folder: Path, shared: Path | None = None) -> SavedModel:
 
 def index_of(folder: Path) -> Path:
     """Return the index of an exemplar model: inside the folder of an export, beside it in a store."""
-    own = folder / INDEX
-    return own if own.exists() else folder.parent / "artifacts" / INDEX
+    inside = folder / INDEX
+    return inside if inside.exists() else folder.parent / "artifacts" / INDEX

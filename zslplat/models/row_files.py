@@ -34,11 +34,11 @@ class RowFile:
     def blocks(self, rows: int) -> Iterator[np.ndarray]:
         """Yield (n, d) blocks of at most so many rows, in order; raises :class:`DataError` for what cannot be read."""
         read = {".npy": self._of_npy, ".csv": self._of_csv, ".parquet": self._of_parquet}[self.suffix]
-        found = False
+        any_rows = False
         for block in read(rows):
-            found = found or len(block) > 0
+            any_rows = any_rows or len(block) > 0
             yield block
-        if not found:
+        if not any_rows:
             raise DataError(f"{self.path}: holds no rows")
 
     def _count(self) -> int | None:
@@ -94,25 +94,25 @@ class RowFile:
                 begin = next(lines, "")
                 header = [cell.strip().strip('"') for cell in begin.split(",")]
                 # Words alone are names of columns; a row with an empty cell or a slip is none, and is refused below.
-                kept = [begin] if any(map(_is_number, header)) else []
-                names = [] if kept else header
+                first_lines = [begin] if any(map(_is_number, header)) else []
+                names = [] if first_lines else header
                 if len(header) > 2 and header == [str(number) for number in range(len(header))]:
                     raise UsageError(
                         f"{self.path}: the first line, 0,1,2, ..., counts the columns, as pandas writes them without "
                         "names; write the rows with header=False, or give the columns names"
                     )
-                while chunk := [*kept, *islice(lines, rows - len(kept))]:
+                while chunk := [*first_lines, *islice(lines, rows - len(first_lines))]:
                     block = np.loadtxt(chunk, dtype=np.float64, delimiter=",", comments=None, quotechar='"', ndmin=2)
                     if block.shape[1] != self.width:
-                        told = f", {', '.join(names[:4])} ..." if names else ""
+                        shown = f", {', '.join(names[:4])} ..." if names else ""
                         raise UsageError(
-                            f"{self.path}: {block.shape[1]} columns{told}; the model takes rows of {self.width} "
+                            f"{self.path}: {block.shape[1]} columns{shown}; the model takes rows of {self.width} "
                             "numbers, and nothing beside them"
                         )
                     if beyond_whole(block):
                         require_exact(",".join(chunk).replace('"', "").split(","), str(self.path))
                     yield block
-                    first, kept = first + len(block), []
+                    first, first_lines = first + len(block), []
         except (OSError, ValueError) as error:
             text = " ".join(str(error).split())
             raise DataError(
@@ -139,10 +139,10 @@ class RowFile:
             yield from part.blocks(numbers, rows, (self.width,), np.dtype(np.float64))
             return
         shapes = {name: part.row_shape(name) for name in chosen}
-        found = sum(math.prod(shape) for shape in shapes.values() if shape is not None)
-        if None not in shapes.values() and found != self.width:
+        count = sum(math.prod(shape) for shape in shapes.values() if shape is not None)
+        if None not in shapes.values() and count != self.width:
             raise UsageError(
-                f"{self.path}: {' and '.join(chosen)} hold {found} numbers a row; the model takes {self.width}"
+                f"{self.path}: {' and '.join(chosen)} hold {count} numbers a row; the model takes {self.width}"
             )
         streams = [
             part.blocks([name], rows, shape, np.dtype(np.float64))
@@ -157,9 +157,9 @@ class RowFile:
         """Return the columns of lists that hold the features, one for each view where there are several."""
         named = [view.name for view in self.views if view.name]
         for forms in (("{}",), ("features_{}", "X_{}", "features-{}", "X-{}")):
-            found = [next((n for n in (f.format(name) for f in forms) if n in lists), "") for name in named]
-            if found and all(found):
-                return found
+            columns = [next((n for n in (f.format(name) for f in forms) if n in lists), "") for name in named]
+            if columns and all(columns):
+                return columns
         for name in _FEATURES:
             if name in lists:
                 return [name]

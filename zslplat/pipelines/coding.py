@@ -60,10 +60,10 @@ class CodingPipeline(Pipeline):
 
     @staticmethod
     def _of_label(method: Method, rows: Any, label: np.ndarray) -> Method:
-        own = copy.deepcopy(method)
+        fresh = copy.deepcopy(method)
         counted = np.flatnonzero(label >= 0)
-        CALLS.fit(own, {"X": rows if len(counted) == len(label) else rows[counted], "y": label[counted]}, None)
-        return own
+        CALLS.fit(fresh, {"X": rows if len(counted) == len(label) else rows[counted], "y": label[counted]}, None)
+        return fresh
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return scores (n, c) of rows X, higher for likelier classes, columns as in ``classes_``."""
@@ -71,11 +71,11 @@ class CodingPipeline(Pipeline):
         if not self._by_label:
             scores = CALLS.score(self.method_, {"X_pool": rows}, None)["scores"]
             return usable_scores(self.method_, scores, len(rows), len(self.classes_))
-        found = np.empty((len(rows), len(self.classes_)))
+        columns = np.empty((len(rows), len(self.classes_)))
         for label, method in enumerate(self._by_label):
             scores = usable_scores(method, CALLS.score(method, {"X_pool": rows}, None)["scores"], len(rows), 2)
-            found[:, label] = scores[:, 1] - scores[:, 0]
-        return found
+            columns[:, label] = scores[:, 1] - scores[:, 0]
+        return columns
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class (n,) with the highest score; raises UsageError where rows have several labels."""

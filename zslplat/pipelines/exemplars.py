@@ -10,7 +10,7 @@ from zslplat.errors import DataError
 from zslplat.methods.protocols import ExemplarProtocol
 from zslplat.pipelines.base import Pipeline
 from zslplat.registry import known_as
-from zslplat.tasks.real_numbers import real_numbers
+from zslplat.tasks.arrays import real_numbers
 
 CALLS = ExemplarProtocol()
 
@@ -39,8 +39,8 @@ class ExemplarPipeline(Pipeline):
     def similarity(self, queries: Any, gallery: Any = None) -> np.ndarray:
         """Return how alike every query (n, d) is to every row of the gallery (m, d), (n, m); of all queries without."""
         asking = self.encode(queries)
-        found = asking if gallery is None else self.encode(gallery)
-        scores = real_numbers(known_as(type(self.method)), self.method_.similarity(asking, found), "similarities")
+        others = asking if gallery is None else self.encode(gallery)
+        scores = real_numbers(known_as(type(self.method)), self.method_.similarity(asking, others), "similarities")
         if not np.isfinite(scores).all():
             raise DataError(f"{int((~np.isfinite(scores)).sum())} similarities are not finite")
         return scores

@@ -38,26 +38,26 @@ class Signatures:
     def __len__(self) -> int:
         return len(self.classes)
 
-    def ordered_as(self, known: Signatures) -> Signatures:
+    def ordered_as(self, reference: Signatures) -> Signatures:
         """Return these with their columns in the order of others, by their names where both have them.
 
         Raises :class:`DataError` for another number of attributes, or other ones.
         """
-        width = known.values.shape[1]
+        width = reference.values.shape[1]
         if self.values.shape[1] != width:
             raise DataError(f"S has {self.values.shape[1]} attributes; the pipeline was fitted on {width}")
-        own, wanted = self.attributes, known.attributes
+        names, expected = self.attributes, reference.attributes
         counted = tuple(map(str, range(width)))
-        if wanted is None and own is not None and set(own) == set(counted):
-            wanted = counted  # columns of a frame that were numbers, in order then and in another now
-        if own is None or wanted is None or own == wanted:
+        if expected is None and names is not None and set(names) == set(counted):
+            expected = counted  # columns of a frame that were numbers, in order then and in another now
+        if names is None or expected is None or names == expected:
             return self
-        lost = next((name for name in wanted if name not in own), None)
-        if lost is not None or len(set(own)) < len(own):
+        lost = next((name for name in expected if name not in names), None)
+        if lost is not None or len(set(names)) < len(names):
             what = f"attribute {quoted(lost)} is missing" if lost is not None else "an attribute is there twice"
             raise DataError(f"columns of S are not those of the fit: {what}; give the same attributes, in any order")
-        values = self.values[:, [own.index(name) for name in wanted]]
-        return Signatures(values, self.classes, self.described, named=self.named, attributes=wanted)
+        values = self.values[:, [names.index(name) for name in expected]]
+        return Signatures(values, self.classes, self.described, named=self.named, attributes=expected)
 
     def only(self, ids: np.ndarray) -> Signatures:
         """Return the signatures of some classes, by ascending ids."""
@@ -99,8 +99,8 @@ def read_signatures(S: Any, classes: Sequence[Any] | None, what: str = "S") -> S
         row = int(np.argmin(np.isfinite(values).all(axis=1)))
         raise DataError(f"{what}: row {row} holds NaN or infinity")
     named = classes is not None or _is_named(index)
-    given = classes if classes is not None else index if named else np.arange(len(values))
-    names, attributes = _entries(given, "classes"), named_columns(S)
+    labels = classes if classes is not None else index if named else np.arange(len(values))
+    names, attributes = _entries(labels, "classes"), named_columns(S)
     if names.shape != (len(values),):
         hint = looks_transposed(values.shape, len(names), "class") if names.ndim == 1 else ""
         raise DataError(f"{what} has {len(values)} rows and classes names {names.size}; give a name for each row{hint}")
@@ -113,7 +113,7 @@ def read_signatures(S: Any, classes: Sequence[Any] | None, what: str = "S") -> S
     return Signatures(values, names[np.sort(first)], described, named=named, attributes=attributes)
 
 
-def class_numbers(y: Any, known: Signatures, what: str = "y") -> np.ndarray:
+def class_numbers(y: Any, described: Signatures, what: str = "y") -> np.ndarray:
     """Return which of the known classes each label (n,) is: labels are names, or positions among the classes.
 
     Raises :class:`DataError` for a label that is neither.
@@ -124,16 +124,16 @@ def class_numbers(y: Any, known: Signatures, what: str = "y") -> np.ndarray:
     if labels.ndim != 1:
         raise DataError(f"{what} has shape {labels.shape}; expected one label per row, (n,)")
     integers = labels.dtype.kind in _INTEGERS
-    if not integers and not known.named:
+    if not integers and not described.named:
         raise DataError(
             f"{what} holds {_shown(labels)}, and classes have no names; give a DataFrame of signatures whose index "
             "names the classes, or classes=[...], or label rows by the number of their class"
         )
-    if known.named and (not integers or _are_names(labels, known.classes)):
-        return _positions(labels, known.classes, what)
-    if len(labels) and (labels.min() < 0 or labels.max() >= len(known)):
+    if described.named and (not integers or _are_names(labels, described.classes)):
+        return _positions(labels, described.classes, what)
+    if len(labels) and (labels.min() < 0 or labels.max() >= len(described)):
         raise DataError(
-            f"{what} runs from {labels.min()} to {labels.max()}, but there are signatures of {len(known)} classes, "
+            f"{what} runs from {labels.min()} to {labels.max()}, but there are signatures of {len(described)} classes, "
             "counted from 0"
         )
     return np.asarray(labels, dtype=np.int64)
@@ -154,13 +154,17 @@ def _positions(labels: np.ndarray, names: np.ndarray, what: str) -> np.ndarray:
     return np.array([numbers[label] for label in labels.tolist()], dtype=np.int64)
 
 
-def _entries(given: Any, what: str) -> np.ndarray:
+def _entries(values: Any, what: str) -> np.ndarray:
     """Return labels or names as an array of texts or integers; raises :class:`DataError` for a missing one."""
-    found = plain_labels(array_of(given, what), what)
-    if found.dtype.kind not in "iuUSb":
-        raise DataError(f"labels are of type {found.dtype}; expected names, or numbers of classes")
+    entries = plain_labels(array_of(values, what), what)
+    if entries.dtype.kind not in "iuUSb":
+        raise DataError(f"labels are of type {entries.dtype}; expected names, or numbers of classes")
     return (
-        found.astype(np.str_) if found.dtype.kind == "S" else found.astype(np.int64) if found.dtype == bool else found
+        entries.astype(np.str_)
+        if entries.dtype.kind == "S"
+        else entries.astype(np.int64)
+        if entries.dtype == bool
+        else entries
     )
 
 

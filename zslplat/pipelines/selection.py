@@ -50,25 +50,24 @@ class SelectionPipeline(Pipeline):
         """
         if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1:
             raise UsageError(f"count={self.count!r}: expected the number of features to take, 1 or more")
-        known = read_signatures(S, classes)
-        if known.described is not None:
+        signatures = read_signatures(S, classes)
+        if signatures.described is not None:
             raise DataError("S describes a class in several rows; selectors take one row per class")
-        numbers = class_numbers(y, known)
+        numbers = class_numbers(y, signatures)
         seen = np.unique(numbers)
         method, rows = self._begun(X)
         if rows.ndim != 2:
             raise DataError(f"rows of X have shape {rows.shape[1:]}; selectors take vectors")
         if len(rows) != len(numbers):
             raise DataError(f"{len(rows)} rows in X but {len(numbers)} labels in y")
-        steps = fit_steps(self.preprocessing.signatures, known.values[seen])
-        inputs = {"X": rows, "y": np.searchsorted(seen, numbers), "S": steps.apply(known.values[seen])}
+        steps = fit_steps(self.preprocessing.signatures, signatures.values[seen])
+        inputs = {"X": rows, "y": np.searchsorted(seen, numbers), "S": steps.apply(signatures.values[seen])}
         if row_signatures is not None:
-            own = read_signatures(np.asarray(row_signatures), None, "row_signatures")
-            if own.values.shape != (len(rows), known.values.shape[1]):
-                raise DataError(
-                    f"row_signatures has shape {own.values.shape}; expected ({len(rows)}, {known.values.shape[1]})"
-                )
-            inputs["row_signatures"] = steps.apply(own.values)
+            by_row = read_signatures(np.asarray(row_signatures), None, "row_signatures")
+            expected = (len(rows), signatures.values.shape[1])
+            if by_row.values.shape != expected:
+                raise DataError(f"row_signatures has shape {by_row.values.shape}; expected {expected}")
+            inputs["row_signatures"] = steps.apply(by_row.values)
         method.features_taken = self.count  # type: ignore[attr-defined]
         CALLS.fit(method, inputs, None)
         self.method_ = method

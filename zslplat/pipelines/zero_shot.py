@@ -56,16 +56,16 @@ class ZeroShotPipeline(Pipeline):
         Raises :class:`~zslplat.errors.DataError` where shapes do not fit, values are not finite, a label has no
         signature or fewer than two classes have rows.
         """
-        known = read_signatures(S, classes)
-        numbers = class_numbers(y, known)
+        described_classes = read_signatures(S, classes)
+        numbers = class_numbers(y, described_classes)
         seen = np.unique(numbers)
         if len(seen) < 2:
             raise DataError(f"y holds {len(seen)} class; at least two are needed to learn from")
         method, rows = self._begun(X)
         if len(rows) != len(numbers):
             raise DataError(f"{len(rows)} rows in X but {len(numbers)} labels in y")
-        values, described = known.of(seen)
-        unseen, _ = known.of(np.setdiff1d(np.arange(len(known)), seen))
+        values, described = described_classes.of(seen)
+        unseen, _ = described_classes.of(np.setdiff1d(np.arange(len(described_classes)), seen))
         steps = self.preprocessing.signatures
         if looks_at_all_classes(steps) and not len(unseen):
             warnings.warn(
@@ -78,8 +78,8 @@ class ZeroShotPipeline(Pipeline):
         self._signature_steps = fit_steps(steps, values, every=np.vstack([values, unseen]))
         inputs = {"X": rows, "y": np.searchsorted(seen, numbers)}
         CALLS.fit(method, inputs | signatures_for(method, self._inputs("", values, described), ""), None)
-        self.method_, self._known = method, known
-        self.classes_, self.seen_ = known.classes, np.isin(np.arange(len(known)), seen)
+        self.method_, self._known = method, described_classes
+        self.classes_, self.seen_ = described_classes.classes, np.isin(np.arange(len(described_classes)), seen)
         return self
 
     def decision_function(
@@ -141,19 +141,23 @@ class ZeroShotPipeline(Pipeline):
         if S is None:
             if classes is not None:
                 raise UsageError("classes names the rows of S; give S, too")
-            given = self._known
+            candidates = self._known
         else:
-            given = read_signatures(S, classes).ordered_as(self._known)
-        known = self._known
+            candidates = read_signatures(S, classes).ordered_as(self._known)
+        fitted = self._known
         if seen is not None:
-            return given, _mask(seen, given)
-        if given is known or (not given.named and np.array_equal(given.values, known.values)):
-            return given, self.seen_
-        if given.named and known.named:
-            return given, np.isin(given.classes, self.classes_[self.seen_])
-        trained = {row.tobytes() for row in known.of(np.flatnonzero(self.seen_))[0].astype(np.float64)}
-        firsts = np.arange(len(given)) if given.described is None else np.unique(given.described, return_index=True)[1]
-        return given, np.array([row.tobytes() in trained for row in given.values[firsts].astype(np.float64)])
+            return candidates, _mask(seen, candidates)
+        if candidates is fitted or (not candidates.named and np.array_equal(candidates.values, fitted.values)):
+            return candidates, self.seen_
+        if candidates.named and fitted.named:
+            return candidates, np.isin(candidates.classes, self.classes_[self.seen_])
+        trained = {row.tobytes() for row in fitted.of(np.flatnonzero(self.seen_))[0].astype(np.float64)}
+        firsts = (
+            np.arange(len(candidates))
+            if candidates.described is None
+            else np.unique(candidates.described, return_index=True)[1]
+        )
+        return candidates, np.array([row.tobytes() in trained for row in candidates.values[firsts].astype(np.float64)])
 
     def _scores(self, X: Any, candidates: Signatures, seen: np.ndarray) -> np.ndarray:
         rows = self._later(X)
@@ -164,25 +168,25 @@ class ZeroShotPipeline(Pipeline):
             )
         values, described = candidates.of(np.arange(len(candidates)))
         method = self.method_
-        given = signatures_for(method, self._inputs("_pool", values, described), "_pool")
+        signatures = signatures_for(method, self._inputs("_pool", values, described), "_pool")
         # What a method remembers of one batch must not tell it about the next.
         scorer = copy.deepcopy(method) if self.scores_jointly else method
-        scores = CALLS.score(scorer, {"X_pool": rows, "seen": seen, **given}, None)["scores"]
+        scores = CALLS.score(scorer, {"X_pool": rows, "seen": seen, **signatures}, None)["scores"]
         return checked_scores(method, scores, (len(rows), len(candidates)))
 
     def _inputs(self, suffix: str, values: np.ndarray, described: np.ndarray | None) -> dict[str, np.ndarray]:
         steps: FrozenSteps = self._signature_steps
-        found = {f"S{suffix}": steps.apply(values)}
-        return found if described is None else {**found, f"signature_class{suffix}": described}
+        inputs = {f"S{suffix}": steps.apply(values)}
+        return inputs if described is None else {**inputs, f"signature_class{suffix}": described}
 
 
 def _mask(seen: Any, candidates: Signatures) -> np.ndarray:
     """Return which candidates (c,) are seen: from a mask, or from their names or positions."""
-    given = np.asarray(seen)
-    if given.dtype == bool:
-        if given.shape != (len(candidates),):
-            raise DataError(f"seen has shape {given.shape}; expected a mask ({len(candidates)},), or names of classes")
-        return given
-    if given.ndim != 1:
+    values = np.asarray(seen)
+    if values.dtype == bool:
+        if values.shape != (len(candidates),):
+            raise DataError(f"seen has shape {values.shape}; expected a mask ({len(candidates)},), or names of classes")
+        return values
+    if values.ndim != 1:
         raise UsageError(f"seen={quoted(seen)}: expected a mask of the classes of S, or the names of some")
-    return np.isin(np.arange(len(candidates)), class_numbers(given, candidates, "seen"))
+    return np.isin(np.arange(len(candidates)), class_numbers(values, candidates, "seen"))

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from zslplat.data.store.atomic_files import drafts_in, replacing
 from zslplat.data.store.stored_sets import copy_stored_sets
 from zslplat.errors import StoreError
-from zslplat.models.sharing import take_over, unnamed
+from zslplat.models.folder import take_over, unnamed
 from zslplat.records.database import SEALED, Records, damaged
 from zslplat.records.folders import folder_name, working_lock
 from zslplat.records.locks import file_lock

@@ -19,8 +19,8 @@ import numpy as np
 from zslplat.data.store.atomic_files import draft
 from zslplat.errors import StoreError, UsageError
 from zslplat.models.folder import MODEL, SHARED, copy_model
+from zslplat.models.predictions import PARAMETERS
 from zslplat.models.predictors import INDEX, ExemplarModel, index_of, load_saved
-from zslplat.models.served import PARAMETERS
 from zslplat.serving.runs import model_folder, model_in
 from zslplat.settings import Settings
 
@@ -35,7 +35,7 @@ from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE
 from mlflow.pyfunc import PythonModel
 
 from zslplat.errors import ZslplatError
-from zslplat.models.served import Served
+from zslplat.models.predictions import Served
 
 
 class Model(PythonModel):

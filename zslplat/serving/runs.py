@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError, UsageError, quoted
-from zslplat.models.folder import MODEL, SHARED, bytes_of, exists, read_content
+from zslplat.models.folder import MODEL, SHARED, bytes_of, exists, free, read_content
 from zslplat.models.predictors import load_saved
-from zslplat.models.sharing import free
 from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.tuning.rerun import find_record

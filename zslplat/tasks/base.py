@@ -59,7 +59,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class KeptForUse:
+class ModelContent:
     """What a saved model needs of its problem beside what the method learned: arrays, and facts that JSON holds.
 
     ``left_out`` says why there can be no model, where that is so.
@@ -157,12 +157,12 @@ class Task(Parameterised, ABC):
         """Write what a fitted method can be used with later (an index, say) as further artifacts; nothing here."""
         return
 
-    def kept_for_use(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> KeptForUse:
+    def model_content(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> ModelContent:
         """Return what a saved model of this test problem needs to score new rows: names and signatures of classes, say.
 
         Nothing of the truth may be in it. What each kind of method reads there: :mod:`zslplat.models.predictors`.
         """
-        return KeptForUse(left_out=f"task {self.name} does not say what a saved model needs of its problems")
+        return ModelContent(left_out=f"task {self.name} does not say what a saved model needs of its problems")
 
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Compute what does not depend on the searched parameters, once per problem; may be empty."""

@@ -30,10 +30,10 @@ from zslplat.methods.protocols import CodingProtocol
 from zslplat.metrics.intervals import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Choice, Integer, Optional, Real, Space, parameter
-from zslplat.tasks.array_names import prefixed, selected, suffixes_of
-from zslplat.tasks.base import Arrays, KeptForUse, Metric, Outcome, Problem, Task
+from zslplat.figures import Table
+from zslplat.tasks.arrays import prefixed, real_numbers, selected, suffixes_of
+from zslplat.tasks.base import Arrays, Metric, ModelContent, Outcome, Problem, Task
 from zslplat.tasks.label_forms import AREA, ELEVEN_POINT, LabelForm, OneClass, SeveralLabels
-from zslplat.tasks.real_numbers import real_numbers
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 from zslplat.tasks.sample_splits import split_by_sample, validation_splits
 
@@ -96,9 +96,9 @@ class Coding(Task):
         several = data.y.ndim == 2 if isinstance(data, Dataset) else data.meta.get("labels") == SeveralLabels.name
         if not several:
             return self
-        found = copy.copy(self)
-        found.primary = self._ranked
-        return found
+        task = copy.copy(self)
+        task.primary = self._ranked
+        return task
 
     def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
         """Return one group of arrays for every split, each with its own training rows."""
@@ -110,8 +110,8 @@ class Coding(Task):
         classes = _classes(dataset, rows)
         pairs = validation_splits(dataset, rows, self.split, self.folds, seed)
         return [
-            _problem(f"fold-{number}", dataset, classes, {"": _arrays(dataset, stay, held, classes, seed)})
-            for number, (stay, held) in enumerate(pairs, start=1)
+            _problem(f"fold-{number}", dataset, classes, {"": _arrays(dataset, stay, held_out, classes, seed)})
+            for number, (stay, held_out) in enumerate(pairs, start=1)
         ]
 
     def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
@@ -142,9 +142,9 @@ class Coding(Task):
             return prepared
         for suffix in suffixes_of(problem.meta["splits"]):
             inputs = {name: problem.inputs[name + suffix] for name in ("X", "y", "X_pool")}
-            own = copy.deepcopy(method)
-            fitted = CALLS.prepare_fit(own, inputs, space)
-            scored = CALLS.prepare_score(own, inputs, space, fitted)
+            fresh = copy.deepcopy(method)
+            fitted = CALLS.prepare_fit(fresh, inputs, space)
+            scored = CALLS.prepare_score(fresh, inputs, space, fitted)
             for prefix, arrays in (("fit", fitted), ("score", scored)):
                 prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
@@ -160,14 +160,14 @@ class Coding(Task):
         for suffix in reversed(suffixes_of(problem.meta["splits"])):
             inputs = {name: problem.inputs[name + suffix] for name in ("X", "y", "X_pool")}
             # Rows that are scored in one split have their labels in another.
-            own = copy.deepcopy(method) if suffix else method
+            fresh = copy.deepcopy(method) if suffix else method
             if _fitted_by_label(method, problem):
-                outputs[f"scores{suffix}"] = _scores_by_label(own, inputs)
+                outputs[f"scores{suffix}"] = _scores_by_label(fresh, inputs)
                 continue
-            CALLS.fit(own, inputs, selected(f"fit{suffix}/", statistics))
-            found = CALLS.score(own, inputs, selected(f"score{suffix}/", statistics))["scores"]
+            CALLS.fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
+            returned = CALLS.score(fresh, inputs, selected(f"score{suffix}/", statistics))["scores"]
             outputs[f"scores{suffix}"] = usable_scores(
-                method, found, len(inputs["X_pool"]), len(problem.meta["classes"])
+                method, returned, len(inputs["X_pool"]), len(problem.meta["classes"])
             )
         yield 1, outputs
 
@@ -231,17 +231,17 @@ class Coding(Task):
         by_split = [
             form.resampled(outcomes, counts, split == number) for number in range(1, outcomes.meta["splits"] + 1)
         ]
-        return {name: np.mean([found[name] for found in by_split], axis=0) for name in by_split[0]}
+        return {name: np.mean([metrics[name] for metrics in by_split], axis=0) for name in by_split[0]}
 
     def class_values(self, outcomes: RowOutcomes) -> ClassValues:
         """Return values per class, or per label where rows have several."""
         return self._form(outcomes).class_values(outcomes, lambda counts: self.resampled(outcomes, counts))
 
-    def kept_for_use(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> KeptForUse:
+    def model_content(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> ModelContent:
         """Return the names of the classes; a method that is fitted once per label is not there as a whole."""
         if _fitted_by_label(method, problem):
-            return KeptForUse(left_out="rows have several labels, and the method was fitted once for each of them")
-        return KeptForUse(facts={"classes": list(problem.meta["classes"])})
+            return ModelContent(left_out="rows have several labels, and the method was fitted once for each of them")
+        return ModelContent(facts={"classes": list(problem.meta["classes"])})
 
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
         """Write the codes of the scored rows as ``scored_codes.npz``: ``codes`` (m, N) in the order of ``row`` (m,).
@@ -284,24 +284,24 @@ def _scores_by_label(method: Any, inputs: Mapping[str, Any]) -> np.ndarray:
     X, y, pool = (inputs[name] for name in ("X", "y", "X_pool"))
     scores = np.empty((len(pool), y.shape[1]))
     for label in reversed(range(y.shape[1])):
-        own = copy.deepcopy(method) if label else method
+        fresh = copy.deepcopy(method) if label else method
         rows = np.flatnonzero(y[:, label] >= 0)
         part = {"X": X if len(rows) == len(y) else taken(X, rows), "y": y[rows, label], "X_pool": pool}
-        CALLS.fit(own, part, None)
-        found = usable_scores(method, CALLS.score(own, part, None)["scores"], len(pool), 2)
-        scores[:, label] = found[:, 1] - found[:, 0]
+        CALLS.fit(fresh, part, None)
+        both = usable_scores(method, CALLS.score(fresh, part, None)["scores"], len(pool), 2)
+        scores[:, label] = both[:, 1] - both[:, 0]
     return scores
 
 
 def usable_scores(method: Any, scores: Any, rows: int, classes: int) -> np.ndarray:
     """Return scores (rows, classes); raises :class:`MethodError` for another shape or type, NaN or infinity."""
-    found = real_numbers(known_as(type(method)), scores)
-    if found.shape != (rows, classes) or not np.isfinite(found).all():
+    numbers = real_numbers(known_as(type(method)), scores)
+    if numbers.shape != (rows, classes) or not np.isfinite(numbers).all():
         raise MethodError(
-            f"{known_as(type(method))} returned scores of shape {found.shape}, finite: "
-            f"{bool(np.isfinite(found).all())}; expected finite scores of shape {(rows, classes)}"
+            f"{known_as(type(method))} returned scores of shape {numbers.shape}, finite: "
+            f"{bool(np.isfinite(numbers).all())}; expected finite scores of shape {(rows, classes)}"
         )
-    return found
+    return numbers
 
 
 def _classes(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
@@ -316,8 +316,8 @@ def _arrays(
     pool = np.random.default_rng([seed, 3]).permutation(pool)
 
     def labels(rows: np.ndarray) -> np.ndarray:
-        found = dataset.y[rows]
-        return np.asarray(found if found.ndim == 2 else np.searchsorted(classes, found))
+        values = dataset.y[rows]
+        return np.asarray(values if values.ndim == 2 else np.searchsorted(classes, values))
 
     inputs: dict[str, Any] = {"X": taken(dataset.X, train), "y": labels(train), "X_pool": taken(dataset.X, pool)}
     return inputs, {"y_pool": labels(pool), "row_pool": pool} | groups_of(dataset, pool, "group_pool")

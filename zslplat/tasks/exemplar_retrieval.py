@@ -12,6 +12,8 @@
 | | ``positive``, ``junk`` | (p, 2), (j, 2) | truth, of designated queries: pairs (query, gallery row) |
 
 Where the test is repeated on several draws of the classes, the arrays of draw r > 1 have the suffix ``:r``.
+
+The encoded gallery of a test is exported as an index for later queries (:mod:`zslplat.methods.exemplars.index`).
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import FrozenFeatures, Preprocessing
+from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, MethodError, OutcomeWarning
-from zslplat.figures import Table
+from zslplat.figures import Curve
 from zslplat.kinds import require_kind
 from zslplat.methods.protocols import ExemplarProtocol, is_large_gallery
 from zslplat.metrics.degenerate import look_at_similarities
@@ -36,10 +39,9 @@ from zslplat.metrics.intervals import ClassValues, jackknifed
 from zslplat.metrics.ranking import Answers, random_precision, rank_judged
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Real, Space, parameter
-from zslplat.tasks.array_names import prefixed, selected, suffixes_of
-from zslplat.tasks.base import Arrays, KeptForUse, Metric, Outcome, Problem, Task
-from zslplat.tasks.exemplar_index import FROZEN, write_gallery
-from zslplat.tasks.exemplar_report import described, metrics_of_queries
+from zslplat.figures import Table
+from zslplat.tasks.arrays import prefixed, real_numbers, selected, suffixes_of
+from zslplat.tasks.base import Arrays, Metric, ModelContent, Outcome, Problem, Task
 from zslplat.tasks.exemplar_sides import (
     Side,
     class_sides,
@@ -48,8 +50,7 @@ from zslplat.tasks.exemplar_sides import (
     problem_of,
     question_digests,
 )
-from zslplat.tasks.real_numbers import real_numbers
-from zslplat.tasks.row_outcomes import RowOutcomes, common_columns
+from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, confusion, predictions_table
 from zslplat.tasks.splits import class_folds, fold_rows
 
 CALLS = ExemplarProtocol()
@@ -155,10 +156,10 @@ class ExemplarRetrieval(Task):
         require_kind(type(method), self.kind, self.name)
         prepared: Arrays = {}
         for suffix in suffixes_of(problem.meta["draws"]):
-            own = copy.deepcopy(method)
+            fresh = copy.deepcopy(method)
             inputs = {name: problem.inputs[name + suffix] for name in ("X", "gallery")}
-            fitted = CALLS.prepare_fit(own, inputs, space)
-            scored = CALLS.prepare_score(own, inputs, space, fitted)
+            fitted = CALLS.prepare_fit(fresh, inputs, space)
+            scored = CALLS.prepare_score(fresh, inputs, space, fitted)
             for prefix, arrays in (("fit", fitted), ("score", scored)):
                 prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
@@ -173,10 +174,10 @@ class ExemplarRetrieval(Task):
             gallery, queries = problem.inputs[f"gallery{suffix}"], problem.truth[f"queries{suffix}"]
             inputs = {"X": problem.inputs[f"X{suffix}"], "gallery": gallery, "queries": queries}
             # Rows that are searched in one draw may be negatives of another.
-            own = copy.deepcopy(method) if suffix else method
-            CALLS.fit(own, inputs, selected(f"fit{suffix}/", statistics))
+            fresh = copy.deepcopy(method) if suffix else method
+            CALLS.fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
             who = known_as(type(method))
-            returned = CALLS.score(own, inputs, selected(f"score{suffix}/", statistics))["similarity"]
+            returned = CALLS.score(fresh, inputs, selected(f"score{suffix}/", statistics))["similarity"]
             scores = real_numbers(who, returned, "similarities")
             if scores.shape != (len(queries), len(gallery)):
                 raise MethodError(
@@ -207,7 +208,7 @@ class ExemplarRetrieval(Task):
             metrics |= {f"{name}_std": float(np.std(values, ddof=1)) for name, values in by_draw.items()}
         outcome = Outcome(metrics)
         if full:
-            described(outcome, problem, answers, self._metrics(answers))
+            add_tables_and_figures(outcome, problem, answers, self._metrics(answers))
             if len(answers) > 1:
                 outcome.tables["draws"] = Table({"draw": list(range(1, len(answers) + 1)), **by_draw})
         return outcome
@@ -221,14 +222,14 @@ class ExemplarRetrieval(Task):
         ``right``, which classes do not tell there.
         """
         answers, truth = self._answers(problem, outputs), problem.truth
-        kept: dict[str, list[np.ndarray]] = {name: [] for name in ("row", "true", "predicted", "group")}
+        by_column: dict[str, list[np.ndarray]] = {name: [] for name in ("row", "true", "predicted", "group")}
         for suffix, answer in zip(suffixes_of(len(answers)), answers, strict=True):
             queries, y = truth[f"queries{suffix}"], truth[f"y{suffix}"]
-            kept["row"].append(truth[f"row{suffix}"][queries])
-            kept["true"].append(y[queries])
-            kept["predicted"].append(y[answer.nearest])
-            kept["group"].append(truth.get(f"group{suffix}", y)[queries])
-        row, true, predicted, group = (np.concatenate(parts) for parts in kept.values())
+            by_column["row"].append(truth[f"row{suffix}"][queries])
+            by_column["true"].append(y[queries])
+            by_column["predicted"].append(y[answer.nearest])
+            by_column["group"].append(truth.get(f"group{suffix}", y)[queries])
+        row, true, predicted, group = (np.concatenate(parts) for parts in by_column.values())
         score = np.concatenate([a.score for a in answers])
         columns = common_columns(row, true, predicted, score, group if "group" in truth else None)
         draw = np.repeat(np.arange(1, len(answers) + 1), [len(a.score) for a in answers])
@@ -281,14 +282,14 @@ class ExemplarRetrieval(Task):
         sizes = np.bincount(columns["draw"], minlength=draws + 1)[1:]
         ends = np.cumsum(sizes)
         *parts, drawn = np.split(counts, ends, axis=1)
-        asked = [part.sum(axis=1) for part in parts]
+        query_counts = [part.sum(axis=1) for part in parts]
         shares = drawn / drawn.sum(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):  # a draw of which no query is left has no value
             return {
                 name: np.sum(
                     [
                         np.where(s > 0, c @ v / n * s, 0.0)
-                        for c, v, n, s in zip(parts, np.split(values, ends[:-1]), asked, shares.T, strict=True)
+                        for c, v, n, s in zip(parts, np.split(values, ends[:-1]), query_counts, shares.T, strict=True)
                     ],
                     axis=0,
                 )
@@ -332,10 +333,10 @@ class ExemplarRetrieval(Task):
                 parts.setdefault("asked", []).append(question_digests(problem.truth, suffix))
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
-    def kept_for_use(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> KeptForUse:
+    def model_content(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> ModelContent:
         """Return nothing more: what is searched is the index that :meth:`export` writes, where it does."""
         large = is_large_gallery(problem.inputs["gallery"], method)
-        return KeptForUse(left_out="the gallery is too large for an index" if large else "")
+        return ModelContent(left_out="the gallery is too large for an index" if large else "")
 
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
         """Write the encoded gallery as ``index`` inside ``folder``, for queries (see zslplat.methods.exemplars.index).
@@ -382,3 +383,77 @@ class ExemplarRetrieval(Task):
 
     def _metrics(self, answers: list[Answers]) -> dict[str, list[np.ndarray]]:
         return metrics_of_queries(answers, self.k)
+
+
+FROZEN = "frozen/features/"
+
+
+def write_gallery(method: Any, problem: Problem, folder: Path) -> None:
+    """Write the gallery of a problem, encoded by a fitted method, with the preprocessing of new rows."""
+    from zslplat.methods.exemplars.index import write_index
+
+    truth, names, gallery = problem.truth, problem.meta["classes"], problem.inputs["gallery"]
+    rows, y = np.asarray(truth["row"]), np.asarray(truth["y"])
+    if "searched" in truth and not np.all(truth["searched"]):
+        searched = np.flatnonzero(truth["searched"])
+        gallery, rows, y = taken(gallery, searched), rows[searched], y[searched]
+    frozen = selected(FROZEN, problem.inputs) or {}
+    facts = json.loads(str(frozen.pop("facts"))) if frozen else []
+    write_index(
+        folder,
+        method,
+        gallery,
+        rows=rows,
+        labels=[names[c] for c in y],
+        steps=FrozenFeatures.thawed(facts, frozen),
+    )
+
+
+def metrics_of_queries(answers: Sequence[Answers], k: int) -> dict[str, list[np.ndarray]]:
+    """Return every metric of every query (q,), a list over draws; their means are the metrics."""
+    return {
+        "mAP": [a.precision for a in answers],
+        f"recall_at_{k}": [a.recall_at_k for a in answers],
+        f"precision_at_{k}": [a.precision_at_k for a in answers],
+        "nearest_accuracy": [a.right for a in answers],
+    }
+
+
+def add_tables_and_figures(
+    outcome: Outcome, problem: Problem, answers: Sequence[Answers], by_query: Mapping[str, list[np.ndarray]]
+) -> None:
+    """Add the tables (per class, predictions, confusion) and figures to an outcome.
+
+    ``predicted`` is the class of the nearest row that counts, ``queries`` and the rest of a class those of its queries.
+    """
+    names, several = problem.meta["classes"], len(answers) > 1
+    suffixes = suffixes_of(len(answers))
+    ys = [np.asarray(problem.truth[f"y{s}"]) for s in suffixes]
+    queries = [np.asarray(problem.truth[f"queries{s}"]) for s in suffixes]
+    rows = [np.asarray(problem.truth[f"row{s}"])[q] for s, q in zip(suffixes, queries, strict=True)]
+    true = np.concatenate([y[q] for y, q in zip(ys, queries, strict=True)])
+    predicted = np.concatenate([y[a.nearest] for y, a in zip(ys, answers, strict=True)])
+    precision, recall = (np.concatenate(v) for v in list(by_query.values())[:2])
+    present = np.unique(true)
+    sizes = np.max([np.bincount(y, minlength=len(names)) for y in ys], axis=0)
+    outcome.tables["per_class"] = Table(
+        {
+            "class": [names[c] for c in present],
+            "rows": sizes[present].tolist(),
+            "queries": [int((true == c).sum()) for c in present],
+            "average_precision": [float(precision[true == c].mean()) for c in present],
+            list(by_query)[1]: [float(recall[true == c].mean()) for c in present],
+        }
+    )
+    draw = np.repeat(np.arange(1, len(answers) + 1), [len(q) for q in queries])
+    score = np.concatenate([a.score for a in answers])
+    more = {"average_precision": precision} | ({"draw": draw} if several else {})
+    outcome.tables["predictions"] = predictions_table(names, np.concatenate(rows), true, predicted, score, **more)
+    title = f"{problem.meta['dataset']}, {problem.name}"
+    table, figure = confusion(true, predicted, names, f"{title}: class of the nearest row")
+    outcome.tables["confusion"], outcome.figures["confusion"] = table, figure
+    lines = {
+        f"draw {number}" if several else "mean over queries": (a.ranks.tolist(), a.recall_by_rank.tolist())
+        for number, a in enumerate(answers, start=1)
+    }
+    outcome.figures["recall_by_rank"] = Curve(lines, "rows retrieved", "recall", title, logx=True)

@@ -13,7 +13,7 @@ from zslplat.data.dataset import Dataset, Queries
 from zslplat.data.store.rows import taken
 from zslplat.errors import DataError
 from zslplat.metrics.ranking import Designated, Judgements, OwnClass
-from zslplat.tasks.array_names import suffixes_of
+from zslplat.tasks.arrays import suffixes_of
 from zslplat.tasks.base import Arrays, Problem
 from zslplat.tasks.row_outcomes import groups_of
 from zslplat.tasks.splits import split_rows
@@ -33,8 +33,8 @@ class Side:
 
 def designated_side(dataset: Dataset, split: str) -> Side:
     """Return the negatives, all rows of ``train``, and the designated queries of a split with their database."""
-    asked = dataset.queries[split]
-    return Side(dataset.rows("train"), asked.all_rows, asked)
+    queries = dataset.queries[split]
+    return Side(dataset.rows("train"), queries.all_rows, queries)
 
 
 def class_sides(dataset: Dataset, share: float, draws: int, split_seed: int, task: str) -> list[Side]:
@@ -106,36 +106,36 @@ def problem_of(
     inputs: dict[str, Any] = {}
     truth: Arrays = {}
     for number, (suffix, side) in enumerate(zip(suffixes_of(len(sides)), sides, strict=True)):
-        asked = np.empty(0, dtype=np.int64)
+        query_rows = np.empty(0, dtype=np.int64)
         if side.queries is None:
-            asked = askers(dataset, name, np.sort(side.gallery), most, (split_seed, 5, number))
+            query_rows = askers(dataset, name, np.sort(side.gallery), most, (split_seed, 5, number))
         gallery = np.random.default_rng([seed, 5]).permutation(side.gallery)
         inputs[f"X{suffix}"] = taken(dataset.X, side.negatives)
         inputs[f"gallery{suffix}"] = taken(dataset.X, gallery)
-        truth |= _truth_of(dataset, side, gallery, asked, suffix)
+        truth |= _truth_of(dataset, side, gallery, query_rows, suffix)
         truth[f"y{suffix}"], truth[f"row{suffix}"] = np.searchsorted(ids, dataset.y[gallery]), gallery
     names = [dataset.class_names[i] for i in ids]
     meta = {"dataset": dataset.name, "fold": fold, "classes": names, "draws": len(sides)}
     return Problem(name, inputs, truth, meta | ({"designated": True} if sides[0].queries else {}))
 
 
-def _truth_of(dataset: Dataset, side: Side, gallery: np.ndarray, asked: np.ndarray, suffix: str) -> Arrays:
+def _truth_of(dataset: Dataset, side: Side, gallery: np.ndarray, query_rows: np.ndarray, suffix: str) -> Arrays:
     """Return who asks, and what is right, as places in the gallery (see the table of the task)."""
     truth = groups_of(dataset, gallery, f"group{suffix}")
     if side.queries is None:
-        return {f"queries{suffix}": np.flatnonzero(np.isin(gallery, asked)), **truth}
+        return {f"queries{suffix}": np.flatnonzero(np.isin(gallery, query_rows)), **truth}
     order = np.argsort(gallery)
 
     def places(rows: np.ndarray) -> np.ndarray:
         return np.asarray(order[np.searchsorted(gallery, rows, sorter=order)])
 
-    known = {name: np.asarray(array) for name, array in side.queries.arrays()}
+    arrays = {name: np.asarray(array) for name, array in side.queries.arrays()}
     for name in ("positive", "junk"):
-        pairs = known[name]
+        pairs = arrays[name]
         truth[f"{name}{suffix}"] = np.column_stack([pairs[:, 0], places(pairs[:, 1])])
     return {
-        f"queries{suffix}": places(known["rows"]),
-        f"searched{suffix}": np.isin(gallery, known["database"]),
+        f"queries{suffix}": places(arrays["rows"]),
+        f"searched{suffix}": np.isin(gallery, arrays["database"]),
         **truth,
     }
 
@@ -156,11 +156,11 @@ def question_digests(truth: Mapping[str, np.ndarray], suffix: str) -> np.ndarray
     query, and on those that are right.
     """
     row = np.asarray(truth[f"row{suffix}"], dtype=np.int64)
-    found = np.zeros(len(row), dtype=np.uint64)
+    digests = np.zeros(len(row), dtype=np.uint64)
     judgements = judgements_of(truth, suffix)
     for number, place in enumerate(np.asarray(truth[f"queries{suffix}"]).tolist()):
-        kept, relevant = judgements.of(number)
-        digest = hashlib.sha256(np.sort(row[kept]).tobytes() + b"|" + np.sort(row[kept][relevant]).tobytes())
+        counted, relevant = judgements.of(number)
+        digest = hashlib.sha256(np.sort(row[counted]).tobytes() + b"|" + np.sort(row[counted][relevant]).tobytes())
         # Several queries may be asked with one row.
-        found[place] += np.frombuffer(digest.digest()[:8], dtype=np.uint64)[0]
-    return found.view(np.int64)
+        digests[place] += np.frombuffer(digest.digest()[:8], dtype=np.uint64)[0]
+    return digests.view(np.int64)

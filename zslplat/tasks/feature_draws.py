@@ -1,6 +1,6 @@
 """Several draws of seen and unseen classes in one problem: their arrays side by side, their results averaged.
 
-Arrays of draw r > 1 have the suffix ``:r`` (:mod:`zslplat.tasks.array_names`); ``meta["draws"]`` holds what belongs to
+Arrays of draw r > 1 have the suffix ``:r`` (:mod:`zslplat.tasks.arrays`); ``meta["draws"]`` holds what belongs to
 each. :func:`parts` takes such a problem apart into one problem per draw, named as if it were alone.
 """
 
@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.figures import Table
 from zslplat.metrics.intervals import ClassValues
-from zslplat.tasks.array_names import suffixes_of
+from zslplat.figures import Table
+from zslplat.tasks.arrays import suffixes_of
 from zslplat.tasks.base import Arrays, Problem
 from zslplat.tasks.row_outcomes import RowOutcomes
 
 
-def beside_each_other(problems: Sequence[Problem]) -> Problem:
+def joined_problem(problems: Sequence[Problem]) -> Problem:
     """Return one problem with the arrays of all; a single one stays as it is."""
     first = problems[0]
     if len(problems) == 1:
@@ -39,19 +39,22 @@ def parts(problem: Problem) -> list[tuple[str, Problem]]:
         return [("", problem)]
     suffixes = suffixes_of(len(described))
     return [
-        (suffix, Problem(problem.name, of_draw(problem.inputs, suffix), of_draw(problem.truth, suffix), meta))
+        (
+            suffix,
+            Problem(problem.name, arrays_of_draw(problem.inputs, suffix), arrays_of_draw(problem.truth, suffix), meta),
+        )
         for suffix, meta in zip(suffixes, described, strict=True)
     ]
 
 
-def of_draw(arrays: Mapping[str, Any], suffix: str) -> dict[str, Any]:
+def arrays_of_draw(arrays: Mapping[str, Any], suffix: str) -> dict[str, Any]:
     """Return the arrays of one draw by their plain names."""
     if not suffix:
         return {name: value for name, value in arrays.items() if ":" not in name}
     return {name.removesuffix(suffix): value for name, value in arrays.items() if name.endswith(suffix)}
 
 
-def in_one(outcomes: Sequence[RowOutcomes], values: Mapping[str, Sequence[float]]) -> RowOutcomes:
+def joined_outcomes(outcomes: Sequence[RowOutcomes], values: Mapping[str, Sequence[float]]) -> RowOutcomes:
     """Return the rows of all draws one draw after another, with the column ``draw`` (int32) that counts from 1.
 
     ``meta`` keeps the metrics of every draw, ``values``: an interval over draws is made of them.
@@ -63,8 +66,8 @@ def in_one(outcomes: Sequence[RowOutcomes], values: Mapping[str, Sequence[float]
         for name, column in outcome.columns.items():
             columns.setdefault(name, []).append(places[column] if name in ("true", "predicted") else column)
         columns.setdefault("draw", []).append(np.full(len(outcome), number, dtype=np.int32))
-    kept = {name: list(map(float, numbers)) for name, numbers in values.items()}
-    return RowOutcomes({n: np.concatenate(c) for n, c in columns.items()}, {"classes": names, "by_draw": kept})
+    metrics = {name: list(map(float, numbers)) for name, numbers in values.items()}
+    return RowOutcomes({n: np.concatenate(c) for n, c in columns.items()}, {"classes": names, "by_draw": metrics})
 
 
 def values_of_draws(outcomes: RowOutcomes) -> ClassValues | None:
@@ -82,8 +85,8 @@ def values_of_draws(outcomes: RowOutcomes) -> ClassValues | None:
     ratio = overlap(member)
     if not np.isfinite(ratio):
         return None
-    found = {name: np.asarray(numbers, dtype=np.float64) for name, numbers in by_draw.items()}
-    values = {name: v.mean() + np.sqrt(ratio) * (v - v.mean()) for name, v in found.items()}
+    metrics = {name: np.asarray(numbers, dtype=np.float64) for name, numbers in by_draw.items()}
+    values = {name: v.mean() + np.sqrt(ratio) * (v - v.mean()) for name, v in metrics.items()}
     return ClassValues(values, np.zeros(len(member), dtype=np.int64))
 
 
@@ -102,7 +105,7 @@ def overlap(member: np.ndarray) -> float:
     return max((len(member) - 1) * shared / apart, 1.0) if apart > 1e-12 else np.inf
 
 
-def in_one_table(tables: Sequence[Table]) -> Table:
+def joined_table(tables: Sequence[Table]) -> Table:
     """Return the lines of all draws one after another, with a column ``draw`` that counts from 1."""
     columns: dict[str, list[Any]] = {name: [] for name in tables[0].columns}
     columns["draw"] = []
@@ -122,8 +125,8 @@ def labelled_rows(dataset: Dataset, train: np.ndarray, ratio: float, by: str, se
     y, generator = dataset.y[train], np.random.default_rng([seed, 9])
     classes = np.unique(y)
     if by == "classes":
-        kept = generator.permutation(classes)[: max(2, round(ratio * len(classes)))]
-        return train[np.isin(y, kept)]
+        labelled = generator.permutation(classes)[: max(2, round(ratio * len(classes)))]
+        return train[np.isin(y, labelled)]
     chosen = []
     for label in classes:
         rows = train[y == label]

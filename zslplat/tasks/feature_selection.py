@@ -18,6 +18,8 @@ with classes of the training rows held out, so that hyperparameters are never ch
 The paper names no scaling, so rows are clustered on features as they are (``scaling``), the same for every selector.
 Held-out seen classes speak for it, too: of four sets whose features share a unit, random features cluster better as
 they are than standardised on two, and equally well on the others. Features in different units want ``standardise``.
+
+With ``zero_shot``, rows of unseen classes are also recognised by a zero-shot method from the selected features alone.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ import numpy as np
 
 from zslplat import registry
 from zslplat.data.dataset import Dataset
-from zslplat.data.store.preprocessing import Preprocessing, after_steps, fit_steps, parse_steps
+from zslplat.data.store.preprocessing import Preprocessing, after_steps, apply_steps, fit_steps, parse_steps
 from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, OutcomeWarning, UsageError
-from zslplat.figures import Table
+from zslplat.kinds import require_kind
 from zslplat.methods.protocols import SelectionProtocol
 from zslplat.methods.selection.seen_classes import number_of_pairs, with_drawn_classes, with_seen_pair
 from zslplat.metrics.clustering import expected_random_accuracy
@@ -42,23 +44,21 @@ from zslplat.metrics.degenerate import look_at_ranked_features
 from zslplat.metrics.intervals import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import Choice, Integer, Optional, Real, Space, Text, parameter
-from zslplat.tasks.array_names import prefixed, selected, suffixes_of
-from zslplat.tasks.base import Arrays, KeptForUse, Metric, Outcome, Problem
-from zslplat.tasks.class_signatures import ClassSignatures
-from zslplat.tasks.clusterings import curve_figure
+from zslplat.spec import Spec
+from zslplat.figures import Table
+from zslplat.tasks.arrays import prefixed, real_numbers, selected, suffixes_of
+from zslplat.tasks.base import Arrays, Metric, ModelContent, Outcome, Problem
 from zslplat.tasks.feature_draws import (
-    beside_each_other,
-    in_one,
-    in_one_table,
+    arrays_of_draw,
+    joined_outcomes,
+    joined_problem,
+    joined_table,
     labelled_rows,
-    of_draw,
     parts,
     values_of_draws,
 )
-from zslplat.tasks.real_numbers import real_numbers
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
-from zslplat.tasks.selected_features import checked_spec, recognised
-from zslplat.tasks.selection_outcomes import judge, mean_curve, row_outcomes
+from zslplat.tasks.selection_outcomes import curve_figure, judge, mean_curve, row_outcomes
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
 from zslplat.tasks.zero_shot import ClassTask
 
@@ -134,8 +134,8 @@ class FeatureSelection(ClassTask):
         if self.first > self.last:
             raise UsageError(f"task {self.name}: first={self.first} is above last={self.last}; give first <= last")
         if self.draws != 1 and self.seen not in (("random", "pairs") if self.draws else ("pairs",)):
-            wanted = "seen=random or seen=pairs" if self.draws else "seen=pairs"
-            raise UsageError(f"task {self.name}: draws={self.draws or 'none'} has no meaning here; give {wanted}, too")
+            option = "seen=random or seen=pairs" if self.draws else "seen=pairs"
+            raise UsageError(f"task {self.name}: draws={self.draws or 'none'} has no meaning here; give {option}, too")
         Preprocessing(features=parse_steps(self.scaling))  # refuses unknown steps
         if self.zero_shot:
             checked_spec(self.zero_shot, self.name)
@@ -169,7 +169,7 @@ class FeatureSelection(ClassTask):
             train = split_rows(split, "train", f"task {self.name}")
             unseen = split_rows(split, "test_unseen", f"task {self.name}")
             problems.append(self._problem("test", split, train, unseen, (self.repeats, self.rows), seed))
-        return beside_each_other(problems)
+        return joined_problem(problems)
 
     def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
         """Return one group of arrays for every draw, each with its own seen rows."""
@@ -181,10 +181,10 @@ class FeatureSelection(ClassTask):
         prepared: Arrays = {}
         draws = parts(problem)
         for suffix, part in draws:
-            own = method if len(draws) == 1 else copy.deepcopy(method)
-            own.features_taken = max(part.meta["counts"])
-            found = CALLS.prepare_fit(own, part.inputs, space)
-            prepared |= found if len(draws) == 1 else prefixed(f"fit{suffix}/", found)
+            fresh = method if len(draws) == 1 else copy.deepcopy(method)
+            fresh.features_taken = max(part.meta["counts"])
+            arrays = CALLS.prepare_fit(fresh, part.inputs, space)
+            prepared |= arrays if len(draws) == 1 else prefixed(f"fit{suffix}/", arrays)
         return prepared
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
@@ -193,9 +193,9 @@ class FeatureSelection(ClassTask):
         outputs: Arrays = {}
         # The first draw comes last, so that its selector is the one that is kept; others are copies that saw nothing.
         for suffix, part in reversed(draws):
-            own = copy.deepcopy(method) if suffix else method
-            given = dict(statistics) if len(draws) == 1 else selected(f"fit{suffix}/", statistics)
-            outputs |= {name + suffix: value for name, value in self._selected(own, part, given or None).items()}
+            fresh = copy.deepcopy(method) if suffix else method
+            prepared = dict(statistics) if len(draws) == 1 else selected(f"fit{suffix}/", statistics)
+            outputs |= {name + suffix: value for name, value in self._selected(fresh, part, prepared or None).items()}
         yield 1, outputs
 
     def _selected(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray] | None) -> Arrays:
@@ -204,8 +204,8 @@ class FeatureSelection(ClassTask):
         method.features_taken = max(meta["counts"])
         CALLS.fit(method, inputs, statistics)
         who = known_as(type(method))
-        found = CALLS.score(method, inputs, None)
-        outputs = {name: real_numbers(who, values, f"a {name}") for name, values in found.items()}
+        returned = CALLS.score(method, inputs, None)
+        outputs = {name: real_numbers(who, values, f"a {name}") for name, values in returned.items()}
         ranking = outputs["ranking"]
         chosen = int(np.count_nonzero(outputs["scores"] > 0))
         if chosen < method.features_taken:
@@ -238,7 +238,7 @@ class FeatureSelection(ClassTask):
 
         Of several draws the standard deviations come beside the means, and a table has the values of each.
         """
-        judged = [judge(part, of_draw(outputs, suffix)) for suffix, part in parts(problem)]
+        judged = [judge(part, arrays_of_draw(outputs, suffix)) for suffix, part in parts(problem)]
         for one in judged:
             look_at_ranked_features(one.outputs["scores"])
         by_draw = {name: [one.metrics[name] for one in judged] for name in judged[0].metrics}
@@ -251,7 +251,7 @@ class FeatureSelection(ClassTask):
             outcome.tables["curve"] = Table(curve)
             for name in ("features", "predictions"):
                 tables = [getattr(one, name)() for one in judged]
-                outcome.tables[name] = in_one_table(tables) if several else tables[0]
+                outcome.tables[name] = joined_table(tables) if several else tables[0]
             if several:
                 numbers = list(range(self.draw, self.draw + len(judged)))
                 seen = [", ".join(one.problem.meta["seen_classes"]) for one in judged]
@@ -262,27 +262,27 @@ class FeatureSelection(ClassTask):
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
         """Return the unseen rows and their classes, and in which draw, where there are several."""
         draws = parts(problem)
-        found = {n: np.concatenate([part.truth[n] for _, part in draws]) for n in ("y_unseen", "row_unseen")}
+        arrays = {n: np.concatenate([part.truth[n] for _, part in draws]) for n in ("y_unseen", "row_unseen")}
         if len(draws) > 1:
             sizes = [len(part.truth["row_unseen"]) for _, part in draws]
-            found["draw"] = np.repeat(np.arange(len(draws)), sizes)
-        return found
+            arrays["draw"] = np.repeat(np.arange(len(draws)), sizes)
+        return arrays
 
     def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
         """Return the common columns, at most 24 bytes a row: the class by vote of all clusterings, its share of votes.
 
         Of several draws the column ``draw`` adds 4 bytes, and ``meta`` keeps the metrics of each.
         """
-        draws = [(part, of_draw(outputs, suffix)) for suffix, part in parts(problem)]
-        kept = [row_outcomes(*draw) for draw in draws]
-        if len(kept) == 1:
-            return kept[0]
+        draws = [(part, arrays_of_draw(outputs, suffix)) for suffix, part in parts(problem)]
+        by_draw = [row_outcomes(*draw) for draw in draws]
+        if len(by_draw) == 1:
+            return by_draw[0]
         judged = [judge(*draw).metrics for draw in draws]
-        return in_one(kept, {name: [metrics[name] for metrics in judged] for name in judged[0]})
+        return joined_outcomes(by_draw, {name: [metrics[name] for metrics in judged] for name in judged[0]})
 
-    def kept_for_use(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> KeptForUse:
+    def model_content(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> ModelContent:
         """Return the numbers of features that are taken."""
-        return KeptForUse(facts={"counts": list(problem.meta["counts"])})
+        return ModelContent(facts={"counts": list(problem.meta["counts"])})
 
     def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the draws, where there are several.
@@ -310,8 +310,8 @@ class FeatureSelection(ClassTask):
 
     def chance(self, problem: Problem) -> float:
         """Return the mean accuracy of random clusters under the best matching; above 1 / classes for few rows."""
-        found = [expected_random_accuracy(p.truth["y_unseen"], len(p.meta["classes"])) for _, p in parts(problem)]
-        return float(np.mean(found))
+        values = [expected_random_accuracy(p.truth["y_unseen"], len(p.meta["classes"])) for _, p in parts(problem)]
+        return float(np.mean(values))
 
     def _numbers(self, dataset: Dataset) -> range:
         """Return the numbers of the draws that the test is the mean of."""
@@ -386,3 +386,44 @@ class FeatureSelection(ClassTask):
         }
         truth = {"y_unseen": y_unseen, "row_unseen": unseen} | groups_of(dataset, unseen, "group_unseen")
         return Problem(name, inputs, truth, meta)
+
+
+class ClassSignatures:
+    """A signature set as one row per class: several rows of a class, or those of its images, are averaged."""
+
+    def __init__(self, dataset: Dataset, name: str) -> None:
+        signatures = dataset.signature_set(name)
+        self.values, self.per_row, self.y = np.asarray(signatures.values), signatures.per_row, dataset.y
+        self.described = np.arange(len(signatures.values)) if signatures.classes is None else signatures.classes
+
+    def of_classes(self, ids: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return (len(ids), a); for signatures by image, the means over those of ``rows``."""
+        values, described = (self.values[rows], self.y[rows]) if self.per_row else (self.values, self.described)
+        return np.stack([values[described == label].mean(axis=0, dtype=np.float64) for label in ids])
+
+
+def checked_spec(text: str, task: str) -> Spec:
+    """Return the spec of a registered zero-shot method; raises :class:`UsageError` for a method of another kind."""
+    spec = Spec.parse(text)
+    require_kind(registry.component("methods", spec.name), "zero-shot", f"{task}, option zero_shot,")
+    return spec
+
+
+def recognised(selector: Any, spec: Spec, problem: Problem, selected: np.ndarray) -> np.ndarray:
+    """Return the unseen class (m,) that a zero-shot method gives each row from the selected features alone.
+
+    The method is built beside the ``selector``, wherever that is.
+    """
+    inputs, method = problem.inputs, selector.beside(spec.name, spec.parameters)
+    steps = method.preprocessing
+    # In the order of the data set, where a row stands would tell its class.
+    order = np.random.default_rng([problem.meta["seed"], 11]).permutation(len(inputs["raw_unseen"]))
+    unseen = inputs["raw_unseen"][:, selected][order]
+    X, X_unseen = apply_steps(steps.features, inputs["raw"][:, selected], unseen)
+    everything = np.vstack([inputs["S_raw"], inputs["S_unseen"]])
+    S, S_unseen = apply_steps(steps.signatures, inputs["S_raw"], inputs["S_unseen"], every=everything)
+    method.fit(X, inputs["y"], S)
+    scores = method.decision_function(X_unseen, S_unseen, seen=np.zeros(len(S_unseen), dtype=bool))
+    predicted = np.empty(len(order), dtype=np.int64)
+    predicted[order] = np.argmax(scores, axis=1)
+    return predicted

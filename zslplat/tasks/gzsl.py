@@ -33,8 +33,7 @@ from zslplat.metrics.intervals import ClassValues, jackknifed
 from zslplat.metrics.resampling import resampled_ausuc, resampled_means
 from zslplat.space import Choice, Integer, Real, parameter
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
-from zslplat.tasks.predictions import confusion, predictions_table
-from zslplat.tasks.row_outcomes import RowOutcomes
+from zslplat.tasks.row_outcomes import RowOutcomes, confusion, predictions_table
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, hold_out_rows, split_rows
 from zslplat.tasks.zero_shot import (
     ZeroShotTask,
@@ -194,12 +193,12 @@ class GeneralizedZeroShot(ZeroShotTask):
         for request in ("U->U", "S->S"):
             look_at_scores(outputs[request], _own_labels(problem, request), request)
         look_at_scores(scores, y, "T")
-        own = {request: np.argmax(outputs[request], axis=1) for request in ("U->U", "S->S")}
+        within = {request: np.argmax(outputs[request], axis=1) for request in ("U->U", "S->S")}
         u, s = curve.at(0.0)
         metrics = {
             "AUSUC": curve.area,
-            "U_to_U": _own_accuracy(problem, "U->U", own["U->U"]),
-            "S_to_S": _own_accuracy(problem, "S->S", own["S->S"]),
+            "U_to_U": _own_accuracy(problem, "U->U", within["U->U"]),
+            "S_to_S": _own_accuracy(problem, "S->S", within["S->S"]),
             "U_to_T": u,
             "S_to_T": s,
             "H": harmonic_mean(u, s),
@@ -211,7 +210,7 @@ class GeneralizedZeroShot(ZeroShotTask):
         metrics["oracle_H"] = curve.best_harmonic_mean
         outcome = Outcome(metrics, validation_choices={"bias": curve.best_bias})
         if full:
-            self._describe(outcome, problem, scores, own, curve, bias)
+            self._describe(outcome, problem, scores, within, curve, bias)
         return outcome
 
     def _describe(
@@ -219,14 +218,14 @@ class GeneralizedZeroShot(ZeroShotTask):
         outcome: Outcome,
         problem: Problem,
         scores: np.ndarray,
-        own: Mapping[str, np.ndarray],
+        within: Mapping[str, np.ndarray],
         curve: SeenUnseenCurve,
         bias: float | None,
     ) -> None:
         y, seen, names = problem.truth["y_pool"], problem.inputs["seen"], problem.meta["classes"]
         title = f"{problem.meta['dataset']}, {problem.name}"
         predicted, value = _calibrated(scores, seen, bias)
-        outcome.tables["per_class"] = _per_class_table(problem, scores, own, bias)
+        outcome.tables["per_class"] = _per_class_table(problem, scores, within, bias)
         outcome.tables["predictions"] = predictions_table(names, problem.truth["row_pool"], y, predicted, value)
         outcome.tables["seen_unseen_curve"] = Table(
             {
@@ -260,15 +259,15 @@ class GeneralizedZeroShot(ZeroShotTask):
         bias = float(validation_choices["bias"]) if "bias" in validation_choices else None
         predicted, value = _calibrated(scores, seen, bias)
         best_seen, best_unseen, critical = rivals(scores, seen)
-        own = np.empty(len(scores), dtype=np.int32)
+        within = np.empty(len(scores), dtype=np.int32)
         for request in ("U->U", "S->S"):
             rows, classes = requested(problem, request)
-            own[rows] = classes[np.argmax(outputs[request], axis=1)]
+            within[rows] = classes[np.argmax(outputs[request], axis=1)]
         more = {
             "best_seen": best_seen.astype(np.int32),
             "best_unseen": best_unseen.astype(np.int32),
             "critical": critical,
-            "own": own,
+            "own": within,
         }
         return pool_outcomes(problem, predicted, value, more, seen=seen.tolist(), bias=bias)
 
@@ -305,13 +304,13 @@ class GeneralizedZeroShot(ZeroShotTask):
             outcomes.columns["true"],
             np.array(outcomes.meta["seen"], dtype=np.int64),
         )
-        own = {name: kind for kind, names in enumerate(_ONE_KIND) for name in names}
+        kind_of_metric = {name: kind for kind, names in enumerate(_ONE_KIND) for name in names}
         both = np.bincount(values.kinds, minlength=2).min() > 1
-        found = {
-            name: np.where(values.kinds == own[name] if name in own else both, v, np.nan)
+        by_metric = {
+            name: np.where(values.kinds == kind_of_metric[name] if name in kind_of_metric else both, v, np.nan)
             for name, v in values.values.items()
         }
-        return ClassValues(found, values.kinds)
+        return ClassValues(by_metric, values.kinds)
 
     def chance(self, problem: Problem) -> float:
         """Return the expected AUSUC of random scores, 1 / (2 |S| |U|): a line from (0, 1/|S|) to (1/|U|, 0)."""
@@ -336,10 +335,12 @@ def _own_accuracy(problem: Problem, request: str, predicted: np.ndarray) -> floa
     return per_class_accuracy(_own_labels(problem, request), predicted)
 
 
-def _per_class_table(problem: Problem, scores: np.ndarray, own: Mapping[str, np.ndarray], bias: float | None) -> Table:
+def _per_class_table(
+    problem: Problem, scores: np.ndarray, predictions: Mapping[str, np.ndarray], bias: float | None
+) -> Table:
     y, seen, names = problem.truth["y_pool"], problem.inputs["seen"], problem.meta["classes"]
     within = np.full(len(names), np.nan)
-    for request, predicted in own.items():
+    for request, predicted in predictions.items():
         classes = problem.inputs[f"classes:{request}"]
         within[classes] = class_accuracies(_own_labels(problem, request), predicted, len(classes))[0]
     joint, counts = class_accuracies(y, calibrated_predictions(scores, seen, 0.0), len(names))

@@ -27,8 +27,7 @@ from zslplat.metrics.label_ranking import (
 from zslplat.metrics.ranking import class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_means
 from zslplat.tasks.base import Metric, Outcome
-from zslplat.tasks.predictions import confusion, predictions_table
-from zslplat.tasks.row_outcomes import RowOutcomes, common_columns
+from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, confusion, predictions_table
 
 AREA, ELEVEN_POINT = "mAP", "mAP_11pt"
 
@@ -84,8 +83,8 @@ class LabelForm(ABC):
         """Return ids and strata (m,) of what a bootstrap draws."""
 
     @abstractmethod
-    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray, own: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the metrics (b,) of the drawn rows of one split, whose rows the mask ``own`` (m,) tells."""
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the metrics (b,) of the drawn rows of one split, whose rows the mask ``rows`` (m,) tells."""
 
     @abstractmethod
     def class_values(
@@ -162,13 +161,13 @@ class OneClass(LabelForm):
         row, true, split = (outcomes.columns[name] for name in ("row", "true", "split"))
         return row, true + (split - 1) * len(outcomes.meta["classes"])
 
-    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray, own: np.ndarray) -> dict[str, np.ndarray]:
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return accuracy and mean per-class accuracy."""
         true = outcomes.columns["true"]
         correct = outcomes.columns["predicted"] == true
         return {
-            "accuracy": resampled_means(counts[:, own], correct[own]),
-            "per_class_accuracy": resampled_means(counts[:, own], correct[own], true[own]),
+            "accuracy": resampled_means(counts[:, rows], correct[rows]),
+            "per_class_accuracy": resampled_means(counts[:, rows], correct[rows], true[rows]),
         }
 
     def class_values(
@@ -215,8 +214,12 @@ class SeveralLabels(LabelForm):
         number = np.ones(len(row), dtype=np.int64) if split is None else split
         each = [number == i for i in np.unique(number)]
         area, eleven, chance = (
-            np.array([measure(scores[own], truth[own]) for own in each])
-            for measure in (average_precisions, eleven_point_precisions, lambda _, own: chance_precisions(own))
+            np.array([measure(scores[part], truth[part]) for part in each])
+            for measure in (
+                average_precisions,
+                eleven_point_precisions,
+                lambda _, labels: chance_precisions(labels),
+            )
         )
         outcome.tables["per_class"] = Table(
             {
@@ -229,19 +232,21 @@ class SeveralLabels(LabelForm):
             }
         )
         order = np.lexsort((row, number))
-        told = {} if split is None else {"split": split[order].tolist()}
+        split_column = {} if split is None else {"split": split[order].tolist()}
         rows = row[order].tolist()
         outcome.tables["predictions"] = Table(
             {
                 "row": rows,
-                "true": ["+".join(names[j] for j in np.flatnonzero(own == 1)) for own in truth[order]],
+                "true": [
+                    "+".join(names[j] for j in np.flatnonzero(rows_of_split == 1)) for rows_of_split in truth[order]
+                ],
                 "predicted": [names[j] for j in scores[order].argmax(axis=1)],
                 "score": scores[order].max(axis=1).tolist(),
-                **told,
+                **split_column,
             }
         )
         columns = {f"score of {name}": scores[order, j].tolist() for j, name in enumerate(names)}
-        outcome.tables["label_scores"] = Table({"row": rows, **told, **columns})
+        outcome.tables["label_scores"] = Table({"row": rows, **split_column, **columns})
 
     def outcomes(
         self,
@@ -278,10 +283,10 @@ class SeveralLabels(LabelForm):
         """Return the data set's rows, and the splits for strata: with several labels a row is in no one class."""
         return outcomes.columns["row"], outcomes.columns["split"]
 
-    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray, own: np.ndarray) -> dict[str, np.ndarray]:
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return both forms of mAP; a label of which no row is drawn has no part in the mean of that draw."""
-        ranked, labels = outcomes.columns["place"][own], outcomes.columns["labels"][own]
-        area, eleven = resampled_precisions(counts[:, own], ranked, labels)
+        ranked, labels = outcomes.columns["place"][rows], outcomes.columns["labels"][rows]
+        area, eleven = resampled_precisions(counts[:, rows], ranked, labels)
         return {AREA: mean_of_labels(area), ELEVEN_POINT: mean_of_labels(eleven)}
 
     def class_values(
@@ -289,12 +294,12 @@ class SeveralLabels(LabelForm):
     ) -> ClassValues:
         """Return both forms of average precision of every label."""
         ranked, labels, split = (outcomes.columns[name] for name in ("place", "labels", "split"))
-        found = [
-            resampled_precisions(np.ones((1, int(own.sum())), dtype=np.int32), ranked[own], labels[own])
-            for own in (split == number for number in range(1, outcomes.meta["splits"] + 1))
+        precisions = [
+            resampled_precisions(np.ones((1, int(rows.sum())), dtype=np.int32), ranked[rows], labels[rows])
+            for rows in (split == number for number in range(1, outcomes.meta["splits"] + 1))
         ]
         values = {
-            name: mean_pseudo_values(np.vstack([parts[form] for parts in found]))
+            name: mean_pseudo_values(np.vstack([parts[form] for parts in precisions]))
             for form, name in enumerate((AREA, ELEVEN_POINT))
         }
         return ClassValues(values, np.zeros(labels.shape[1], dtype=np.int64))

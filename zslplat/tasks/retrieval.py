@@ -15,8 +15,7 @@ from zslplat.metrics.ranking import Ranking, centred, class_rankings, mean_avera
 from zslplat.metrics.resampling import resampled_average_precision
 from zslplat.space import Integer, parameter
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
-from zslplat.tasks.predictions import confusion, predictions_table
-from zslplat.tasks.row_outcomes import RowOutcomes
+from zslplat.tasks.row_outcomes import RowOutcomes, confusion, predictions_table
 from zslplat.tasks.unseen import REQUEST, UnseenTask
 from zslplat.tasks.zero_shot import pool_outcomes
 
@@ -116,12 +115,12 @@ class Retrieval(UnseenTask):
 
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return mAP (b,) of each draw, by the scores and by the centred ones."""
-        y, found = outcomes.columns["true"], {}
+        y, metrics = outcomes.columns["true"], {}
         for metric, rank in _recorded_ranks(outcomes).items():
             values = np.array([resampled_average_precision(counts, -rank[:, j], y == j) for j in np.unique(y)])
             # A class of which no row is drawn asks for nothing.
-            found[metric] = np.mean(values, axis=0) if np.isfinite(values).all() else mean_of_labels(values.T)
-        return found
+            metrics[metric] = np.mean(values, axis=0) if np.isfinite(values).all() else mean_of_labels(values.T)
+        return metrics
 
     def class_values(self, outcomes: RowOutcomes) -> ClassValues:
         """Return the average precision of every class; the rows of all others are what it is told from, as they are."""

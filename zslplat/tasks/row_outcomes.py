@@ -1,4 +1,4 @@
-"""What an evaluation keeps of every scored row: enough to compute its resampled metrics again, and nothing else.
+"""What an evaluation keeps of every scored row, and the tables of predictions that all tasks show.
 
 | column | type | meaning |
 |---|---|---|
@@ -9,8 +9,8 @@
 | ``predicted`` | int32 | the class it was given |
 | ``score`` | float32 | the score by which it was given that class |
 
-These 24 bytes a row (20 without groups, and 4 k more where rows are made of k things) are common to all tasks; a task
-says in its docstring what it adds.
+What is kept is enough to compute resampled metrics again, and nothing else. These 24 bytes a row (20 without groups,
+and 4 k more where rows are made of k things) are common to all tasks; a task says in its docstring what it adds.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
+from zslplat.figures import MatrixFigure
+from zslplat.metrics.accuracy import confusion_counts
+from zslplat.figures import Table
 
 
 @dataclass(frozen=True)
@@ -64,3 +67,50 @@ def groups_of(dataset: Dataset, rows: np.ndarray, name: str = "group") -> dict[s
         return {}
     places: np.ndarray = np.unique(dataset.groups, return_inverse=True)[1]
     return {name: places[rows]}
+
+
+def predictions_table(
+    names: list[str],
+    row: np.ndarray,
+    true: np.ndarray,
+    predicted: np.ndarray,
+    score: np.ndarray,
+    **more: np.ndarray,
+) -> Table:
+    """Return (row, true, predicted, score, ...) in the order of the data set's rows.
+
+    All arrays are (m,); ``true`` and ``predicted`` index ``names``, ``row`` the data set. ``more`` are further columns;
+    one named ``split`` or ``draw`` numbers repetitions of the rows, which follow one another.
+    """
+    repeated = next((more[name] for name in ("split", "draw") if name in more), np.zeros(len(row)))
+    order = np.lexsort((row, repeated))
+    return Table(
+        {
+            "row": row[order].tolist(),
+            "true": [names[i] for i in true[order]],
+            "predicted": [names[i] for i in predicted[order]],
+            "score": [float(v) for v in score[order]],
+            **{name: values[order].tolist() for name, values in more.items()},
+        }
+    )
+
+
+def confusion(y: np.ndarray, predicted: np.ndarray, names: list[str], title: str) -> tuple[Table, MatrixFigure]:
+    """Return the non-zero cells as a table (true, predicted, rows, share) and the row-wise shares as a figure.
+
+    Classes without a row are left out of the rows of the figure; all stay among its columns.
+    """
+    counts = confusion_counts(y, predicted, len(names))
+    present = np.flatnonzero(counts.sum(axis=1))
+    shares = counts[present] / counts[present].sum(axis=1, keepdims=True)
+    true, guess = np.nonzero(counts[present])
+    table = Table(
+        {
+            "true": [names[present[i]] for i in true],
+            "predicted": [names[j] for j in guess],
+            "rows": counts[present][true, guess].tolist(),
+            "share": shares[true, guess].tolist(),
+        }
+    )
+    rows = [names[i] for i in present]
+    return table, MatrixFigure(shares, rows, names, "predicted class", "true class", title)

@@ -3,6 +3,17 @@
 Where the data set says which rows are for what, that is what is used: ``train`` and ``test``, with validation rows
 (``val``) between them or without; or folds of its own, the splits ``fold-1``, ``fold-2``, ..., of which split i tests
 fold i and trains on all others. Otherwise splits are drawn.
+
+Rows with several labels are dealt to the parts of a split such that every label is shared out as the rows are:
+
+| symbol | here | shape | meaning |
+|---|---|---|---|
+| | ``labels`` | (n, c) | 1 for labels that a row has, 0 for others, -1 for those not counted |
+| | ``units`` | (u, c) | how many rows of every label a unit holds: a row, or a group of rows that stay together |
+
+Iterative stratification: the label with the fewest rows left to deal goes first, each of its units to the part that
+wants most of that label, then to the one that wants most rows. Source: Sechidis, Tsoumakas, Vlahavas, "On the
+Stratification of Multi-Label Data" (ECML PKDD 2011), Algorithm 1.
 """
 
 from __future__ import annotations
@@ -11,7 +22,6 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset, row_folds
 from zslplat.errors import DataError, UsageError
-from zslplat.tasks.label_set_splits import dealt
 from zslplat.tasks.splits import hold_out_rows
 
 Pairs = list[tuple[np.ndarray, np.ndarray]]
@@ -36,8 +46,8 @@ def split_by_sample(
             )
         if number > len(folds):
             raise UsageError(f"{dataset.name} has {len(folds)} folds of its own; split={number} is none of them")
-        held = folds[number - 1]
-        return _checked(dataset, np.concatenate([rows for rows in folds if rows is not held]), held)
+        held_out = folds[number - 1]
+        return _checked(dataset, np.concatenate([rows for rows in folds if rows is not held_out]), held_out)
     if {"train", "test"} <= set(dataset.splits):
         if number > 1:
             raise DataError(f"{dataset.name} has its own training and test rows; split={number} has no meaning there")
@@ -56,7 +66,7 @@ def split_by_sample(
                 f"{dataset.name} has several labels per row: no number of rows per class can be drawn; use train_share"
             )
         generator = np.random.default_rng([seed, 23, number])
-        part = dealt(dataset.y, dataset.groups, np.array([share, 1 - share]), generator)
+        part = deal_rows(dataset.y, dataset.groups, np.array([share, 1 - share]), generator)
         return _checked(dataset, np.flatnonzero(part < 1), np.flatnonzero(part == 1))
     if dataset.groups is not None:
         return hold_out_rows(dataset, np.arange(len(dataset.y)), 1 - share, seed=1000 * seed + number)
@@ -64,14 +74,14 @@ def split_by_sample(
     train_mask = np.zeros(len(dataset.y), dtype=bool)
     for label in np.unique(dataset.y):
         rows = np.flatnonzero(dataset.y == label)
-        wanted = max(1, round(share * len(rows))) if per_class is None else per_class
-        if len(rows) < 2 or (per_class is not None and wanted >= len(rows)):
+        size = max(1, round(share * len(rows))) if per_class is None else per_class
+        if len(rows) < 2 or (per_class is not None and size >= len(rows)):
             need = 2 if per_class is None else per_class + 1
             raise DataError(
                 f"{dataset.name}: class {dataset.class_names[label]!r} has {len(rows)} rows, but needs {need} to be on "
                 "both sides of a split; drop the class or train on fewer"
             )
-        train_mask[generator.permutation(rows)[: min(wanted, len(rows) - 1)]] = True
+        train_mask[generator.permutation(rows)[: min(size, len(rows) - 1)]] = True
     return np.flatnonzero(train_mask), np.flatnonzero(~train_mask)
 
 
@@ -90,13 +100,13 @@ def validation_splits(dataset: Dataset, train: np.ndarray, number: int, count: i
         others = [rows for i, rows in enumerate(folds, start=1) if i != number]
         number_of_folds = min(count, len(others))
         held_out = [np.sort(np.concatenate(others[k::number_of_folds])) for k in range(number_of_folds)]
-        pairs = [(np.setdiff1d(train, held), held) for held in held_out]
+        pairs = [(np.setdiff1d(train, out), out) for out in held_out]
     else:
         groups = None if dataset.groups is None else dataset.groups[train]
         drawn = stratified_folds(dataset.y[train], groups, count, seed)
-        pairs = [(train[stay], train[held]) for stay, held in drawn]
-    for stay, held in pairs:
-        _checked(dataset, stay, held)
+        pairs = [(train[stay], train[out]) for stay, out in drawn]
+    for stay, out in pairs:
+        _checked(dataset, stay, out)
     return pairs
 
 
@@ -109,13 +119,13 @@ def stratified_folds(y: np.ndarray, groups: np.ndarray | None, count: int, seed:
     anything, or would leave a class without a training row.
     """
     if y.ndim == 2:
-        fold = dealt(y, groups, np.full(count, 1 / count), np.random.default_rng([seed, 24]))
+        fold = deal_rows(y, groups, np.full(count, 1 / count), np.random.default_rng([seed, 24]))
         folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(count)]
     elif groups is not None:
         from sklearn.model_selection import StratifiedGroupKFold
 
         splitter = StratifiedGroupKFold(count, shuffle=True, random_state=seed)
-        folds = [(stay, held) for stay, held in splitter.split(np.zeros(len(y)), y, groups)]
+        folds = [(stay, out) for stay, out in splitter.split(np.zeros(len(y)), y, groups)]
     else:
         generator = np.random.default_rng([seed, 22])
         fold = np.full(len(y), -1, dtype=np.int64)
@@ -126,8 +136,8 @@ def stratified_folds(y: np.ndarray, groups: np.ndarray | None, count: int, seed:
                 fold[generator.permutation(rows)] = (position + np.arange(len(rows))) % count
                 position += len(rows)
         folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(count)]
-    for number, (stay, held) in enumerate(folds, start=1):
-        if not len(held) or not _same_classes(y[stay], y):
+    for number, (stay, out) in enumerate(folds, start=1):
+        if not len(out) or not _same_classes(y[stay], y):
             raise DataError(
                 f"fold {number} of {count} has no row to score, or takes all rows of a class; ask for fewer folds, or "
                 "give more training rows per class"
@@ -165,3 +175,38 @@ def _checked(dataset: Dataset, train: np.ndarray, test: np.ndarray) -> tuple[np.
         if not (y[test] == 1).any():
             raise DataError(f"{dataset.name}: none of the {len(test)} rows that are scored has a label")
     return np.sort(train), np.sort(test)
+
+
+def deal_rows(
+    labels: np.ndarray, groups: np.ndarray | None, shares: np.ndarray, generator: np.random.Generator
+) -> np.ndarray:
+    """Return the part (n,) of each row, which gets about ``shares`` (p,) of the rows and of every label.
+
+    Rows of one group go to one part. A label that only one unit has keeps that unit out of all parts, with -1, so that
+    whoever holds out parts trains on it.
+    """
+    present = labels == 1
+    unit_of = np.arange(len(labels)) if groups is None else np.unique(groups, return_inverse=True)[1].reshape(-1)
+    units = np.zeros((int(unit_of.max()) + 1, labels.shape[1]), dtype=np.int64)
+    np.add.at(units, unit_of, present)
+    rows = np.bincount(unit_of)
+    part = np.full(len(units), -1, dtype=np.int64)
+    alone = np.flatnonzero((units > 0).sum(axis=0) == 1)
+    left = np.asarray(~(units[:, alone] > 0).any(axis=1))
+    wanted_labels = shares[:, None] * units[left].sum(axis=0)[None, :].astype(np.float64)
+    wanted_rows = shares * float(rows[left].sum())
+    while left.any():
+        remaining = ((units > 0) & left[:, None]).sum(axis=0)
+        # Units without any label come last, dealt by their number of rows alone.
+        label = int(np.argmin(np.where(remaining > 0, remaining, len(units) + 1))) if remaining.any() else -1
+        chosen = np.flatnonzero(left & (units[:, label] > 0)) if label >= 0 else np.flatnonzero(left)
+        for unit in generator.permutation(chosen):
+            wish = wanted_labels[:, label] if label >= 0 else wanted_rows
+            best = np.flatnonzero(wish >= wish.max() - 1e-9)
+            best = best[wanted_rows[best] >= wanted_rows[best].max() - 1e-9]
+            taker = int(best[generator.integers(len(best))])
+            part[unit] = taker
+            wanted_labels[taker] -= units[unit]
+            wanted_rows[taker] -= rows[unit]
+        left[chosen] = False
+    return part[unit_of]

@@ -30,13 +30,13 @@ def split_rows(dataset: Dataset, split: str, purpose: str) -> np.ndarray:
             f"{dataset.name}: zero-shot tasks need one class per row, got labels of shape {dataset.y.shape}"
         )
     if split not in dataset.splits or len(dataset.splits[split]) == 0:
-        known = ", ".join(dataset.splits) or "none"
+        names = ", ".join(dataset.splits) or "none"
         hint = "" if dataset.splits else "; say which rows train and which are tested (splits, docs/formats.md)"
         if "test" in dataset.splits and not dataset.signatures:
             hint = (
                 "; rows called test are divided by class where there are signatures: give a row of attributes per class"
             )
-        raise DataError(f"{dataset.name} has no split {split!r}, which {purpose} needs; its splits: {known}{hint}")
+        raise DataError(f"{dataset.name} has no split {split!r}, which {purpose} needs; its splits: {names}{hint}")
     return dataset.rows(split)
 
 
@@ -113,8 +113,8 @@ def fold_size(seen: int, tested: int | None) -> int:
 
 def fold_count(seen: int, size: int) -> int:
     """Return how many folds hold out ``STEADY`` classes together: ``FEWEST_FOLDS`` to ``MOST_FOLDS``, if there are."""
-    wanted = min(MOST_FOLDS, max(FEWEST_FOLDS, math.ceil(STEADY / size)))
-    return max(1, min(wanted, math.comb(seen, size)))
+    count = min(MOST_FOLDS, max(FEWEST_FOLDS, math.ceil(STEADY / size)))
+    return max(1, min(count, math.comb(seen, size)))
 
 
 def draw_folds(classes: np.ndarray, size: int, count: int, seed: int) -> list[ClassFold]:
@@ -133,8 +133,8 @@ def draw_folds(classes: np.ndarray, size: int, count: int, seed: int) -> list[Cl
         sides = _different_draws(classes, size, count, generator)
     everything = set(classes.tolist())
     return [
-        ClassFold(f"drawn-{k}", tuple(sorted(everything.difference(held))), tuple(sorted(held)))
-        for k, held in enumerate(sides, start=1)
+        ClassFold(f"drawn-{k}", tuple(sorted(everything.difference(held_out))), tuple(sorted(held_out)))
+        for k, held_out in enumerate(sides, start=1)
     ]
 
 
@@ -144,7 +144,7 @@ def _different_draws(
     """Return balanced draws of which no two are the same, fewer than there are."""
     for _ in range(max(1, _MOST_DRAWN // count)):
         draws = _balanced_draws(classes, size, count, generator)
-        if len({frozenset(held) for held in draws}) == count:
+        if len({frozenset(draw) for draw in draws}) == count:
             return draws
     # So many of all that there are: they are taken one by one, each of the classes that were held out least often.
     left = generator.permutation(np.array(list(itertools.combinations(range(len(classes)), size))))
@@ -164,13 +164,13 @@ def _balanced_draws(
     waiting = generator.permutation(classes).tolist()
     draws = []
     for _ in range(count):
-        held, waiting = waiting[:size], waiting[size:]
-        if len(held) < size:
-            again = [i for i in generator.permutation(classes).tolist() if i not in held]
-            missing = size - len(held)
+        draw, waiting = waiting[:size], waiting[size:]
+        if len(draw) < size:
+            again = [i for i in generator.permutation(classes).tolist() if i not in draw]
+            missing = size - len(draw)
             # What is held out now waits at the end, so that no class comes twice while another has not come once.
-            held, waiting = held + again[:missing], again[missing:] + held
-        draws.append(tuple(held))
+            draw, waiting = draw + again[:missing], again[missing:] + draw
+        draws.append(tuple(draw))
     return draws
 
 
@@ -226,11 +226,11 @@ def fold_rows(dataset: Dataset, rows: np.ndarray, fold: ClassFold) -> tuple[np.n
     train, validation = rows[np.isin(y, fold.train)], rows[np.isin(y, fold.validation)]
     if dataset.groups is None:
         return train, validation
-    kept = train[~np.isin(dataset.groups[train], dataset.groups[validation])]
-    lost = set(fold.train) - set(dataset.y[kept].tolist())
+    rest = train[~np.isin(dataset.groups[train], dataset.groups[validation])]
+    lost = set(fold.train) - set(dataset.y[rest].tolist())
     if lost:
         raise DataError(
             f"{dataset.name}, fold {fold.name!r}: {len(lost)} training classes share all their groups with validation "
             f"rows, first {dataset.class_names[min(lost)]!r}; give folds whose classes do not share groups"
         )
-    return kept, validation
+    return rest, validation

@@ -16,6 +16,18 @@
 Where classes have several signatures, ``signature_class`` (rows of S) and ``signature_class_pool`` (rows of S_pool)
 say which class each row describes. Methods with the tag ``several-signatures`` get all rows, and that vector as the
 keyword ``signature_class``; for the others the (preprocessed) rows of a class are averaged.
+
+Classes are made unequally frequent (``imbalance``) by keeping fewer rows:
+
+| symbol | here          | meaning                                                                            |
+|--------|---------------|------------------------------------------------------------------------------------|
+| c      | ``classes``   | number of classes                                                                  |
+| n_j    | ``available`` | rows of the class at place j = 0 .. c-1 of a seeded order                          |
+| f      | ``factor``    | how many times as frequent the first class is as the last                          |
+| m_j    | ``sizes``     | rows kept: N f^(-j / (c-1)), rounded, with the largest N for which m_j <= n_j      |
+
+On most benchmarks the unseen classes are about equally frequent by construction, and a method that takes them to be so
+(``class balance``) is never wrong there. In a geometric series it is.
 """
 
 from __future__ import annotations
@@ -33,14 +45,13 @@ from zslplat.kinds import require_kind
 from zslplat.methods.protocols import ZeroShotProtocol
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Real, Space, Text, parameter
-from zslplat.tasks.array_names import prefixed, selected
-from zslplat.tasks.base import Arrays, KeptForUse, Problem, Task
-from zslplat.tasks.imbalance import imbalanced_rows
-from zslplat.tasks.real_numbers import real_numbers
+from zslplat.tasks.arrays import prefixed, real_numbers, selected
+from zslplat.tasks.base import Arrays, ModelContent, Problem, Task
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 
 if TYPE_CHECKING:
     from zslplat.methods.zero_shot.base import ZeroShotMethod
+
 
 CALLS = ZeroShotProtocol()
 
@@ -69,7 +80,7 @@ class ZeroShotTask(ClassTask):
     """Base of the tasks that score rows against class signatures.
 
     ``imbalance`` leaves out rows of the unseen classes that are scored, so that class sizes fall in a geometric series
-    (:mod:`zslplat.tasks.imbalance`); training rows and scored rows of seen classes are all there. What is left out is
+    (:mod:`zslplat.tasks.zero_shot`); training rows and scored rows of seen classes are all there. What is left out is
     drawn with ``imbalance_seed`` and not with the seed of a study, so that all studies share it. Validation keeps all
     of its rows unless ``imbalanced_validation`` is true: hyperparameters are chosen as they are on balanced classes,
     and the test shows what a wrong prior costs. Accuracies stay means over classes, so that guessing reaches the same;
@@ -135,7 +146,7 @@ class ZeroShotTask(ClassTask):
         for step in CALLS.fit_steps(method, trained_on, selected("fit/", statistics)):
             yield step, _outputs(method, problem, statistics)
 
-    def kept_for_use(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> KeptForUse:
+    def model_content(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> ModelContent:
         """Return the signatures of seen classes and of candidates as the method takes them, their names, and the bias.
 
         ``seen`` (c,) tells which candidates were trained on. Where validation chose a bias, it is taken off the scores
@@ -146,7 +157,7 @@ class ZeroShotTask(ClassTask):
             arrays |= signatures_for(method, problem.inputs, suffix)
         bias = {"bias": float(validation_choices["bias"])} if "bias" in validation_choices else {}
         named = {name: list(problem.meta[name]) for name in ("classes", "seen_classes", "attributes")}
-        return KeptForUse(arrays, {**named, **bias, "several_signatures": SEVERAL in method.tags})
+        return ModelContent(arrays, {**named, **bias, "several_signatures": SEVERAL in method.tags})
 
     def outputs_of(self, problem: Problem, scores: np.ndarray) -> Arrays:
         """Return {request: scores (rows of the request, its classes)}, sliced out of scores of all rows and classes."""
@@ -285,9 +296,9 @@ def _batch(method: ZeroShotMethod, problem: Problem, request: str) -> dict[str, 
     if "signature_class_pool" not in signatures:
         return {**batch, "S_pool": signatures["S_pool"][classes]}
     described = signatures["signature_class_pool"]
-    kept = np.isin(described, classes)
-    numbers = np.searchsorted(classes, described[kept])
-    return {**batch, "S_pool": signatures["S_pool"][kept], "signature_class_pool": numbers}
+    chosen = np.isin(described, classes)
+    numbers = np.searchsorted(classes, described[chosen])
+    return {**batch, "S_pool": signatures["S_pool"][chosen], "signature_class_pool": numbers}
 
 
 def request_batch(method: ZeroShotMethod, problem: Problem, request: str) -> tuple[np.ndarray, np.ndarray]:
@@ -334,3 +345,30 @@ def checked_scores(method: Any, returned: Any, shape: tuple[int, int]) -> np.nda
     if bad:
         raise MethodError(f"{who} returned {bad} scores of {scores.size} that are NaN or infinite")
     return scores
+
+
+# Of each class, so that a mean over its rows is one and a neighbour of its own kind exists; all where it has fewer.
+LEAST_ROWS = 2
+
+
+def imbalanced_rows(rows: np.ndarray, y: np.ndarray, factor: float, stream: tuple[int, ...]) -> np.ndarray:
+    """Return those of ``rows`` (n,) that are kept, in their order, so that class sizes fall by ``factor``.
+
+    ``y`` (n,) are the classes of the rows. ``stream`` seeds the order of the classes, from the most to the least
+    frequent, and the draw of the rows of each. Every class keeps at least two rows, or all that it has; where that or
+    rounding acts, the series is cut there.
+    """
+    generator = np.random.default_rng(stream)
+    order = generator.permutation(np.unique(y))
+    members = [np.flatnonzero(y == label) for label in order]
+    sizes = geometric_sizes(np.array([len(member) for member in members]), factor)
+    chosen = [generator.permutation(member)[:size] for member, size in zip(members, sizes, strict=True)]
+    return np.asarray(rows[np.sort(np.concatenate(chosen))])
+
+
+def geometric_sizes(available: np.ndarray, factor: float) -> np.ndarray:
+    """Return how many rows (c,) each class keeps of those ``available`` (c,), the classes from the most frequent on."""
+    fall = float(factor) ** -(np.arange(len(available)) / max(1, len(available) - 1))
+    most = float(np.min(available / fall))
+    sizes = np.round(most * fall).astype(np.int64)
+    return np.asarray(np.minimum(np.maximum(sizes, LEAST_ROWS), available))

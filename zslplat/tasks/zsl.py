@@ -14,8 +14,7 @@ from zslplat.metrics.intervals import ClassValues, jackknifed
 from zslplat.metrics.resampling import resampled_means
 from zslplat.space import Integer, parameter
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
-from zslplat.tasks.predictions import confusion, predictions_table
-from zslplat.tasks.row_outcomes import RowOutcomes
+from zslplat.tasks.row_outcomes import RowOutcomes, confusion, predictions_table
 from zslplat.tasks.unseen import REQUEST, UnseenTask
 from zslplat.tasks.zero_shot import pool_outcomes
 

@@ -21,7 +21,7 @@ from zslplat.kinds import load_part
 from zslplat.methods.base import Arrays
 from zslplat.methods.protocols import Protocol, protocol_of
 from zslplat.space import Space
-from zslplat.tasks.array_names import prefixed, selected
+from zslplat.tasks.arrays import prefixed, selected
 from zslplat.testing.problems import SMALL, WIDE, ClassProblem, class_problem
 from zslplat.testing.running import Check
 

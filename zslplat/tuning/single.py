@@ -104,7 +104,7 @@ def run_experiment(
     kind: str = "run",
     cluster: str | None = None,
     part_of: Mapping[str, str] | None = None,
-    keep_model: bool = True,
+    save_model: bool = True,
 ) -> RunResult:
     """Evaluate the method's fixed parameters; ``validation_choices`` is what an earlier validation handed to the refit.
 
@@ -112,7 +112,7 @@ def run_experiment(
     the artifacts, or a path that ends in the file name of one of them. ``method_seed``: seed of the first repeat where
     it is not the experiment's. ``recall``: an evaluation that is recorded already is not computed again. ``kind``:
     ``run``, or ``rerun`` for one that repeats another and is no entry of comparisons. ``part_of``: as
-    :class:`~zslplat.tuning.options.StudyOptions` has it. ``keep_model``: of a test evaluation, for predictions; one of
+    :class:`~zslplat.tuning.options.StudyOptions` has it. ``save_model``: of a test evaluation, for predictions; one of
     kind ``rerun`` keeps none. Raises like
     :func:`zslplat.tuning.study.run_study`.
     """
@@ -128,7 +128,7 @@ def run_experiment(
     recall = recall and export_to is None
     with Session(context, records, reporter, workers=workers, cluster=cluster, recall=recall) as session:
         single = _Single(session, split, kind, export_to, part_of)
-        single.keep_model = keep_model and kind == "run"
+        single.save_model = save_model and kind == "run"
         seed = experiment.seed if method_seed is None else method_seed
         single.evaluate(seed, repeats, validation_choices or {}, limits or Limits())
         return single.finish()
@@ -154,7 +154,7 @@ class _Single:
         self.result = RunResult(split, [], [], session.context.task.primary.name, 0.0, [], 0)
         self.not_exported: Exception | None = None
         self.recorded = False
-        self.keep_model = False
+        self.save_model = False
 
     def evaluate(self, seed: int, repeats: int, validation_choices: Mapping[str, Any], limits: Limits) -> None:
         """Carry out what is not recorded already, and record each repeat."""
@@ -171,7 +171,7 @@ class _Single:
                     describe=True,
                     # A map takes seconds: one of the test split, and others where artifacts are asked for.
                     maps=(self.split == "test" or self.target is not None) and r == 0,
-                    model=self.keep_model,
+                    model=self.save_model,
                 )
             )
         answers: dict[int, Answer] = {}

@@ -185,13 +185,13 @@ class Fold:
     def _keep_model(self, folder: Path) -> dict[str, Any]:
         """Write what the method learned, before anybody asks it for more; return what the record says of it."""
         from zslplat.models.folder import MODEL
-        from zslplat.models.keeping import keep_model
+        from zslplat.models.saving import save_model
 
         job = self.job
         with collect_warnings():
             state = state_within(self.method, job.model_bytes)
             try:
-                return keep_model(
+                return save_model(
                     folder / MODEL, state, self.task, self.problem, self.method, job.validation_choices, job.about
                 )
             except OSError as error:

@@ -13,8 +13,8 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.metrics.clustering import clustering_accuracy
-from zslplat.tasks.clusterings import each_clustering
 from zslplat.tasks.feature_selection import FeatureSelection
+from zslplat.tasks.selection_outcomes import each_clustering
 from zslplat_papers.reproduction.measures.ground import Ground, build, over_draws, steps
 from zslplat_papers.reproduction.verdicts import Contrast
 

@@ -1,4 +1,4 @@
-"""Names of arrays that stand beside each other: prefixes say whose statistics they are, suffixes of which repetition.
+"""Arrays that tasks and methods exchange: what their names mean, and that scores are real numbers.
 
 Prepared statistics are named ``fit/...`` and ``score/...``. Where a problem holds several splits or draws, the arrays
 of the first have plain names, those of repetition r > 1 the suffix ``:r``.
@@ -7,8 +7,11 @@ of the first have plain names, those of repetition r > 1 the suffix ``:r``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+
+from zslplat.errors import MethodError
 
 
 def prefixed(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -24,3 +27,14 @@ def selected(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndar
 def suffixes_of(count: int) -> list[str]:
     """Return the suffixes of so many repetitions."""
     return [""] + [f":{number}" for number in range(2, count + 1)]
+
+
+def real_numbers(who: str, returned: Any, what: str = "scores") -> np.ndarray:
+    """Return an array of what ``who`` returned; raises :class:`MethodError` where these are no real numbers.
+
+    Complex numbers have no order, and one that is only made from real parts would hide a mistake.
+    """
+    values = np.asarray(returned)
+    if values.dtype.kind not in "buif":
+        raise MethodError(f"{who} returned {what} of type {values.dtype}; expected real numbers")
+    return values
