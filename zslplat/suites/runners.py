@@ -127,7 +127,7 @@ class PieceRunner:
             cluster=options.cluster,
             part_of=options.part_of,
             reporter=self.reporter,
-            keep_model=options.keep_models,
+            save_model=options.keep_models,
         )
 
 

@@ -30,7 +30,6 @@ from zslplat.methods.protocols import CodingProtocol
 from zslplat.metrics.intervals import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Choice, Integer, Optional, Real, Space, parameter
-from zslplat.figures import Table
 from zslplat.tasks.arrays import prefixed, real_numbers, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, ModelContent, Outcome, Problem, Task
 from zslplat.tasks.label_forms import AREA, ELEVEN_POINT, LabelForm, OneClass, SeveralLabels

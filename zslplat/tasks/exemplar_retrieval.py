@@ -31,7 +31,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import FrozenFeatures, Preprocessing
 from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, MethodError, OutcomeWarning
-from zslplat.figures import Curve
+from zslplat.figures import Curve, Table
 from zslplat.kinds import require_kind
 from zslplat.methods.protocols import ExemplarProtocol, is_large_gallery
 from zslplat.metrics.degenerate import look_at_similarities
@@ -39,7 +39,6 @@ from zslplat.metrics.intervals import ClassValues, jackknifed
 from zslplat.metrics.ranking import Answers, random_precision, rank_judged
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Real, Space, parameter
-from zslplat.figures import Table
 from zslplat.tasks.arrays import prefixed, real_numbers, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, ModelContent, Outcome, Problem, Task
 from zslplat.tasks.exemplar_sides import (

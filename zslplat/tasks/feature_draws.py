@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.metrics.intervals import ClassValues
 from zslplat.figures import Table
+from zslplat.metrics.intervals import ClassValues
 from zslplat.tasks.arrays import suffixes_of
 from zslplat.tasks.base import Arrays, Problem
 from zslplat.tasks.row_outcomes import RowOutcomes

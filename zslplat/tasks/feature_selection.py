@@ -36,6 +36,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import Preprocessing, after_steps, apply_steps, fit_steps, parse_steps
 from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, OutcomeWarning, UsageError
+from zslplat.figures import Table
 from zslplat.kinds import require_kind
 from zslplat.methods.protocols import SelectionProtocol
 from zslplat.methods.selection.seen_classes import number_of_pairs, with_drawn_classes, with_seen_pair
@@ -45,7 +46,6 @@ from zslplat.metrics.intervals import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import Choice, Integer, Optional, Real, Space, Text, parameter
 from zslplat.spec import Spec
-from zslplat.figures import Table
 from zslplat.tasks.arrays import prefixed, real_numbers, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, ModelContent, Outcome, Problem
 from zslplat.tasks.feature_draws import (

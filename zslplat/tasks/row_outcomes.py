@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.figures import MatrixFigure
+from zslplat.figures import MatrixFigure, Table
 from zslplat.metrics.accuracy import confusion_counts
-from zslplat.figures import Table
 
 
 @dataclass(frozen=True)

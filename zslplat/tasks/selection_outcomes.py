@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.figures import Curve
+from zslplat.figures import Curve, Table
 from zslplat.metrics.accuracy import per_class_accuracy
 from zslplat.metrics.clustering import (
     cluster_counts,
@@ -19,7 +19,6 @@ from zslplat.metrics.clustering import (
     matched_classes,
     normalised_mutual_information,
 )
-from zslplat.figures import Table
 from zslplat.tasks.base import Arrays, Problem
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, predictions_table
 

@@ -16,7 +16,7 @@ from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.session import Request, Session
-from zslplat.models.sharing import free
+from zslplat.models.folder import free
 from zslplat.records.database import SEALED, Records
 from zslplat.records.folders import owner_folder, study_folder
 from zslplat.records.locks import file_lock
