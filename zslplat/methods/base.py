@@ -29,6 +29,8 @@ else:
     from sklearn.base import BaseEstimator
 
 Arrays = dict[str, np.ndarray]
+# What was prepared, as ``fit`` and ``decision_function`` take it; None: a method prepares for itself.
+Statistics = Mapping[str, np.ndarray] | None
 
 # Features that are arrays for methods that draw mini-batches, where they take no more bytes.
 IN_ARRAYS = 1 << 30
@@ -288,9 +290,7 @@ def _takes(function: Callable[..., Any], name: str) -> bool:
 def _without_statistics(prepare_score: Callable[..., Arrays]) -> Callable[..., Arrays]:
     """Return a ``prepare_score`` of version 1.0 of the plugin interface as callers of today call it."""
 
-    def given_statistics(
-        self: Any, *arguments: Any, statistics: Mapping[str, np.ndarray] | None = None, **named: Any
-    ) -> Arrays:
+    def given_statistics(self: Any, *arguments: Any, statistics: Statistics = None, **named: Any) -> Arrays:
         return prepare_score(self, *arguments, **named)
 
     given_statistics.__doc__, given_statistics.__qualname__ = prepare_score.__doc__, prepare_score.__qualname__

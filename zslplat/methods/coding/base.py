@@ -13,13 +13,13 @@ Labels as coding methods take them: one class per row, or a set of labels per ro
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import ClassVar, Self
 
 import numpy as np
 
 from zslplat.errors import DataError
-from zslplat.methods.base import Arrays, Method
+from zslplat.methods.base import Arrays, Method, Statistics
 from zslplat.space import Space
 
 
@@ -73,14 +73,7 @@ class CodingMethod(Method):
         """Return what :meth:`fit` needs of the data and no searched parameter changes; ``self`` holds the rest."""
         return {}
 
-    def prepare_score(
-        self,
-        X: np.ndarray,
-        train: np.ndarray,
-        *,
-        space: Space,
-        statistics: Mapping[str, np.ndarray] | None = None,
-    ) -> Arrays:
+    def prepare_score(self, X: np.ndarray, train: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return what scoring rows X after a fit on rows ``train`` needs and no searched parameter changes.
 
         ``statistics`` is what :meth:`prepare_fit` returned; None where nobody prepared the fit.
@@ -88,18 +81,18 @@ class CodingMethod(Method):
         return {}
 
     @abstractmethod
-    def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Self:
+    def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Statistics = None) -> Self:
         """Fit on rows X (M, d) or (M, p, p) and labels y (M,) in 0..c-1, each class with at least one row.
 
         Without ``statistics`` the method prepares for itself, with the same result.
         """
 
     @abstractmethod
-    def transform(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+    def transform(self, X: np.ndarray, *, statistics: Statistics = None) -> np.ndarray:
         """Return the codes (n, N) of rows X (n, ...)."""
 
     @abstractmethod
-    def decision_function(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+    def decision_function(self, X: np.ndarray, *, statistics: Statistics = None) -> np.ndarray:
         """Return scores (n, c) of rows X (n, ...), higher for likelier classes."""
 
     def predict(self, X: np.ndarray) -> np.ndarray:

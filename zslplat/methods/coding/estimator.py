@@ -22,7 +22,7 @@ from zslplat.errors import DataError, MethodError, UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.on_view import has_views
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Statistics
 from zslplat.methods.coding.alternation import Atoms, Learned, Plan, alternate, plain_codes
 from zslplat.methods.coding.base import CodingMethod, check_coding_inputs, counted, indicators, label_count, strata
 from zslplat.methods.coding.classifiers import (
@@ -36,7 +36,6 @@ from zslplat.methods.coding.dictionary import choose_rows, is_drawn
 from zslplat.methods.coding.indefinite import clipped, positive_projection
 from zslplat.methods.coding.kernel_rows import (
     PairValues,
-    Statistics,
     equivalent_kernel,
     equivalent_rows,
     prepare_term_values,

@@ -24,9 +24,7 @@ from zslplat.kernels.histograms import ExponentialKernel
 from zslplat.kernels.inner_product import InnerProductKernel, squared_distances, squared_norms
 from zslplat.kernels.on_view import OnView, has_views
 from zslplat.kernels.radial import Gaussian
-from zslplat.methods.base import Arrays
-
-Statistics = Mapping[str, np.ndarray] | None
+from zslplat.methods.base import Arrays, Statistics
 
 
 def equivalent_kernel(kernel: Kernel) -> Kernel:

@@ -28,14 +28,13 @@ Pursuit": the atom of largest correlation joins, all coefficients are fitted ane
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Self
 
 import numpy as np
 
 from zslplat.errors import DataError
 from zslplat.kernels.scales import mean_square
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Statistics
 from zslplat.methods.coding.base import CodingMethod, check_coding_inputs, indicators
 from zslplat.methods.coding.classifiers import fit_linear
 from zslplat.methods.coding.dictionary import choose_rows
@@ -141,7 +140,7 @@ class LCKSVD(CodingMethod):
         """The first atoms are drawn, unless they are all samples."""
         return self.atoms is not None
 
-    def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Self:
+    def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Statistics = None) -> Self:
         """Fit on rows X (M, d) and labels y (M,) in 0..c-1."""
         check_coding_inputs(X, y)
         self.unit_ = np.sqrt(mean_square(_vectors(X))) if self.scale == "mean" else 1.0
@@ -169,11 +168,11 @@ class LCKSVD(CodingMethod):
         self.diagnostics_ = Diagnostics({"objective": objective}, {"root mean square length": float(self.unit_)})
         return self
 
-    def transform(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+    def transform(self, X: np.ndarray, *, statistics: Statistics = None) -> np.ndarray:
         """Return the codes (n, N) of rows X (n, d)."""
         return self._encode(_vectors(X) / self.unit_)
 
-    def decision_function(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+    def decision_function(self, X: np.ndarray, *, statistics: Statistics = None) -> np.ndarray:
         """Return scores (n, c), higher for likelier classes."""
         if not np.isfinite(X).all():
             raise DataError("X holds NaN or infinity")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from zslplat.data.store.rows import Rows, Where, blocks_of
 from zslplat.errors import DataError, UsageError
-from zslplat.methods.base import Arrays, Features, Method
+from zslplat.methods.base import Arrays, Features, Method, Statistics
 from zslplat.space import Space
 
 BLOCK_ROWS = 2048
@@ -69,9 +69,7 @@ class ExemplarMethod(Method):
         """Return what :meth:`fit` needs of the negatives and no searched parameter changes; ``self`` holds the rest."""
         return {}
 
-    def prepare_score(
-        self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return what :meth:`encode` needs of rows X and no searched parameter changes.
 
         ``statistics`` is what :meth:`prepare_fit` returned; None where nobody prepared the fit.
@@ -79,7 +77,7 @@ class ExemplarMethod(Method):
         return {}
 
     @abstractmethod
-    def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> Self:
+    def fit(self, negatives: Negatives, *, statistics: Statistics = None) -> Self:
         """Fit on negatives (n, d): an array, a memory-mapped one, or blocks of rows that can be iterated twice.
 
         Methods that take blocks are given :class:`~zslplat.data.store.rows.Rows`, too.
@@ -88,7 +86,7 @@ class ExemplarMethod(Method):
         """
 
     @abstractmethod
-    def encode(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
+    def encode(self, X: np.ndarray, *, statistics: Statistics = None) -> Encoding:
         """Encode rows X (n, d); ``statistics`` is what :meth:`prepare_score` returned for these rows."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays, Diagnostics, Features
+from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Negatives, check_matrix, checked_blocks, count_rows
 from zslplat.methods.exemplars.landmarks import gather
 from zslplat.methods.rows import unit_rows
@@ -69,7 +69,7 @@ class ExemplarSVM(ExemplarMethod):
     iterations = parameter("passes of the solver at most", Integer(1), default=1000)
     seed = parameter("draws negatives and the solver's order", Integer(0), default=0)
 
-    def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> ExemplarSVM:
+    def fit(self, negatives: Negatives, *, statistics: Statistics = None) -> ExemplarSVM:
         """Keep the negatives (n, d), or as many of them as are wanted."""
         self.check_parameters()
         count = count_rows(negatives)
@@ -79,7 +79,7 @@ class ExemplarSVM(ExemplarMethod):
         self.unit_ = float(np.sqrt(np.einsum("ij,ij->i", self.pool_, self.pool_).mean())) or 1.0
         return self
 
-    def encode(self, X: Features, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
+    def encode(self, X: Features, *, statistics: Statistics = None) -> Encoding:
         """Fit one machine per row of X (n, d) and return the unit weight vectors."""
         rows = np.vstack([np.zeros((1, self.pool_.shape[1])), self.pool_ / self.unit_])
         y = np.append(1, -np.ones(len(self.pool_), dtype=np.int64))

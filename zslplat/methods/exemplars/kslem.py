@@ -32,7 +32,7 @@ from zslplat.data.store.rows import Rows, rowwise
 from zslplat.errors import MethodError
 from zslplat.kernels import Kernel, parse_kernel
 from zslplat.kernels.base import require_psd
-from zslplat.methods.base import Arrays, Diagnostics, Features
+from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
 from zslplat.methods.exemplars import landmarks as landmark_rows
 from zslplat.methods.exemplars import moments
 from zslplat.methods.exemplars.base import BLOCK_ROWS, Negatives, count_rows, require_finite, row_blocks
@@ -122,7 +122,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
             return self._pool(negatives, _largest(space["rank"]))
         return {} if searched else self._rotated(self._pool(negatives, self.rank))
 
-    def prepare_score(self, X: Features, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None) -> Arrays:
+    def prepare_score(self, X: Features, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return the coordinates of rows X (n, ...), those of the largest rank where the rank is searched."""
         if not statistics:
             return {}
@@ -135,7 +135,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
             "projections": rowwise(X, lambda rows: np.vstack([v for v, _ in _projections(kernel, [rows], Z, factor)]))
         }
 
-    def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> KernelSLEM:
+    def fit(self, negatives: Negatives, *, statistics: Statistics = None) -> KernelSLEM:
         """Fit on negatives (n, ...): an array, a memory-mapped one, or a list of blocks."""
         self.check_parameters()
         pool: Mapping[str, np.ndarray] = statistics or self._pool(negatives, self.rank)
@@ -166,7 +166,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         self,
         X: Features,
         *,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
         member: np.ndarray | None = None,
         group: np.ndarray | None = None,
     ) -> Any:

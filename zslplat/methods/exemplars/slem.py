@@ -29,7 +29,7 @@ import numpy as np
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import rowwise
 from zslplat.errors import DataError, UsageError
-from zslplat.methods.base import Arrays, Diagnostics, Features
+from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
 from zslplat.methods.exemplars import machine, moments
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Negatives, checked_blocks, count_rows, row_blocks
 from zslplat.methods.exemplars.moments import Spectrum
@@ -81,7 +81,7 @@ class SquareLossMethod(ExemplarMethod):
         self,
         X: Features,
         *,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
         member: np.ndarray | None = None,
         group: np.ndarray | None = None,
     ) -> Encoding:
@@ -180,17 +180,16 @@ class SLEM(SquareLossMethod):
             values, directions = moments.eigensystem(pool.covariance)
         return {"mean": mean, "values": values, "directions": directions, "count": np.array(count)}
 
-    def prepare_score(self, X: Features, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None) -> Arrays:
+    def prepare_score(self, X: Features, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return the coordinates of rows X (n, d) in the basis of the negatives."""
         if not statistics:
             return {}
         return _coordinates(X, statistics["mean"], statistics["directions"])
 
-    def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> SLEM:
+    def fit(self, negatives: Negatives, *, statistics: Statistics = None) -> SLEM:
         """Fit on negatives (n, d): an array, a memory-mapped one, or a list of blocks."""
         self.check_parameters()
-        if statistics is None:
-            statistics = self.prepare_fit(negatives, space={})
+        statistics = statistics or self.prepare_fit(negatives, space={})
         self.mean_ = np.asarray(statistics["mean"])
         self.values_ = np.asarray(statistics["values"])
         self.directions_ = np.asarray(statistics["directions"])

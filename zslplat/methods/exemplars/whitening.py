@@ -17,13 +17,11 @@ Cosine similarity of the features themselves: what every exemplar method must be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.errors import MethodError
-from zslplat.methods.base import Arrays, Features
+from zslplat.methods.base import Arrays, Features, Statistics
 from zslplat.methods.exemplars import moments
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Negatives, check_matrix, checked_blocks, row_blocks
 from zslplat.methods.rows import unit_rows
@@ -68,14 +66,14 @@ class Cosine(ExemplarMethod):
             count, total = count + len(block), total + block.sum(axis=0)
         return {"mean": total / count}
 
-    def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> Cosine:
+    def fit(self, negatives: Negatives, *, statistics: Statistics = None) -> Cosine:
         """Take the mean of the negatives (n, d) where it is wanted."""
         self.check_parameters()
         mean = np.asarray((statistics or self.prepare_fit(negatives, space={}))["mean"])
         self.mean_ = mean if self.center else np.zeros_like(mean)
         return self
 
-    def encode(self, X: Features, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
+    def encode(self, X: Features, *, statistics: Statistics = None) -> Encoding:
         """Return unit rows (n, d)."""
         vectors = np.empty((len(X), len(self.mean_)))
         for where, rows in checked_blocks(X, len(self.mean_)):
@@ -127,13 +125,13 @@ class Whitening(ExemplarMethod):
         values, directions = moments.eigensystem(pool.covariance)
         return {"mean": pool.mean, "values": values, "directions": directions}
 
-    def prepare_score(self, X: Features, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None) -> Arrays:
+    def prepare_score(self, X: Features, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return the rows X (n, d) in the basis of the eigenvectors."""
         if not statistics:
             return {}
         return {"rotated": _mapped(X, np.asarray(statistics["mean"]), np.asarray(statistics["directions"]))}
 
-    def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> Whitening:
+    def fit(self, negatives: Negatives, *, statistics: Statistics = None) -> Whitening:
         """Fit on negatives (n, d); raises :class:`MethodError` where an eigenvalue that is divided by is 0."""
         self.check_parameters()
         prepared = self.prepare_fit(negatives, space={}) if statistics is None else statistics
@@ -150,7 +148,7 @@ class Whitening(ExemplarMethod):
         self.map_ = np.asarray(prepared["directions"])[:, : len(variances)] * self.scale_
         return self
 
-    def encode(self, X: Features, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
+    def encode(self, X: Features, *, statistics: Statistics = None) -> Encoding:
         """Return unit rows (n, r)."""
         if statistics:
             return Encoding(unit_rows(np.asarray(statistics["rotated"])[:, : len(self.scale_)] * self.scale_))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import taken
 from zslplat.errors import DataError, MethodError
-from zslplat.methods.base import Arrays, Features, Method
+from zslplat.methods.base import Arrays, Features, Method, Statistics
 from zslplat.methods.zero_shot.base import check_fit_inputs
 from zslplat.registry import known_as
 from zslplat.space import Choice, Integer, Optional, Space, parameter
@@ -72,7 +71,7 @@ class FeatureSelector(Method):
         S: np.ndarray,
         *,
         row_signatures: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Self:
         """Score the features of rows X (n, d) with labels y (n,) in 0..c-1 and signatures S (c, a).
 
@@ -123,12 +122,7 @@ class SampleSelector(FeatureSelector, listed_last=True):
         return {"drawn_rows": np.asarray(taken(X, drawn_rows(y, self.rows, self.seed)))}
 
     def _drawn(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        row_signatures: np.ndarray | None,
-        statistics: Mapping[str, np.ndarray] | None,
+        self, X: Features, y: np.ndarray, S: np.ndarray, row_signatures: np.ndarray | None, statistics: Statistics
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return which rows are drawn (m,) and those rows (m, d), after :func:`check_selection_inputs`."""
         drawn = drawn_rows(y, self.rows, self.seed)

@@ -9,7 +9,6 @@ Features by mutual information with the class (scikit-learn's estimate from near
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.feature_selection import mutual_info_classif
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import blocks_of
-from zslplat.methods.base import Features
+from zslplat.methods.base import Features, Statistics
 from zslplat.methods.rows import plus_rows, require_finite_sums
 from zslplat.methods.selection.base import SEED, FeatureSelector, SampleSelector, check_selection_inputs
 from zslplat.space import Integer, parameter
@@ -58,7 +57,7 @@ class RandomFeatures(FeatureSelector):
         S: np.ndarray,
         *,
         row_signatures: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Self:
         """Draw a score for every feature; the data matter through d alone."""
         check_selection_inputs(X, y, S, row_signatures)
@@ -101,7 +100,7 @@ class Variance(FeatureSelector):
         S: np.ndarray,
         *,
         row_signatures: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Self:
         """Score every feature by its variance, accumulated in float64."""
         check_selection_inputs(X, y, S, row_signatures, read=False)
@@ -168,7 +167,7 @@ class MutualInformation(SampleSelector):
         S: np.ndarray,
         *,
         row_signatures: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Self:
         """Score every feature by its estimated mutual information with y, in nats."""
         drawn, Z = self._drawn(X, y, S, row_signatures, statistics)

@@ -19,13 +19,12 @@ the paper bounds W by W'X'XW = I instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
 from scipy import linalg
 
-from zslplat.methods.base import Diagnostics, Features
+from zslplat.methods.base import Diagnostics, Features, Statistics
 from zslplat.methods.coding.sparse_codes import sparse_codes
 from zslplat.methods.selection.base import (
     SEED_DRAWS_ROWS,
@@ -157,7 +156,7 @@ class FSASL(SampleSelector):
         S: np.ndarray,
         *,
         row_signatures: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Self:
         """Score the features by the rows of W; labels serve to draw rows evenly and to set the number of clusters."""
         Z = self._drawn(X, y, S, row_signatures, statistics)[1].astype(np.float64)

@@ -28,7 +28,6 @@ the objective on it, and the best is kept.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -36,7 +35,7 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.errors import OutcomeWarning
-from zslplat.methods.base import Diagnostics, Features
+from zslplat.methods.base import Diagnostics, Features, Statistics
 from zslplat.methods.selection.base import (
     FEATURES,
     SEED_DRAWS_ROWS,
@@ -216,7 +215,7 @@ class L20ALM(SampleSelector):
         S: np.ndarray,
         *,
         row_signatures: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Self:
         """Score the features by their rows of V."""
         drawn, Z = self._drawn(X, y, S, row_signatures, statistics)

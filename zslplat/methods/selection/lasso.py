@@ -23,7 +23,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from zslplat.methods.base import Arrays, Diagnostics, Features
+from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
 from zslplat.methods.coding.sparse_codes import sparse_codes
 from zslplat.methods.selection.base import (
     FeatureSelector,
@@ -117,11 +117,10 @@ class LassoLabels(FeatureSelector):
         S: np.ndarray,
         *,
         row_signatures: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Self:
         """Score the features by their weights; with ``statistics`` the rows are not read."""
-        if statistics is None:
-            statistics = self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
         gram, correlations = np.asarray(statistics["gram"]), np.asarray(statistics["correlations"])
         largest = float(np.abs(correlations).max(initial=0.0))
         weight = self.strength * largest

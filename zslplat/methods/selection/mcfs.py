@@ -13,7 +13,6 @@ Cai, Zhang, He, "Unsupervised Feature Selection for Multi-Cluster Data", KDD 201
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from scipy.sparse.linalg import eigsh
 from sklearn.linear_model import lars_path_gram
 from sklearn.neighbors import kneighbors_graph
 
-from zslplat.methods.base import Arrays, Features
+from zslplat.methods.base import Arrays, Features, Statistics
 from zslplat.methods.selection.base import (
     SEED_DRAWS_ROWS,
     SampleSelector,
@@ -122,11 +121,10 @@ class MCFS(SampleSelector):
         S: np.ndarray,
         *,
         row_signatures: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Self:
         """Score the features; labels serve to draw rows evenly, and to set the number of clusters."""
-        if not statistics:
-            statistics = self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
         if "products" in statistics:
             products = np.asarray(statistics["products"])
         else:

@@ -24,13 +24,12 @@ made more equally strong (``targets``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays, Diagnostics, Features
+from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
 from zslplat.methods.selection.base import (
     FEATURES,
     FeatureSelector,
@@ -162,14 +161,13 @@ class SemFS(FeatureSelector):
         S: np.ndarray,
         *,
         row_signatures: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Self:
         """Score the features; with ``statistics`` the rows are not read. See :meth:`FeatureSelector.fit`."""
         if self.target == "labels":
             # One-hot labels are the same for all rows of a class.
             row_signatures = None
-        if statistics is None:
-            statistics = self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
         if self.target == "labels":
             statistics = {name: array for name, array in statistics.items() if name not in _OF_ROWS}
         products = None if "cross" in statistics else statistics.get(f"products_{self.target}")

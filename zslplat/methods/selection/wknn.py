@@ -17,13 +17,12 @@ With C_ij = P_ij <e_i, y_j - yhat_i>, r and c its row and column sums, the gradi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
 
-from zslplat.methods.base import Diagnostics, Features
+from zslplat.methods.base import Diagnostics, Features, Statistics
 from zslplat.methods.selection.base import (
     SEED_DRAWS_ROWS,
     SampleSelector,
@@ -110,7 +109,7 @@ class WkNN(SampleSelector):
         S: np.ndarray,
         *,
         row_signatures: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Self:
         """Score the features by their weights."""
         drawn, Z = self._drawn(X, y, S, row_signatures, statistics)

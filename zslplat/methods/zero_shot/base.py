@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from zslplat.data.store.preprocessing import looks_at_all_classes
 from zslplat.errors import DataError
-from zslplat.methods.base import Arrays, Features, Method
+from zslplat.methods.base import Arrays, Features, Method, Statistics
 from zslplat.methods.rows import all_finite
 from zslplat.space import Space
 
@@ -27,14 +27,7 @@ class ZeroShotMethod(Method):
         """Return what :meth:`fit` needs of the data and no searched parameter changes; ``self`` holds the rest."""
         return {}
 
-    def prepare_score(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        space: Space,
-        statistics: Mapping[str, np.ndarray] | None = None,
-    ) -> Arrays:
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return what :meth:`decision_function` needs of a batch and no searched parameter changes.
 
         ``statistics`` is what :meth:`prepare_fit` returned; None where nobody prepared the fit.
@@ -42,27 +35,13 @@ class ZeroShotMethod(Method):
         return {}
 
     @abstractmethod
-    def fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        statistics: Mapping[str, np.ndarray] | None = None,
-    ) -> ZeroShotMethod:
+    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> ZeroShotMethod:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and seen signatures S (c, a).
 
         Without ``statistics`` the method prepares for itself, with the same result.
         """
 
-    def fit_steps(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        statistics: Mapping[str, np.ndarray] | None = None,
-    ) -> Iterator[int]:
+    def fit_steps(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Iterator[int]:
         """Fit step by step, yielding 1, 2, ... after each epoch; direct methods yield once.
 
         Validation folds take their steps in turns, each with an instance of its own, so that one step is chosen for
@@ -73,12 +52,7 @@ class ZeroShotMethod(Method):
 
     @abstractmethod
     def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return scores (n, c) of rows X against signatures S (c, a); ``seen`` (c,) marks the classes seen in fit."""
 

@@ -37,7 +37,7 @@ from scipy import linalg
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import float_type, rowwise
-from zslplat.methods.base import Arrays, Diagnostics, Features
+from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
 from zslplat.methods.neighbours import NEIGHBOURS, affinity, largest_k, near_rows, note_recall
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import check_fit_inputs
@@ -103,12 +103,9 @@ class ESZSL(FactoredMethod):
         t, R = linalg.eigh(S.T @ S, check_finite=False)
         return spectral.prepare(X, y, len(S)) | {"signature_values": np.maximum(t, 0), "signature_directions": R}
 
-    def fit(
-        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> ESZSL:
+    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> ESZSL:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        if statistics is None:
-            statistics = self.prepare_fit(X, y, S, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
         S = np.asarray(S, dtype=np.float64)
         alpha, gamma = self._ridges(float(statistics["feature_scale"]), S)
         self.learn(solve(statistics, S, alpha, gamma, self.labels))
@@ -116,12 +113,7 @@ class ESZSL(FactoredMethod):
         return self
 
     def decision_function(
-        self,
-        X: Features,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return x W s' for every row of X (n, d) and signature of S (c, a)."""
         signatures = np.asarray(S, dtype=np.float64).T
@@ -191,24 +183,16 @@ class SmoothedESZSL(ESZSL):
         """Unless ``balance`` is 0."""
         return self.balance > 0
 
-    def prepare_score(
-        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
         return near_rows(X, largest_k(space, "k", self.k), self.neighbours)
 
     def decision_function(
-        self,
-        X: Features,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return the log of the smoothed probabilities (n, c) of the batch X (n, d) for signatures S (c, a)."""
         X = np.asarray(X)
-        if statistics is None:
-            statistics = self.prepare_score(X, S, space={})
+        statistics = statistics or self.prepare_score(X, S, space={})
         scores = super().decision_function(X, S).astype(np.float64)
         spread = float(np.sqrt(np.mean((scores - scores.mean(axis=1, keepdims=True)) ** 2)))
         P = probabilities(scores, self.temperature * max(spread, 1e-30))

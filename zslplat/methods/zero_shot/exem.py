@@ -31,7 +31,6 @@ they are brought to unit length, which changes nothing for their non-negative on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -41,7 +40,7 @@ from sklearn.svm import NuSVR
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import Where, blocks_of, float_type, rowwise
-from zslplat.methods.base import Arrays, Features
+from zslplat.methods.base import Arrays, Features, Statistics
 from zslplat.methods.neighbours import largest_k
 from zslplat.methods.rows import add_by_class
 from zslplat.methods.zero_shot import spectral
@@ -154,15 +153,11 @@ class Exem1NN(ZeroShotMethod):
             "row_unit": np.asarray(np.sqrt(values / len(y) + mean @ mean) or 1.0),
         }
 
-    def prepare_score(
-        self, X: Features, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: Features, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return the projected rows (n, k) for the largest k, where the directions are prepared."""
         return {"Z": projected(X, statistics["mean"], statistics["directions"])} if statistics else {}
 
-    def fit(
-        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Exem1NN:
+    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Exem1NN:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
         prepared = statistics or self.prepare_fit(X, y, S, space={})
         leading = slice(0, self.dimensions)
@@ -185,12 +180,7 @@ class Exem1NN(ZeroShotMethod):
         return np.asarray(kernel(scaled, self.signatures_, self.gamma) @ self.A_ + self.b_)
 
     def decision_function(
-        self,
-        X: Features,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return minus the distance of every row of X (n, d) from the exemplar of every signature of S (c, a)."""
         exemplars = self.exemplars(S)

@@ -13,14 +13,12 @@ labelled nodes are the classes themselves: each is placed in feature space by ri
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from scipy import linalg
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import float_type
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Statistics
 from zslplat.methods.neighbours import NEIGHBOURS, affinity, largest_k, near_rows, note_recall
 from zslplat.methods.rows import unit_rows
 from zslplat.methods.zero_shot import spectral
@@ -86,18 +84,13 @@ class GFHF(ZeroShotMethod):
             "class_counts": spectral.class_counts(y, len(S)),
         }
 
-    def prepare_score(
-        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
         return near_rows(X, largest_k(space, "k", self.k), self.neighbours)
 
-    def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> GFHF:
+    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> GFHF:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        if statistics is None:
-            statistics = self.prepare_fit(X, y, S, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
         S = np.asarray(S, dtype=np.float64)
         sums, counts = np.asarray(statistics["class_sums"]), statistics["class_counts"]
         self.mean_ = sums.sum(axis=0) / counts.sum()
@@ -108,16 +101,10 @@ class GFHF(ZeroShotMethod):
         return self
 
     def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return the log-probabilities (n, c) of the batch X (n, d) for signatures S (c, a), from harmonic scores."""
-        if statistics is None:
-            statistics = self.prepare_score(X, S, space={})
+        statistics = statistics or self.prepare_score(X, S, space={})
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k)
         self.diagnostics_ = Diagnostics()
         note_recall(self.diagnostics_, statistics)

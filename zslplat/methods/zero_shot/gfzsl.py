@@ -51,7 +51,6 @@ at the start are those above with reg, so that such a class has reg twice in the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 from scipy import linalg
@@ -62,7 +61,7 @@ from zslplat.data.store.rows import blocks_of, rowwise
 from zslplat.errors import MethodError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
-from zslplat.methods.base import Arrays, Diagnostics, Features
+from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.rows import add_by_class
 from zslplat.methods.zero_shot import spectral
@@ -192,12 +191,9 @@ class GFZSL(KernelMethod, ZeroShotMethod):
             return moments
         return moments | self._decomposed(S)
 
-    def fit(
-        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> GFZSL:
+    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> GFZSL:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        if not statistics:
-            statistics = self.prepare_fit(X, y, S, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
         of_kernel = statistics if "values" in statistics else self._decomposed(S)
         values, directions = np.asarray(of_kernel["values"]), np.asarray(of_kernel["directions"])
         self.kernel_: Kernel = self.parsed_kernel().replaced(parse_kernel(str(of_kernel["kernel"])).values)
@@ -238,12 +234,7 @@ class GFZSL(KernelMethod, ZeroShotMethod):
         return means, variances
 
     def decision_function(
-        self,
-        X: Features,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return the log-densities (n, c) of rows X (n, d) under the classes with signatures S (c, a)."""
         means, variances = self.gaussians(S, seen)
@@ -348,12 +339,7 @@ class TransductiveGFZSL(GFZSL):
     bound = parameter("least variance in expectation maximisation", POSITIVE, Real(5e-2, 5, log=True), default=1.0)
 
     def decision_function(
-        self,
-        X: Features,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return the log-densities (n, c) of the batch X (n, d) under the refined Gaussians of signatures S (c, a)."""
         X = gathered(X)

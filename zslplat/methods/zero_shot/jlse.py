@@ -36,7 +36,7 @@ with delta + match q_c in place of delta, q_c = v_c'(I + D D'/noise)^-1 v_c.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -44,7 +44,7 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Statistics
 from zslplat.methods.neighbours import largest_k
 from zslplat.methods.quasi_newton import minimise
 from zslplat.methods.zero_shot import spectral
@@ -217,20 +217,15 @@ class JLSE(ZeroShotMethod):
         leading = np.argsort(-values, kind="stable")[: largest_k(space, "latent", self.latent)]
         return {"directions": Q[:, leading], "values": values[leading]}
 
-    def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> JLSE:
+    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> JLSE:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
         for _ in self.fit_steps(X, y, S, statistics=statistics):
             pass
         return self
 
-    def fit_steps(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Iterator[int]:
+    def fit_steps(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Iterator[int]:
         """Fit round by round, yielding 1, 2, ..."""
-        if statistics is None:
-            statistics = self.prepare_fit(X, y, S, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
         X = X if np.issubdtype(X.dtype, np.floating) else X.astype(np.float64)
         self.signatures_ = np.array(S, dtype=np.float64)
         self.unit_ = float(np.sqrt(np.einsum("ij,ij->", X, X, dtype=np.float64) / X.size)) or 1.0
@@ -246,12 +241,7 @@ class JLSE(ZeroShotMethod):
             yield number
 
     def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return how well every row of X (n, d) matches every signature of S (c, a), in float64."""
         A, V = precision(self.D_, self.noise), self._codes(S) @ self.W_

@@ -22,7 +22,6 @@ with phi(x) = k(x, X), C = U, T = U'Y. Beyond ``exact_rows`` rows the kernel is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import cast
 
 import numpy as np
@@ -34,7 +33,7 @@ from zslplat.errors import MethodError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.low_rank import incomplete_cholesky
-from zslplat.methods.base import Arrays, Diagnostics, Features
+from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.rows import row_keys
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
@@ -130,12 +129,9 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
             "totals": rows.sum(axis=0),
         }
 
-    def fit(
-        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> KernelESZSL:
+    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> KernelESZSL:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        if not statistics:
-            statistics = self.prepare_fit(X, y, S, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
         self.kernel_: Kernel = self.parsed_kernel().replaced(parse_kernel(str(statistics["kernel"])).values)
         self.landmarks_ = np.asarray(statistics["landmarks"])
         self.factor_ = statistics.get("factor")
@@ -155,12 +151,7 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
         return self
 
     def decision_function(
-        self,
-        X: Features,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return the scores (n, c) of rows X (n, d) against signatures S (c, a)."""
         weights = self.coefficients_ @ np.asarray(S, dtype=np.float64).T

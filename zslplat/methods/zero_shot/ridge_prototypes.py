@@ -27,7 +27,7 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays, Features
+from zslplat.methods.base import Arrays, Features, Statistics
 from zslplat.methods.zero_shot import feature_metric, spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.feature_metric import ResidualMetric
@@ -106,12 +106,9 @@ class RidgePrototypes(ZeroShotMethod):
         sums, counts = spectral.class_sums(X, y, len(S)), spectral.class_counts(y, len(S))
         return {"class_sums": sums, "class_counts": counts, **feature_metric.prepare(X, y, sums, counts)}
 
-    def fit(
-        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> RidgePrototypes:
+    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> RidgePrototypes:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        if statistics is None:
-            statistics = self.prepare_fit(X, y, S, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
         S = np.asarray(S, dtype=np.float64)
         self.M_, self.mean_, self.signature_mean_ = solve(
             np.asarray(statistics["class_sums"]), np.asarray(statistics["class_counts"]), S, self.alpha
@@ -120,12 +117,7 @@ class RidgePrototypes(ZeroShotMethod):
         return self
 
     def decision_function(
-        self,
-        X: Features,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return the cosine of every row of X (n, d) with the prototype of every signature of S (c, a), from the mean.
 

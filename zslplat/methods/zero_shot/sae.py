@@ -29,7 +29,7 @@ from scipy import linalg
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import float_type, rowwise
-from zslplat.methods.base import Arrays, Features
+from zslplat.methods.base import Arrays, Features, Statistics
 from zslplat.methods.rows import lengths, unit_rows
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import check_fit_inputs
@@ -96,28 +96,18 @@ class SAE(FactoredMethod):
         t, R = linalg.eigh((S.T * statistics["class_counts"]) @ S, check_finite=False)
         return statistics | {"signature_values": t, "signature_directions": R}
 
-    def prepare_score(
-        self, X: Features, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: Features, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return the lengths (n, 1) of the rows of the batch."""
         return {"lengths": rowwise(X, lengths)}
 
-    def fit(
-        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> SAE:
+    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> SAE:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        if statistics is None:
-            statistics = self.prepare_fit(X, y, S, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
         self.learn(solve(statistics, np.asarray(S, dtype=np.float64), self.lam))
         return self
 
     def decision_function(
-        self,
-        X: Features,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return the cosine of every row of X (n, d) with every signature of S (c, a), in the chosen space."""
         S = unit_rows(np.asarray(S, dtype=np.float64))

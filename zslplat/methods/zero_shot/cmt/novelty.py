@@ -36,7 +36,7 @@ from sklearn.linear_model import LogisticRegression
 
 from zslplat.data.store.rows import float_type
 from zslplat.errors import DataError
-from zslplat.methods.base import Arrays
+from zslplat.methods.base import Arrays, Statistics
 from zslplat.methods.rows import row_keys
 from zslplat.methods.zero_shot.base import check_fit_inputs
 from zslplat.methods.zero_shot.cmt import outliers
@@ -135,9 +135,7 @@ class GatedCMT(CMT):
         check_fit_inputs(X, y, S)
         return trained(X, y, S, self.penalty)
 
-    def prepare_score(
-        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return the log probability of each seen class, where the classifier is given."""
         if not statistics:
             return {}
@@ -145,12 +143,7 @@ class GatedCMT(CMT):
         return {"log_probabilities": logs}
 
     def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return the scores (n, c) that the head of this file describes; without ``seen`` no candidate is seen.
 
@@ -180,7 +173,7 @@ class GatedCMT(CMT):
         """Return the weights and biases of the network, and those of the classifier of seen classes."""
         return {**super().matrices(), "coefficients": self.coefficients_, "offsets": self.offsets_}
 
-    def _begin(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Mapping[str, np.ndarray] | None) -> None:
+    def _begin(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Statistics) -> None:
         prepared = statistics or trained(X, y, S, self.penalty)
         self.coefficients_, self.offsets_ = np.array(prepared["coefficients"]), np.array(prepared["offsets"])
         self.signatures_ = np.array(S, dtype=np.float64)

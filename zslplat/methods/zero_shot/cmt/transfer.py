@@ -11,14 +11,14 @@ its units in :mod:`zslplat.methods.zero_shot.cmt.network`. Where the paper leave
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from typing import ClassVar
 
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Statistics
 from zslplat.methods.quasi_newton import Iterate, minimise
 from zslplat.methods.rows import row_keys
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
@@ -76,17 +76,13 @@ class CMT(ZeroShotMethod):
     stop = parameter("stop below this share of the first gradient's length", POSITIVE, default=1e-5)
     seed = parameter("seed of the start", Integer(0), default=0)
 
-    def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> CMT:
+    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> CMT:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
         for _ in self.fit_steps(X, y, S, statistics=statistics):
             pass
         return self
 
-    def fit_steps(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Iterator[int]:
+    def fit_steps(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Iterator[int]:
         """Fit round by round, yielding 1, 2, ..., until the gradient is small or the rounds are spent."""
         check_fit_inputs(X, y, S)
         order = np.argsort(row_keys("X", X), kind="stable")
@@ -108,12 +104,7 @@ class CMT(ZeroShotMethod):
             yield number
 
     def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return minus the squared distance of every mapped row of X (n, d) and every signature of S (c, a)."""
         return minus_squared_distances(self.mapped(X), S)
@@ -140,7 +131,7 @@ class CMT(ZeroShotMethod):
         penalties = Penalties(self.lam, self.sparsity, self.rho, self.penalise_biases)
         return Objective(X, y, S, hidden=self.hidden if self.layers == 2 else None, penalties=penalties)
 
-    def _begin(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Mapping[str, np.ndarray] | None) -> None:
+    def _begin(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Statistics) -> None:
         """Learn what no round changes, of rows in their own order; nothing here."""
 
     def _take(self, layers: Layers, X: np.ndarray, y: np.ndarray) -> None:

@@ -42,7 +42,7 @@ import numpy as np
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import Where, float_type, rowwise
 from zslplat.errors import MethodError
-from zslplat.methods.base import Arrays, Diagnostics, Features
+from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
 from zslplat.methods.neighbours import NEIGHBOURS, RECALL, affinity, largest_k, near_rows, nearest_columns, say_recall
 from zslplat.methods.rows import add_by_class, require_finite_sums, unit_rows
 from zslplat.methods.zero_shot import feature_metric, spectral
@@ -184,12 +184,9 @@ class MFMR(ZeroShotMethod):
             statistics |= {name.replace("row_", "training_"): array for name, array in graph.items()}
         return statistics
 
-    def fit(
-        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> MFMR:
+    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> MFMR:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a), all non-negative."""
-        if statistics is None:
-            statistics = self.prepare_fit(X, y, S, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
         S = np.asarray(S, dtype=np.float64)
         solution = self._form.learn(statistics, S, self.k_features or self.k)
         if self.labels == "free":
@@ -208,12 +205,7 @@ class MFMR(ZeroShotMethod):
         return self
 
     def decision_function(
-        self,
-        X: Features,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return the cosine of every row of X (n, d) with every signature of S (c, a), as ``compare`` says.
 
@@ -240,12 +232,7 @@ class MFMR(ZeroShotMethod):
         return {"U": self.U_, **({"V_seen": self.V_seen_} if self.labels == "free" else {})}
 
     def _free_labels(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        start: Factorisation,
-        statistics: Mapping[str, np.ndarray],
+        self, X: Features, y: np.ndarray, S: np.ndarray, start: Factorisation, statistics: Mapping[str, np.ndarray]
     ) -> Factorisation:
         """Go on from Eq. 7's solution to Eq. 6 with V_s free; keeps V_s as ``V_seen_``."""
         form = self._form

@@ -29,13 +29,11 @@ The form used by default minimises over V >= 0, by Eq. 13 in its form for signed
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from scipy import sparse
 
 from zslplat.data.store.rows import float_type
-from zslplat.methods.base import Arrays, Features
+from zslplat.methods.base import Arrays, Features, Statistics
 from zslplat.methods.neighbours import affinity, degrees, near_rows, note_recall
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities
 from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR, require_non_negative
@@ -140,9 +138,7 @@ class MFMRJoint(MFMR):
         """Unless ``balance`` is 0; the printed form, which scales columns of classes to sum 1, always does."""
         return self._form.normalise or self.balance > 0
 
-    def prepare_score(
-        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
         require_non_negative("features", X)
         return {
@@ -151,20 +147,14 @@ class MFMRJoint(MFMR):
         }
 
     def decision_function(
-        self,
-        X: Features,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return log-probabilities (n, c) for the batch X (n, d) and signatures S (c, a); keeps V (n, c) as ``V_``.
 
         ``variant="paper"`` returns V itself.
         """
         X = np.asarray(X)
-        if statistics is None:
-            statistics = self.prepare_score(X, S, space={})
+        statistics = statistics or self.prepare_score(X, S, space={})
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k_instances or self.k)
         S = np.asarray(S, dtype=np.float64)
         label = {"best": self._label_as_improved, "paper": self._label_as_printed}[self.variant]

@@ -43,13 +43,13 @@ once. Whether the authors' signatures were binary there could not be found out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import expit
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Statistics
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.probabilistic.attribute_classifiers import solve
 from zslplat.methods.zero_shot.probabilistic.conse import PENALTY, SeenClassMethod
@@ -150,18 +150,13 @@ class DAP(AttributeMethod):
         W, offset = solve(X, y, thresholds(S, self.threshold) < S, self.C, self.classifier)
         return {"W": W, "offset": offset}
 
-    def prepare_score(
-        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return the probabilities (n, a) of the attributes; nothing where there are no classifiers yet."""
         return {"P": _probabilities(X, statistics["W"], statistics["offset"])} if statistics else {}
 
-    def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> DAP:
+    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> DAP:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        if not statistics:
-            statistics = self.prepare_fit(X, y, S, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
         self.W_, self.offset_ = np.asarray(statistics["W"]), np.asarray(statistics["offset"])
         self.thresholds_ = thresholds(S, self.threshold)
         B = self.thresholds_ < S
@@ -173,12 +168,7 @@ class DAP(AttributeMethod):
         return self
 
     def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return log-scores (n, c) of rows X (n, d) for signatures S (c, a)."""
         P = np.asarray(statistics["P"]) if statistics else _probabilities(X, self.W_, self.offset_)
@@ -240,12 +230,7 @@ class IAP(SeenClassMethod, AttributeMethod):
         return self.score == "linear" or super().told_of_unseen(steps)
 
     def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return log-scores (n, c), or linear ones, of rows X (n, d) for signatures S (c, a)."""
         P = self.seen_probabilities(X, statistics)

@@ -26,15 +26,13 @@ halves the time where that is single.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.errors import DataError
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Statistics
 from zslplat.methods.rows import unit_rows
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.space import POSITIVE, Integer, Real, Space, parameter
@@ -95,24 +93,19 @@ class SeenClassMethod(ZeroShotMethod):
         W, offset, iterations = solve(X, y, self.C)
         return {"W": W, "offset": offset, "iterations": np.asarray(iterations)}
 
-    def prepare_score(
-        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return the probabilities (n, c) of the seen classes; nothing where there is no classifier yet."""
         return {"P": probabilities(X, statistics["W"], statistics["offset"])} if statistics else {}
 
-    def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> SeenClassMethod:
+    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> SeenClassMethod:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        if not statistics:
-            statistics = self.prepare_fit(X, y, S, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
         self.W_, self.offset_ = np.asarray(statistics["W"]), np.asarray(statistics["offset"])
         self.signatures_ = np.array(S, dtype=np.float64)
         self.diagnostics_ = Diagnostics(numbers={"iterations": float(statistics["iterations"])})
         return self
 
-    def seen_probabilities(self, X: np.ndarray, statistics: Mapping[str, np.ndarray] | None) -> np.ndarray:
+    def seen_probabilities(self, X: np.ndarray, statistics: Statistics) -> np.ndarray:
         """Return the probabilities (n, c) of the seen classes, prepared or computed here."""
         return np.asarray(statistics["P"]) if statistics else probabilities(X, self.W_, self.offset_)
 
@@ -158,12 +151,7 @@ class ConSE(SeenClassMethod):
     T = parameter("likeliest classes that are combined", Integer(1), Integer(1, 100, log=True), default=10)
 
     def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return the cosine of every row's combination with every signature of S (c, a); X is (n, d)."""
         rows = combined(self.seen_probabilities(X, statistics), self.signatures_, self.T)

@@ -13,7 +13,7 @@ The result is the same up to rounding, for r / a of the products: fewer where th
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import ClassVar, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import in_any_order, rowwise
 from zslplat.errors import MethodError
-from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features
+from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features, Statistics
 from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.methods.zero_shot.ranking.losses import RowLoss, latent_scores
 from zslplat.methods.zero_shot.ranking.training import Ordered, Schedule, Training
@@ -115,9 +115,7 @@ class RankingMethod(ZeroShotMethod):
         squares = rowwise(X, lambda rows: np.einsum("ij,ij->i", rows, rows, dtype=np.float64))[data.order]
         return {"order": data.order, "y": data.y, "S": data.S, "row_square": np.array(squares.mean())}
 
-    def fit(
-        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Self:
+    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Self:
         """Fit W on rows X (n, d), labels y (n,) and signatures S (c, a) for ``epochs`` passes.
 
         Raises DataError for inputs that do not fit, MethodError when training leaves the finite numbers.
@@ -126,9 +124,7 @@ class RankingMethod(ZeroShotMethod):
             pass
         return self
 
-    def fit_steps(
-        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Iterator[int]:
+    def fit_steps(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Iterator[int]:
         """Fit epoch by epoch, yielding 1, 2, ...; the estimator can score after each."""
         prepared = statistics or self.prepare_fit(X, y, S, space={})
         signatures = np.asarray(prepared["S"], dtype=np.float64)
@@ -163,12 +159,7 @@ class RankingMethod(ZeroShotMethod):
             yield epoch
 
     def decision_function(
-        self,
-        X: Features,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return F(x, c) (n, c) of rows X (n, d) with signatures S (c, a): x W s', of K maps the largest."""
         described: np.ndarray = np.asarray(S, dtype=self._dtype)

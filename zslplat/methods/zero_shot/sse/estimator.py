@@ -52,7 +52,7 @@ import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import blocks_of, float_type, rowwise, taken
-from zslplat.methods.base import Arrays, Diagnostics, Features
+from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
 from zslplat.methods.rows import add_by_class, row_keys
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.simplex import simplex_codes
@@ -125,17 +125,13 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
             "labels": y[chosen],
         }
 
-    def fit(
-        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Self:
+    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Self:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
         for _ in self.fit_steps(X, y, S, statistics=statistics):
             pass
         return self
 
-    def fit_steps(
-        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Iterator[int]:
+    def fit_steps(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Iterator[int]:
         """Fit round by round, yielding 1, 2, ...; the estimator can score after each."""
         prepared = statistics or self.prepare_fit(X, y, S, space={})
         self.seen_signatures_ = np.asarray(S, dtype=np.float64)[prepared["class_order"]]
@@ -156,12 +152,7 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
             last = value
 
     def decision_function(
-        self,
-        X: Features,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return F(x, c) for every row of X (n, d) and signature of S (m, a); products in the precision of X."""
         Z = simplex_codes(S, self.seen_signatures_, self.gamma)

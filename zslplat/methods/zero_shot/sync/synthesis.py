@@ -33,14 +33,13 @@ Compute_Sim.m).
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import float_type, rowwise
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Statistics
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.space import POSITIVE, Choice, Real, Space, parameter
 
@@ -139,14 +138,12 @@ class SynthesisedClassifiers(ZeroShotMethod):
         trained = self.train(rows, y, np.asarray(S, dtype=np.float64) / unit, lam)
         return {**trained, "lam_absolute": np.asarray(lam), "signature_unit": np.asarray(unit)}
 
-    def prepare_score(
-        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return the scores (n, r) of the seen classifiers, where these are prepared."""
         return {"F": seen_scores(X, statistics["W"])} if statistics and "W" in statistics else {}
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None
     ) -> SynthesisedClassifiers:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
         prepared = statistics if statistics and "W" in statistics else self.prepare_fit(X, y, S, space={})
@@ -158,12 +155,7 @@ class SynthesisedClassifiers(ZeroShotMethod):
         return self
 
     def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return x w' for every row of X (n, d) and the classifier of every signature of S (c, a), in float64."""
         S = np.asarray(S, dtype=np.float64) / self.signature_unit_

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Statistics
 from zslplat.methods.neighbours import NEIGHBOURS, RowIndex, is_exact, largest_k, near_rows, note_recall
 from zslplat.methods.rows import unit_rows
 from zslplat.methods.zero_shot import spectral
@@ -123,21 +123,16 @@ class TMVHLP(ZeroShotMethod):
         sums, counts = spectral.class_sums(X, y, len(S)), spectral.class_counts(y, len(S))
         return embedding.solve(spectral.scatter(X), sums, counts, S, self.ridge)
 
-    def prepare_score(
-        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return the batch in the common space and its neighbours for the largest k; nothing without projections."""
         if not statistics:
             return {}
         ends = np.cumsum([view.width for view in self.views]) if self.views else np.array([X.shape[1]])
         return self._prepared(X, statistics, ends, largest_k(space, "k", self.k) or self.k)
 
-    def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> TMVHLP:
+    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> TMVHLP:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        if statistics is None:
-            statistics = self.prepare_fit(X, y, S, space={})
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
         self.mean_, self.signature_mean_, self.cut_, self.slope_, self.middle_ = (
             np.array(statistics[name]) for name in ("mean", "signature_mean", "cut", "slope", "middle")
         )
@@ -146,12 +141,7 @@ class TMVHLP(ZeroShotMethod):
         return self
 
     def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
     ) -> np.ndarray:
         """Return the logs of the shares (n, c) of the classes with signatures S (c, a) in each row of X (n, d)."""
         prepared = statistics or self._prepared(X, self._learned(), self.ends_, self.k)

@@ -6,7 +6,7 @@ Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018. Symbols in :mod:`zslpla
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from zslplat.data.store.rows import rowwise
 from zslplat.errors import MethodError
 from zslplat.figures import Figure
 from zslplat.kernels.inner_product import InnerProductKernel, require_inner_product, squared_norms
-from zslplat.methods.base import Arrays
+from zslplat.methods.base import Arrays, Statistics
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.methods.zero_shot.zskl.objective import (
@@ -88,7 +88,7 @@ class KernelAlignment(KernelMethod, ZeroShotMethod):
         S: np.ndarray,
         *,
         signature_class: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Self:
         """Fit W on rows X (n, d), labels y (n,) and signatures S (m, a) for ``epochs`` passes.
 
@@ -107,7 +107,7 @@ class KernelAlignment(KernelMethod, ZeroShotMethod):
         S: np.ndarray,
         *,
         signature_class: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Iterator[int]:
         """Fit epoch by epoch, yielding 1, 2, ...; the estimator can score after each."""
 
@@ -118,7 +118,7 @@ class KernelAlignment(KernelMethod, ZeroShotMethod):
         *,
         seen: np.ndarray | None = None,
         signature_class: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> np.ndarray:
         """Return the scores of Eq. 12 (n, c), of k(W'x, y) alone for Eq. 10.
 

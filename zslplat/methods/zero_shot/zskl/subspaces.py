@@ -20,14 +20,14 @@ scores every row against its own class and against classes drawn for the whole b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
 from zslplat.errors import UsageError
 from zslplat.kernels.inner_product import InnerProductKernel, squared_norms
 from zslplat.kernels.scales import median_distance
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Statistics
 from zslplat.methods.zero_shot.zskl.draws import ordered_data
 from zslplat.methods.zero_shot.zskl.estimator import KernelAlignment
 from zslplat.methods.zero_shot.zskl.objective import Objective
@@ -79,7 +79,7 @@ class ZSKLSubspaces(KernelAlignment):
         S: np.ndarray,
         *,
         signature_class: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Iterator[int]:
         """Fit epoch by epoch, yielding 1, 2, ...; one signature per class."""
         if signature_class is not None:

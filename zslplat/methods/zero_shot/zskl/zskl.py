@@ -36,7 +36,7 @@ Symbols in :mod:`zslplat.methods.zero_shot.zskl.objective`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -45,7 +45,7 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import in_any_order
 from zslplat.kernels.composition import Sum
 from zslplat.kernels.inner_product import InnerProductKernel
-from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features
+from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features, Statistics
 from zslplat.methods.kernel_parameter import PREFIX
 from zslplat.methods.zero_shot.zskl.draws import ordered_data
 from zslplat.methods.zero_shot.zskl.estimator import KernelAlignment
@@ -93,7 +93,7 @@ class ZSKL(KernelAlignment):
         S: np.ndarray,
         *,
         signature_class: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
+        statistics: Statistics = None,
     ) -> Iterator[int]:
         """Fit epoch by epoch, yielding 1, 2, ...; the estimator can score after each."""
         data = ordered_data(X, y, S, signature_class)
