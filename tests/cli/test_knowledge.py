@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zslplat.data.store.preprocessing import apply_steps, looks_at_all_classes
-from zslplat.evaluation.components import knowledge
+from zslplat.evaluation.components import describe_knowledge
 from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.registry import registry
 from zslplat.spec import Spec
@@ -60,7 +60,7 @@ method = "zskl(epochs=3)"
     ],
 )
 def test_methods_say_what_they_know(method, expected):
-    assert knowledge(Spec.parse(method)) == expected
+    assert describe_knowledge(Spec.parse(method)) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_methods_say_what_they_know(method, expected):
     ],
 )
 def test_preprocessing_in_place_of_a_methods_own_is_counted(steps, told):
-    assert knowledge(Spec.parse("eszsl"), steps) == ("unseen signatures" if told else "nothing")
-    assert knowledge(Spec.parse("gfhf"), steps) == (f"{BOTH}, unseen signatures" if told else BOTH)
-    assert knowledge(Spec.parse("zskl-published"), steps) == ("unseen signatures" if told else "nothing")
+    assert describe_knowledge(Spec.parse("eszsl"), steps) == ("unseen signatures" if told else "nothing")
+    assert describe_knowledge(Spec.parse("gfhf"), steps) == (f"{BOTH}, unseen signatures" if told else BOTH)
+    assert describe_knowledge(Spec.parse("zskl-published"), steps) == ("unseen signatures" if told else "nothing")
     # Methods that score no signatures are told none.
-    assert knowledge(Spec.parse("semfs"), steps) == "nothing"
+    assert describe_knowledge(Spec.parse("semfs"), steps) == "nothing"
 
 
 @pytest.mark.parametrize("steps", ["center", "standardise,l2", "shift", "lift", "split", "center,split", "center_all"])

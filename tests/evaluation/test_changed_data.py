@@ -50,7 +50,7 @@ def test_problems_of_a_copy_name_the_copy(tmp_path):
         context = ExperimentContext(replace(experiment_of(tmp_path / f"{name}.npz"), task=Spec("zsl")), settings)
         problems = context.problems(VALIDATION)
         assert {load_problem(folder).meta["dataset"] for folder in [*problems, context.test_problem()]} == {name}
-        (entry,) = context.warned(problems)
+        (entry,) = context.problem_warnings(problems)
         assert entry["text"].startswith(f"{name}: validation is a mean over ")
 
 

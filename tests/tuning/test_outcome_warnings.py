@@ -129,7 +129,7 @@ def test_what_building_problems_warns_of_is_kept_with_them(tmp_path, monkeypatch
     monkeypatch.setattr(ZeroShot, "validation", warning)
     for _ in range(2):  # built, then found
         context = ExperimentContext(Experiment(Spec("eszsl"), Spec("digit-pairs"), Spec("zsl", {"folds": 2})), settings)
-        (entry,) = context.warned(context.validation_problems())
+        (entry,) = context.problem_warnings(context.validation_problems())
         assert entry == {
             "text": "folds cannot resemble the test split",
             "where": ["fold-1", "fold-2"],

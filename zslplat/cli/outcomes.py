@@ -18,10 +18,10 @@ _NOTHING = "nothing is recorded; the same command without --dry-run carries it o
 
 def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
     """Print a study: metrics, winner, what it knows of the batch, trials, where the runs are, warnings."""
-    from zslplat.evaluation.components import knowledge
+    from zslplat.evaluation.components import describe_knowledge
     from zslplat.tuning.code_changes import MEANING
 
-    knows = knowledge(experiment.method.with_parameters(result.parameters), experiment.signatures)
+    knows = describe_knowledge(experiment.method.with_parameters(result.parameters), experiment.signatures)
     fixed = dict(experiment.method.parameters)
     if as_json:
         print_json(

@@ -1,12 +1,12 @@
-"""Which code computes an evaluation: a hash of every module that imports reach, without comments and docstrings.
+"""Which code computes an evaluation: a hash of every module that its imports reach, without comments and docstrings.
 
-Trials record the hashes of the code that gave them, by role (method, kernel, task, data, scoring). Equal hashes say
-that the same statements were run; a comment, a docstring or a change of layout changes nothing, nor does a module that
-the evaluation does not reach. Imports are followed where they lead to zslplat, to the component's own package, or to
-files outside of the installed libraries; numpy, scipy and numba are recorded by version instead.
+Trials record the hashes of the code that computed them, by role (method, kernel, task, data, scoring). Equal hashes
+mean that the same statements were run; a comment, a docstring, a change of layout or a module that is not reached
+changes nothing. Imports are followed to zslplat, to the component's own package, and to files outside of the installed
+libraries; numpy, scipy and numba are recorded by version.
 
-A name that a module merely hands on (``from zslplat.api import Method``) is followed to the module that defines it.
-Of a module without source (compiled by Python or to an extension) the bytes count, and all modules of its package.
+A name that a module re-exports (``from zslplat.api import Method``) is followed to the module that defines it. Of a
+module without source (compiled by Python or to an extension) the bytes count, and all modules of its package.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _library_versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Module:
-    """What is known of one source file: hash of its statements, and the modules and names that it imports."""
+    """The hash of a module's statements, and the modules and names that it imports."""
 
     digest: str
     imports: tuple[tuple[str, tuple[str, ...]], ...]
@@ -68,7 +68,7 @@ class _Module:
 
 @dataclass
 class CodeReader:
-    """Hashes of code, remembered in a file (by path, size and time of change) so that they cost nothing the next time.
+    """Hashes of code, remembered in a file (by path, size and time of change) so that they are fast the next time.
 
     ``cache_file``: that file; None remembers within this object only.
     """
@@ -87,7 +87,7 @@ class CodeReader:
                     self._files = content["files"]
 
     def digest(self, modules: Iterable[str]) -> str:
-        """Return the hash of these modules and of all that their imports reach."""
+        """Return the hash of these modules and of everything that their imports reach."""
         roots = frozenset(modules)
         if roots not in self._digests:
             packages = {name.partition(".")[0] for name in roots} | {"zslplat"}
@@ -128,7 +128,7 @@ class CodeReader:
         return targets or [module]
 
     def _module(self, name: str, packages: set[str]) -> _Module | None:
-        """Return a module's entry; None for what is no module, has no source, or belongs to a library."""
+        """Return a module's entry; None if there is no such module, or it belongs to a library."""
         key = name if name.partition(".")[0] in packages else f"?{name}"
         if key not in self._read:
             file = module_file(name) if key == name or not is_library(name.partition(".")[0]) else None
@@ -171,10 +171,11 @@ _unchanged: set[tuple[str, str]] = set()
 
 
 def require_unchanged(sources: Mapping[str, str], cache_file: Path | None, cluster_worker: str = "") -> None:
-    """Raise :class:`StoreError` where modules are not what they were when the command began.
+    """Raise :class:`StoreError` if modules have changed since the command began.
 
-    ``sources`` maps names of modules, with blanks between, to the hash that they had (:meth:`CodeReader.digest`). A
-    process that starts later, or elsewhere (``cluster_worker``), imports what is there then; it looks once.
+    ``sources`` maps names of modules, separated by blanks, to the hash that they had (:meth:`CodeReader.digest`). A
+    process that starts later, or on another machine (``cluster_worker``), imports the current code; it checks this
+    once.
     """
     new = set(sources.items()) - _unchanged
     if not new:
@@ -195,13 +196,13 @@ def require_unchanged(sources: Mapping[str, str], cache_file: Path | None, clust
 
 
 def _compiled(file: ModuleFile) -> _Module:
-    """Return what is known of a module without source; which others it imports is not, so all of its package count."""
+    """Return the entry of a module without source; its imports are unknown, so its whole package counts."""
     others = tuple((name, ()) for name in modules_of(file.name.partition(".")[0]))
     return _Module(hashlib.sha256(file.content()).hexdigest()[:16], others, {})
 
 
 def parse_module(text: str, name: str, *, is_package: bool = False) -> _Module:
-    """Return the hash, the imports and the handed-on names of a module's source; raises SyntaxError."""
+    """Return the hash, the imports and the re-exported names of a module's source; raises SyntaxError."""
     tree = ast.parse(text)
     imports: list[tuple[str, tuple[str, ...]]] = []
     bindings: dict[str, tuple[str, str]] = {}
@@ -216,7 +217,7 @@ def parse_module(text: str, name: str, *, is_package: bool = False) -> _Module:
 
 
 def _walk(node: ast.AST, words: list[str], imports: list[tuple[str, tuple[str, ...]]], package: str) -> None:
-    """Write down a node and all below, without positions, docstrings and what only type checkers read."""
+    """Write down a node and everything below, without positions, docstrings and what only type checkers read."""
     words.append(type(node).__name__)
     if isinstance(node, ast.Import):
         imports += [(alias.name, ()) for alias in node.names]
@@ -244,7 +245,7 @@ def _walk(node: ast.AST, words: list[str], imports: list[tuple[str, tuple[str, .
 
 
 def _statements(node: ast.AST, name: str, values: list[Any]) -> list[Any]:
-    """Return the statements of a body that run; other lists as they are."""
+    """Return the statements of a body that are run; other lists unchanged."""
     if name != "body":
         return values
     if isinstance(node, ast.If) and "TYPE_CHECKING" in (getattr(node.test, "id", ""), getattr(node.test, "attr", "")):
@@ -283,9 +284,9 @@ SCORING = ("zslplat.evaluation.scoring.folds", "zslplat.evaluation.scoring.evalu
 def roots_of(
     experiment: Experiment, values: Mapping[str, Any], method: type[Method], task: Task, source: DataSource
 ) -> dict[str, set[str]]:
-    """Return the modules by role: ``method``, ``kernel`` (where a value names any), ``task``, ``data``, ``scoring``.
+    """Return the modules by role: ``method``, ``kernel`` (where a value names one), ``task``, ``data``, ``scoring``.
 
-    ``values``: the hyperparameters that are not fixed by the experiment.
+    ``values``: the hyperparameters that the experiment does not fix.
     """
     return {
         "method": {method.__module__},
@@ -303,7 +304,7 @@ def code_of(roots: Mapping[str, set[str]], reader: CodeReader) -> dict[str, str]
 
 
 def modules_named(kind: str, values: Iterable[Any]) -> set[str]:
-    """Return the modules of the registered components of a kind whose names stand in these values as words."""
+    """Return the modules of the registered components of a kind whose names occur in these values as words."""
     entries = registry.registry().entries[kind]
     modules = set()
     for name in {word for value in values for word in _WORDS.findall(str(value))} & set(entries):
@@ -314,7 +315,7 @@ def modules_named(kind: str, values: Iterable[Any]) -> set[str]:
 
 @dataclass(frozen=True)
 class ModuleFile:
-    """A module on disk: the file that holds it, which may be an archive of many, and how it is read."""
+    """A module on disk: the file that has it, which may be an archive of many, and how it is read."""
 
     name: str
     file: Path
@@ -328,7 +329,7 @@ class ModuleFile:
         return str(self.file) if str(self.file) == self.origin else f"{self.file}!{self.name}"
 
     def source(self) -> str | None:
-        """Return the module's text, None where it is there in compiled form only; raises OSError and ValueError."""
+        """Return the module's text, None if there is only a compiled form; raises OSError and ValueError."""
         if self.origin.endswith(".py") and str(self.file) == self.origin:
             return self.file.read_text(encoding="utf-8")
         with suppress(ImportError, AttributeError):
@@ -345,7 +346,7 @@ class ModuleFile:
 
 @cache
 def module_file(name: str) -> ModuleFile | None:
-    """Return where a module lies; None where there is no such module, or no file that holds it alone."""
+    """Return where a module is stored; None if there is no such module, or no file that has it alone."""
     spec = _module_spec(name)
     loader, origin = getattr(spec, "loader", None), str(getattr(spec, "origin", None) or "")
     if spec is None or loader is None or not spec.has_location:
@@ -367,7 +368,7 @@ def modules_of(package: str) -> list[str]:
 
 
 def is_library(package: str) -> bool:
-    """Tell whether a top-level package is installed or part of Python, and not somebody's work in progress."""
+    """Tell whether a top-level package is installed or part of Python, and not a user's work in progress."""
     file = module_file(package)
     places = _locations(package) if file is None else [str(file.file)]
     return not places or os.path.realpath(places[0]).startswith(_library_folders())
@@ -394,7 +395,7 @@ def _module_spec(name: str) -> ModuleSpec | None:
 
 
 def _locations(package: str) -> list[str]:
-    """Return the folders in which a package's modules lie; there may be several, and none of them a file."""
+    """Return the folders of a package's modules: several, or none if the package is a file."""
     spec = _module_spec(package)
     return [] if spec is None else list(spec.submodule_search_locations or ())
 

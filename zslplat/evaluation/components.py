@@ -1,4 +1,8 @@
-"""Components by their specs: built, checked, and asked what they search and what they know."""
+"""Components by their specs: built and checked, with what they search, know and declare.
+
+A method imports its libraries, and importing twenty methods takes seconds. Attributes that are literals in the body of
+a class, such as tags, are therefore read from its source.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ NOTHING = "nothing"  # what an inductive method knows of the batch that it score
 
 
 def build_component(kind: str, spec: Spec) -> Any:
-    """Make a component from its spec; raises :class:`UsageError` for unknown options and illegal values."""
+    """Build a component from its spec; raises :class:`UsageError` for unknown options and illegal values."""
     component = registry.component(kind, spec.name)
     for name, value in spec.parameters.items():
         if name not in component.parameters:
@@ -45,7 +49,7 @@ def source_of(spec: Spec, settings: Settings) -> DataSource:
 
 
 def places_of(settings: Settings) -> DataPlaces:
-    """Return where data sets lie: the data root, the cache, and what was given as arrays."""
+    """Return where data sets are stored: the data root, the cache, and data that were passed as arrays."""
     return DataPlaces(settings.data_root, settings.cache / "data", settings.arrays)
 
 
@@ -63,14 +67,14 @@ def open_dataset(spec: Spec, settings: Settings) -> Dataset:
 
 
 def registered_sources() -> Mapping[str, Callable[[], Any]]:
-    """Return the registered data sets, each imported when it is called for."""
+    """Return the registered data sets; each is imported when it is used."""
     return registry.ByName("datasets")
 
 
 def searched_space(template: Method, fixed: Mapping[str, Any], ranges: Mapping[str, str]) -> Space:
-    """Combine a method's own space with ranges given on the command line; fixed parameters are not searched.
+    """Combine a method's space with the ranges that were requested; fixed parameters are not searched.
 
-    A parameter fixed to ``any`` is one that its method searches for that very reason (``kernel=any``).
+    A parameter fixed to ``any`` is searched by its method for that very reason (``kernel=any``).
     """
     space = {name: dimension for name, dimension in template.space.items() if fixed.get(name, ANY) == ANY}
     domains = template.domains
@@ -86,10 +90,11 @@ def searched_space(template: Method, fixed: Mapping[str, Any], ranges: Mapping[s
     return space
 
 
-def knowledge(method: Spec, signatures: str | None = None) -> str:
+def describe_knowledge(method: Spec, signatures: str | None = None) -> str:
     """Return in words what a method with these parameters knows of the batch that it scores (``knows_of_batch``).
 
-    ``signatures``: preprocessing steps in place of the method's own, which may tell it of unseen classes, or no longer.
+    ``signatures``: preprocessing steps in place of the method's own; they may reveal unseen classes to it, or hide
+    them.
     """
     built: Method = registry.component("methods", method.name).build(method.parameters)
     kinds = set(built.knows_of_batch)
@@ -102,7 +107,7 @@ def knowledge(method: Spec, signatures: str | None = None) -> str:
 
 
 def is_from_memory(method: Spec) -> bool:
-    """Return whether a method says of itself that it was written down without its source at hand."""
+    """Return whether a method is declared to be written from memory, without its source at hand."""
     return FROM_MEMORY in class_attribute("methods", method.name, "tags")
 
 
@@ -117,7 +122,7 @@ def defaults_of(template: Method, space: Space) -> dict[str, Any]:
 
 
 def class_attribute(kind: str, name: str, attribute: str) -> Any:
-    """Return a class attribute of a component: as its source says it, else of the class itself, which is imported then.
+    """Return a class attribute of a component: from its source if it is a literal there, else by importing the class.
 
     Raises like :meth:`zslplat.registry.Registry.component`.
     """
@@ -130,11 +135,11 @@ def class_attribute(kind: str, name: str, attribute: str) -> Any:
 
 
 class _UnreadableError(Exception):
-    """The source does not say it, or not in a way that is understood here."""
+    """The source does not have the attribute as a literal, or in a way that is understood here."""
 
 
 def _literal(module: str, name: str, attribute: str) -> Any:
-    """Return the literal that a class, or the first of its bases that has one, gives an attribute."""
+    """Return the literal of an attribute in a class, or in the first of its bases that has one."""
     classes, imported, set_later = _top(module)
     if (name, attribute) in set_later:
         raise _UnreadableError
@@ -160,9 +165,7 @@ def _literal(module: str, name: str, attribute: str) -> Any:
 
 @cache
 def _top(module: str) -> tuple[dict[str, ast.ClassDef], dict[str, tuple[str, str]], set[tuple[str, str]]]:
-    """Return the classes at the top of a module, where the names come from that it imports there, and (class,
-    attribute) of what it sets from outside of their bodies.
-    """
+    """Return a module's top-level classes, the origins of imported names, and attributes set outside class bodies."""
     file = module_file(module)
     try:
         source = file.source() if file is not None else None

@@ -1,6 +1,6 @@
-"""What an experiment needs beside itself: data set, task and method, and the problems and statistics made for them.
+"""What an experiment needs: its data set, task and method, and the problems and statistics that are made for them.
 
-Everything that does not depend on searched hyperparameters is made once here, into the cache: problems (the rows and
+Everything that does not depend on searched hyperparameters is made once and put into the cache: problems (the rows and
 classes of a fold, preprocessed with its own training rows) and the method's statistics for them.
 """
 
@@ -23,7 +23,7 @@ from zslplat.evaluation.cache.arrays import ArrayCache, read_arrays, write_array
 from zslplat.evaluation.cache.problems import data_of, folds_of, load_problem, save_problem
 from zslplat.evaluation.cache.problems import preprocess as preprocess
 from zslplat.evaluation.code import CodeReader, code_of, libraries, roots_of
-from zslplat.evaluation.components import build_component, knowledge, open_dataset, source_of
+from zslplat.evaluation.components import build_component, describe_knowledge, open_dataset, source_of
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe_range
 from zslplat.evaluation.jobs import PrepareJob
 from zslplat.evaluation.scoring.messages import MOST_TEXTS, Entries, collect_warnings, warning_entries
@@ -39,8 +39,8 @@ from zslplat.tasks.base import Problem, Task
 class ExperimentContext:
     """The data set, task and method of an experiment, and the cache of what was made for them.
 
-    ``experiment`` is the given one with the fingerprint of its data. ``counts`` tells what was computed and what was
-    found in the cache, for the log.
+    ``experiment`` is the one that was passed, with the fingerprint of its data. ``counts`` says, for the log, how many
+    problems and statistics were computed and how many were found in the cache.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ExperimentContext:
         self._source = source_of(experiment.dataset, settings)
         settings.make_store()
         on_stage(f"loading {experiment.dataset}")
-        with collect_warnings() as self._loaded, with_right_form(registry.known_as(type(self._source))):
+        with collect_warnings() as self._loading_warnings, with_right_form(registry.known_as(type(self._source))):
             self.dataset = in_files(open_dataset(experiment.dataset, settings), settings.cache / "data")
         self.task = self.task.suited(self.dataset)
         # Whether the method can do with these views, or without any, is known before anything is computed.
@@ -74,12 +74,12 @@ class ExperimentContext:
 
     @property
     def random(self) -> bool:
-        """Whether repeats mean something: the method draws random numbers, and its seed is not fixed."""
+        """Whether repeats make sense: the method draws random numbers, and its seed is not fixed."""
         return self.template.is_random and "seed" not in self.experiment.method.parameters
 
     @property
     def blocks(self) -> bool:
-        """Whether the method is given the features in blocks: it takes them, and has no use for arrays of that size."""
+        """Whether the method gets the features in blocks: it takes them, and the data set is too large for arrays."""
         return self.method_class.takes_blocks and self.dataset.X.nbytes > self.method_class.arrays_up_to
 
     def code(self, parameters: Mapping[str, Any] | None = None) -> dict[str, str]:
@@ -94,9 +94,9 @@ class ExperimentContext:
         return self._codes[key]
 
     def sources(self, space: Space, parameters: Mapping[str, Any]) -> dict[str, str]:
-        """Return the modules that a worker imports, by role with blanks between, and their hashes.
+        """Return the modules that a worker imports, by role and separated by blanks, with their hashes.
 
-        They are those of these parameters and of all that a space may choose. See
+        They are those of these parameters and of all values in the space. See
         :func:`zslplat.evaluation.code.require_unchanged`.
         """
         values = _all_values(space, parameters)
@@ -109,7 +109,7 @@ class ExperimentContext:
         return roots_of(self.experiment, parameters or {}, self.method_class, self.task, self._source)
 
     def about(self, part_of: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Return what records keep of the surroundings: enough to show and to compare a result without the data.
+        """Return what records hold of the surroundings, so that a result can be shown and compared without the data.
 
         ``part_of``: see :func:`describe_surroundings`.
         """
@@ -124,30 +124,30 @@ class ExperimentContext:
             self.experiment, self.dataset, self.task, description, part_of, maps=maps, own_ranges=ranges, tags=tags
         )
 
-    def knows(self, parameters: Mapping[str, Any]) -> str:
+    def knowledge(self, parameters: Mapping[str, Any]) -> str:
         """Return in words what the method with these parameters knows of the batch that it scores."""
-        return knowledge(self.experiment.method.with_parameters(parameters), self.experiment.signatures)
+        return describe_knowledge(self.experiment.method.with_parameters(parameters), self.experiment.signatures)
 
     def require_problems(self, *splits: str) -> None:
-        """Raise what keeps the task from building its problems of these splits, before anything is recorded.
+        """Raise the error that keeps the task from building its problems of these splits, before anything is recorded.
 
-        Nothing is stored, and of the test problem nothing is kept.
+        Nothing is stored, and the test problem is not kept.
         """
-        if VALIDATION in splits and not self.made(VALIDATION):
+        if VALIDATION in splits and not self.has_problems(VALIDATION):
             self._validation = self._build_validation()
-        if TEST in splits and not self.made(TEST):
+        if TEST in splits and not self.has_problems(TEST):
             with collect_warnings():
                 self.task.test(self.dataset, seed=self.experiment.seed)
 
     def problems(self, split: str) -> list[Path]:
-        """Return the folders of the preprocessed problems of a split, made now or found in the cache."""
+        """Return the folders of the preprocessed problems of a split; those that are not in the cache are made."""
         folders = self.validation_problems() if split == VALIDATION else [self.test_problem()]
         for folder in folders:
-            self._provide(folder)
+            self._make_folds(folder)
         return folders
 
-    def made(self, split: str) -> bool:
-        """Tell whether the problems of a split lie in the cache."""
+    def has_problems(self, split: str) -> bool:
+        """Tell whether the problems of a split are in the cache."""
         return (self._index() if split == VALIDATION else self._test_folder()).exists()
 
     def validation_problems(self) -> list[Path]:
@@ -170,7 +170,7 @@ class ExperimentContext:
             return self.task.validation(self.dataset, seed=self.experiment.seed), warned
 
     def test_problem(self) -> Path:
-        """Return the folder of the preprocessed test problem; only final evaluations ask for it."""
+        """Return the folder of the preprocessed test problem; only final evaluations use it."""
         folder = self._test_folder()
         if self.cache.has(folder.name):
             self.counts["problems cached"] += 1
@@ -180,16 +180,16 @@ class ExperimentContext:
             problem = self.task.test(self.dataset, seed=self.experiment.seed)
         return self._store(problem, warned)
 
-    def warned(self, problems: Sequence[Path]) -> Entries:
-        """Return what loading the data and building these problems warned of, whenever they were built."""
+    def problem_warnings(self, problems: Sequence[Path]) -> Entries:
+        """Return the warnings of loading the data and of building these problems, whenever they were built."""
         built = [read_arrays(folder)[1] for folder in problems]
-        loaded = [("", self._loaded)]
+        loaded = [("", self._loading_warnings)]
         return warning_entries(loaded + [(entry["name"], entry.get("warned", [])) for entry in built])
 
     def preparation(self, problem: Path, space: Space, values: Mapping[str, Any] | None = None) -> PrepareJob:
         """Return the job that computes the statistics for a problem; its target may exist already.
 
-        ``values`` of a trial matter where some of them are costly: see :class:`~zslplat.methods.base.Method`.
+        ``values`` of a trial matter if some of them are costly: see :class:`~zslplat.methods.base.Method`.
         """
         costly_values, space = self.method_class.prepared_with(space, values or {})
         fixed = {**self.experiment.method.parameters, **costly_values}
@@ -207,15 +207,15 @@ class ExperimentContext:
         return PrepareJob(name, fixed, space, task, problem.name, key, self.blocks, sources=sources)
 
     def chance(self, problem: Path) -> float:
-        """Return what guessing reaches on a problem."""
+        """Return the chance level of a problem."""
         return self.task.chance(load_problem(problem, blocks=True))
 
     def evict(self) -> int:
-        """Keep the cache, loaded data included, within its bound; return how many entries were removed."""
+        """Keep the cache, with loaded data, within its limit; return how many entries were removed."""
         return self.cache.evict(self.settings.cache / "data")
 
-    def _provide(self, problem: Path) -> None:
-        """Protect what a problem needs from eviction, and make its folds for a method that wants arrays."""
+    def _make_folds(self, problem: Path) -> None:
+        """Protect what a problem needs from eviction, and make its folds for a method that takes arrays."""
         self.cache.used |= data_of(problem)
         if self.blocks:
             return
@@ -252,7 +252,7 @@ class ExperimentContext:
 
 
 def _all_values(space: Space, parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Return, as one text per parameter, its value and those that a space chooses it from."""
+    """Return, as one text per parameter, its value and the values that a space has for it."""
     return {
         name: " ".join(
             map(
@@ -275,14 +275,12 @@ def describe_surroundings(
     own_ranges: Sequence[str] = (),
     tags: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the experiment, the primary metric, the preprocessing in words, and where the data are from.
+    """Return the experiment, the primary metric, the preprocessing in words, and where the data come from.
 
-    ``maps``: whether the method can show where it puts rows, for who reads records without the method.
-    ``own_ranges``: the parameters that are searched in another range than their method's, for who writes the command.
-    ``tags``: what the user gave to find it by.
-    ``part_of``: the ``suite`` that it is carried out for, with its names for ``data`` and ``row``, and the number of
-    the ``split``, and where the parameters were ``searched`` for another task, that and the number of ``trials``; the
-    suite is MLflow's experiment then.
+    ``maps``: whether the method can show where it puts rows. ``own_ranges``: the parameters that are searched in
+    another range than their method's. ``tags``: those of the user. ``part_of``: the ``suite`` that the experiment
+    belongs to, with its names for ``data`` and ``row`` and the number of the ``split``; and, where the parameters were
+    ``searched`` for another task, that task and the number of ``trials``. The suite is the MLflow experiment then.
     """
     primary = task.primary
     profile = {

@@ -29,9 +29,9 @@ class Experiment:
 
     ``method`` holds the fixed hyperparameters, ``space`` the searched ones with their ranges; ``features`` and
     ``signatures`` are preprocessing steps in place of the method's own; ``seed`` draws folds, row order and proposals;
-    ``data`` is the fingerprint of the data set, empty while it is not known. A search says in ``search`` how it
-    proposes. One evaluation has no space, and says its ``split`` (``validation`` or ``test``), the ``method_seed`` of
-    what the method draws, and what validation ``validation_choices`` over to the refit.
+    ``data`` is the fingerprint of the data set, empty while it is not known. ``search`` says how a search proposes. A
+    single evaluation has no space; it has its ``split`` (``validation`` or ``test``), the ``method_seed`` of the
+    method's random numbers, and in ``validation_choices`` what validation passes on to the refit.
     """
 
     method: Spec
@@ -49,7 +49,7 @@ class Experiment:
 
     @property
     def dataset_title(self) -> str:
-        """What names call the data set: its own name, or that of the file or folder which a loader of files reads."""
+        """The title of the data set: its name, or that of the file or folder that a loader reads."""
         parameters = self.dataset.parameters
         if self.dataset.name == REDRAWN:
             other = replace(self, dataset=Spec.parse(str(parameters.get("of", "digit-pairs"))))
@@ -112,7 +112,7 @@ class Experiment:
 
     @property
     def question(self) -> str:
-        """A 32-digit key of the JSON form: equal settings have equal keys, in every process."""
+        """A 32-digit key of the JSON form: equal experiments have equal keys, in every process."""
         return key_of(self.to_json())
 
 

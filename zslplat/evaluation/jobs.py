@@ -1,7 +1,7 @@
-"""What workers are asked for: statistics of a problem, or an evaluation of one experiment.
+"""What workers are sent, and what they answer: statistics of a problem, or an evaluation of one experiment.
 
-Inputs are named by the keys of their cache entries, which are digests of all that they were made from: a worker finds
-them in its own :class:`WorkerSettings`, wherever that is.
+Inputs are named by the keys of their cache entries, which are digests of everything that they were made from: a worker
+finds them in its own cache, wherever that is.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from zslplat.space import Space
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """Where a worker works: ``cache`` holds the entries that jobs name, ``log`` takes what is printed.
+    """Where a worker works.
 
-    ``code`` is the file in which hashes of code are remembered, ``cluster_worker`` the address of the worker of a
-    cluster whose place it is, ``cache_bytes`` the bound of the cache. ``modules`` are those of the experiment, which
-    are imported before its first evaluation.
+    ``cache`` has the entries that jobs name; ``log`` is the file for what is printed; ``code`` is the file of
+    remembered hashes of code; ``cluster_worker`` is the address of the Dask worker, if it is one; ``cache_bytes``
+    limits the cache. ``modules`` are those of the experiment, which are imported before its first evaluation.
     """
 
     cache: Path
@@ -34,8 +34,9 @@ class WorkerSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What all jobs have: ``sources``, the modules that they run, with their hashes
-    (:func:`zslplat.evaluation.code.require_unchanged`).
+    """Base of all jobs; ``sources`` are the modules that the job runs, with their hashes.
+
+    See :func:`zslplat.evaluation.code.require_unchanged`.
     """
 
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -48,7 +49,7 @@ class Job:
 
 @dataclass(frozen=True)
 class PrepareJob(Job):
-    """Compute the statistics of a method for the problem of one key and write them as the cache entry ``target``.
+    """Compute the statistics of a method for one problem and write them as the cache entry ``target``.
 
     ``blocks``: the method takes features in blocks.
     """
@@ -64,17 +65,18 @@ class PrepareJob(Job):
 
 @dataclass(frozen=True)
 class EvaluateJob(Job):
-    """Evaluate one experiment on problems; write artifacts into a folder when one is given.
+    """Evaluate one experiment on problems, and write artifacts into a folder if one is named.
 
-    ``problems`` holds the keys of each problem and of the method's statistics for it, if there are any. ``thresholds``
-    maps step numbers to the value of the mean curve below which the trial is pruned (already signed so that larger is
-    better); ``validation_choices`` is what validation hands to a refit; ``matrices_bytes`` bounds what matrices may
-    take; ``replicates`` is the number of bootstrap replicates of the metrics (where there are any, the record says
-    which rows were scored, too), and ``outcomes`` the folder that keeps these and the outcomes per row they are made
-    from (a folder per problem inside it, where there are several). ``maps`` asks for maps of the scored rows. ``test``:
-    the problems are of the test split, whose rows choose no step of an iterative method. ``blocks``: the method takes
-    features in blocks. ``model_bytes``: how large the model may be that is kept beside
-    the outcomes, 0 for none; ``about`` is kept with it.
+    - ``problems``: the key of each problem, with that of the method's statistics for it, if there are any.
+    - ``thresholds``: by step, the value of the mean curve below which the trial is pruned (signed: larger is better).
+    - ``validation_choices``: what validation passes on to a refit.
+    - ``full``: make tables and figures; ``maps``: make maps of the scored rows as well.
+    - ``matrices_bytes``: limit of the matrices; ``model_bytes``: limit of the model, 0 for none.
+    - ``replicates``: number of bootstrap replicates of the metrics; with them the record says which rows were scored.
+    - ``outcomes``: folder for outcomes per row, with a folder for each problem if there are several.
+    - ``test``: the problems are of the test split, whose rows choose no step of an iterative method.
+    - ``blocks``: the method takes features in blocks.
+    - ``about``: what is stored with the model.
     """
 
     label: str
@@ -99,9 +101,10 @@ class EvaluateJob(Job):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one job may take: seconds from its start, and bytes of its processes' own memory (mapped files not counted).
+    """What one job may use: seconds from its start, and bytes of memory of its processes (mapped files not counted).
 
-    The bytes are those of the scorer, the method process and all that they have started; what they share counts once.
+    The bytes are those of the scorer, the method process and everything that they have started; shared memory counts
+    once.
     """
 
     seconds: float | None = None
@@ -112,8 +115,8 @@ class Limits:
 class Answer:
     """The result of a job: a record, or the reason why there is none.
 
-    ``killed``: somebody else ended one of its processes. ``fatal``: the platform failed (a full disk, say) and not the
-    job, so nothing may be recorded of it.
+    ``killed``: one of its processes was ended from outside. ``fatal``: the platform failed (a full disk, for example)
+    and not the job, so nothing may be recorded.
     """
 
     result: dict[str, Any] | None

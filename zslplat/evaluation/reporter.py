@@ -1,4 +1,4 @@
-"""Where a long command tells what happens, and how it ends when it is told to stop."""
+"""How a long command reports what happens, and the exception with which it stops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zslplat.errors import ZslplatError
 
 
 class Reporter(Protocol):
-    """Where a long command is told what happens; the command line shows it."""
+    """Receives what happens in a long command; the command line shows it."""
 
     def stage(self, text: str) -> None:
         """A new piece of work begins."""
@@ -19,7 +19,7 @@ class Reporter(Protocol):
         """Something worth a line."""
 
     def warn(self, text: str) -> None:
-        """Something that the user must see, however quiet the command was asked to be."""
+        """Something that the user must see, even if the command is quiet."""
 
     def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
         """A trial has been recorded."""
@@ -27,17 +27,17 @@ class Reporter(Protocol):
 
 @runtime_checkable
 class ProgressReporter(Protocol):
-    """A reporter that shows, too, how far the jobs at work are."""
+    """A reporter that also shows how far the running jobs are."""
 
     def working(self, done: float, total: int | None) -> None:
-        """So much of ``total`` pieces of this stage is done; of the trials since the last call with 0, for None.
+        """Show that ``done`` of ``total`` parts of this stage are done.
 
-        It may be called from threads of the workers.
+        Where ``total`` is None, the parts are trials since the last call with 0. Threads of the workers may call it.
         """
 
 
 class SilentReporter:
-    """Says nothing."""
+    """Reports nothing."""
 
     def stage(self, text: str) -> None:
         """Ignore."""
@@ -53,7 +53,7 @@ class SilentReporter:
 
 
 class StageProgress:
-    """How far some jobs are together, told to a reporter that shows it; ``total``: see :class:`ProgressReporter`."""
+    """How far several jobs are together, passed on to a reporter; ``total``: see :class:`ProgressReporter`."""
 
     def __init__(self, reporter: Reporter, total: int | None = None) -> None:
         self._reporter = reporter if isinstance(reporter, ProgressReporter) else None
@@ -64,7 +64,7 @@ class StageProgress:
             self._reporter.working(0.0, total)
 
     def __call__(self, position: int, done: float) -> None:
-        """Take how far a job is, from 0 to 1."""
+        """Note how far a job is, from 0 to 1."""
         if self._reporter is not None:
             with self._lock:
                 self._done[position] = max(done, self._done.get(position, 0.0))

@@ -1,8 +1,8 @@
-"""One session: store, data, records and workers of one command, and the evaluations that it asks for.
+"""One session: the store, data, records and workers of one command, and the evaluations that it needs.
 
-Every command that evaluates (a search, a run, a sweep, the repetition of a run, a table) opens a session and closes
-it. Preparation is written here once, and so is the rule that an evaluation which is recorded already, of the same
-experiment by the same code, is taken from the record and not computed again.
+Every command that evaluates (a search, a run, a sweep, the repetition of a run, a table) opens a session and closes it.
+The session prepares problems and statistics. It evaluates nothing twice: an evaluation of the same experiment by the
+same code is taken from the records.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from zslplat.records.locks import file_lock
 from zslplat.records.studies import STUDY
 from zslplat.space import Space
 
-# Problems with their statistics; without, where these are prepared for each value of what is costly.
+# Problems with their statistics, or without where these are prepared for each value of a costly hyperparameter.
 Problems = Sequence[tuple[Path, Path | None]]
-ALL_BYTES = 2**40  # of matrices: no bound
-# What a record holds of the evaluation itself; the rest says who asked for it, and when.
+ALL_BYTES = 2**40  # of matrices: no limit
+# The entries of a record that depend on the evaluation alone, not on the request.
 _EVALUATED = (
     *("state", "value", "metrics", "folds", "carry", "warnings", "steps"),
     *("seconds", "cpu_seconds", "prepared", "peak_bytes", "processor"),
@@ -42,18 +42,18 @@ _EVALUATED = (
 
 
 def seconds_of_trial(record: Mapping[str, Any], problems: Problems) -> float:
-    """Return what a trial on these problems takes: with what is prepared for its values, without what is for all."""
+    """Return the time of a trial: with what was prepared for its values, without what is shared by all trials."""
     by_value = any(statistics is None for _, statistics in problems)
     return float(record[SECONDS]) + (prepared_seconds(record) if by_value else 0.0)
 
 
 @dataclass(frozen=True)
 class Request:
-    """One evaluation that is asked for: its experiment, and what beside its metrics is wanted.
+    """A request for one evaluation: its experiment, and the outputs that are needed beside its metrics.
 
-    ``run``: identifier under which it will be recorded; ``artifacts``: folder for what it leaves; ``thresholds``: see
-    :class:`~zslplat.evaluation.scoring.evaluation.EvaluateJob`; ``describe``: tables, figures and maps as well;
-    ``model``: what was learned is kept for predictions, where it is of the test split and no larger than the settings
+    ``run``: the identifier under which it will be recorded; ``artifacts``: the folder for its files; ``thresholds``:
+    see :class:`~zslplat.evaluation.jobs.EvaluateJob`; ``describe``: make tables and figures, with ``maps`` maps as
+    well; ``model``: keep what was learned for predictions, if it is of the test split and not larger than the settings
     allow.
     """
 
@@ -72,8 +72,8 @@ class Request:
 class Session:
     """What one command works with; a context manager that ends its workers and leaves the store in order.
 
-    ``computed`` and ``known`` count the evaluations that were carried out, and those that were taken from records.
-    ``deadline`` is when it ends what it prepares and evaluates.
+    ``computed`` and ``recalled`` count the evaluations that were carried out and those that were taken from records.
+    ``deadline`` ends what the session prepares and evaluates.
     """
 
     def __init__(
@@ -89,52 +89,53 @@ class Session:
         self.context, self.records, self.reporter = context, records, reporter
         self.experiment, self.settings = context.experiment, context.settings
         self.most_workers, self.cluster, self.recall = workers, cluster, recall
-        self.computed = self.known = 0
+        self.computed = self.recalled = 0
         self.deadline = Deadline()
         self._workers: Workers | None = None
-        self._by_value: dict[Path, Space] = {}  # problems whose statistics wait for the values of a trial
-        self._at_work = ExitStack()
-        self._recorded: dict[str, tuple[str, dict[str, Any]]] | None = None
+        self._spaces_by_problem: dict[Path, Space] = {}  # problems whose statistics depend on the values of a trial
+        self._working_lock = ExitStack()
+        self._recallable: dict[str, tuple[str, dict[str, Any]]] | None = None
 
     def __enter__(self) -> Self:
-        self._at_work.enter_context(file_lock(working_lock(self.settings), shared=True))
+        self._working_lock.enter_context(file_lock(working_lock(self.settings), shared=True))
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop_workers()
         self.records.close()
         self.context.evict()
-        self._at_work.close()
+        self._working_lock.close()
 
     def start_workers(self, most: int, log: Path) -> None:
-        """Have workers ready, no more than ``most`` jobs need; what they print goes to ``log``."""
+        """Set up workers, no more than ``most`` jobs need; what they print goes to ``log``."""
         log.parent.mkdir(parents=True, exist_ok=True)
         cache = self.context.cache
         settings = WorkerSettings(cache.root, log, self.context.code_file, cache_bytes=cache.limit_bytes)
         self._workers = Workers(max(1, min(self.most_workers, most)), settings, self.cluster, self.reporter.note)
 
     def stop_workers(self) -> None:
-        """End the workers and all that they do."""
+        """End the workers and everything that they do."""
         if self._workers is not None:
             self._workers.stop()
 
-    def prepared(self, split: str, space: Space | None = None) -> Problems:
-        """Return the problems of a split, each with the method's statistics for it, made now where they are missing.
+    def prepare(self, split: str, space: Space | None = None) -> Problems:
+        """Return the problems of a split, each with the method's statistics for it; what is missing is made now.
 
-        Where the method searches something costly, statistics are made for each of its values, by :meth:`evaluate`.
+        Where the method searches a costly hyperparameter, statistics are made for each of its values by
+        :meth:`evaluate`.
         """
         context, name = self.context, self.experiment.method.name
-        if self.cluster or not context.made(split):
+        if self.cluster or not context.has_problems(split):
             self._pool.warm_up()
         problems = context.problems(split)
         if set(context.method_class.costly) & set(space or {}):
-            self._by_value |= dict.fromkeys(problems, space or {})
+            self._spaces_by_problem |= dict.fromkeys(problems, space or {})
             return [(problem, None) for problem in problems]
         jobs = [context.preparation(problem, space or {}) for problem in problems]
         missing = self._missing(jobs)
         if missing:
             self.reporter.stage(f"preparing statistics of {name} for {len(missing)} problems")
-            for answer in self._prepare(missing, Limits(), StageProgress(self.reporter, len(missing))):
+            for answer in self._run_preparations(missing, Limits(), StageProgress(self.reporter, len(missing))):
                 if answer.result is None:
                     raise ZslplatError(f"preparing {name} failed: {answer.reason}")
                 context.counts["statistics"] += 1
@@ -151,57 +152,58 @@ class Session:
     ) -> None:
         """Carry out the requests, all on these problems; ``on_answer(position, answer)`` is called as each ends.
 
-        An answer's result is the record to be stored: it holds experiment, question, code and what the method knows.
-        Requests for the same evaluation share one. Raises like :meth:`zslplat.evaluation.workers.pool.Workers.run`.
+        The result of an answer is the record to be stored; it holds the experiment, question, code and knowledge of the
+        method. Requests for the same evaluation share one. Raises like
+        :meth:`zslplat.evaluation.workers.pool.Workers.run`.
         """
-        alike: dict[str | int, list[int]] = {}
+        groups: dict[str | int, list[int]] = {}
         for position, request in enumerate(requests):
             record = self._recall(request) if self.recall else None
             if record is None:
-                alike.setdefault(self._content(request) if self.recall else position, []).append(position)
+                groups.setdefault(self._request_key(request) if self.recall else position, []).append(position)
             else:
-                self.known += 1
+                self.recalled += 1
                 on_answer(position, Answer(record))
-        waiting = list(alike.values())
+        waiting = list(groups.values())
 
-        def answered(place: int, answer: Answer) -> None:
+        def pass_on(positions: Sequence[int], answer: Answer) -> None:
             self.computed += 1
-            first, result = requests[waiting[place][0]], answer.result
-            if result is not None:
-                answer = Answer({**result, **self._stamp(first)})
-                self._remember(first, answer.result or {})
-            on_answer(waiting[place][0], answer)
-            for position in waiting[place][1:]:
+            first, result = requests[positions[0]], answer.result
+            for position in positions:
                 if result is not None:
-                    self.known += 1
-                    answer = Answer({**result, **self._stamp(requests[position]), "known_from": first.run})
+                    record = {**result, **self._stamp(requests[position])}
+                    if position == positions[0]:
+                        self._remember(first, record)
+                    else:
+                        self.recalled += 1
+                        record["known_from"] = first.run
+                    answer = Answer(record)
                 on_answer(position, answer)
 
-        if self._by_value and waiting:
-            # A value that cannot be prepared for fails its trials, and no others.
-            failed = self._prepare_values([requests[p[0]] for p in waiting], problems, limits)
-            places = [place for place in range(len(waiting)) if place not in failed]
-            for place, answer in failed.items():
-                answered(place, answer)
-            waiting = [waiting[place] for place in places]
+        if self._spaces_by_problem and waiting:
+            # A value that cannot be prepared fails its own trials and no others.
+            failed = self._prepare_values([requests[positions[0]] for positions in waiting], problems, limits)
+            for number, answer in failed.items():
+                pass_on(waiting[number], answer)
+            waiting = [positions for number, positions in enumerate(waiting) if number not in failed]
         jobs = [self._job(requests[positions[0]], problems, limits) for positions in waiting]
         if jobs or while_waiting is not None:
-            working = StageProgress(self.reporter)
-            # How far a fold of a method without steps is, nobody knows.
+            progress = StageProgress(self.reporter)
+            # Without steps, nothing is known of how far a fold is.
             self.deadline.begin("the first trial", len(problems), not self.context.method_class.step_parameter)
 
-            def moved(place: int, done: float) -> None:
-                working(place, done)
+            def report_progress(number: int, done: float) -> None:
+                progress(number, done)
                 self.deadline.advance_to(len(problems) * done)
 
-            def ended(place: int, answer: Answer) -> None:
-                moved(place, 1.0)
-                answered(place, answer)
+            def finish(number: int, answer: Answer) -> None:
+                report_progress(number, 1.0)
+                pass_on(waiting[number], answer)
 
-            self._pool.run(jobs, limits, ended, while_waiting, deadline=self.deadline, on_progress=moved)
+            self._pool.run(jobs, limits, finish, while_waiting, deadline=self.deadline, on_progress=report_progress)
 
     def prepare_note(self) -> str:
-        """Return in words what was prepared and what was found in the cache."""
+        """Return a line that counts what was prepared and what was found in the cache."""
         counts = self.context.counts
         return (
             f"prepared once: {counts['problems']} problems, {counts['statistics']} statistics; "
@@ -209,50 +211,50 @@ class Session:
         )
 
     def _missing(self, jobs: Sequence[PrepareJob]) -> list[PrepareJob]:
-        """Return those whose statistics are not in the cache, each once."""
+        """Return the jobs whose statistics are not in the cache, each once."""
         cache = self.context.cache
         missing = {job.target: job for job in jobs if not cache.has(job.target)}
         self.context.counts["statistics cached"] += len({job.target for job in jobs}) - len(missing)
         return list(missing.values())
 
-    def _prepare(
+    def _run_preparations(
         self,
         jobs: Sequence[PrepareJob],
         limits: Limits,
-        working: Callable[[int, float], None] = lambda place, done: None,
+        progress: Callable[[int, float], None] = lambda number, done: None,
     ) -> list[Answer]:
         at_once = len(jobs) if self.cluster else self._pool.count
         self.deadline.begin(f"preparing {self.experiment.method.name} for the first trials", len(jobs), at_once)
         ready = itertools.count(1)
 
-        def made(place: int, answer: Answer) -> None:
-            working(place, 1.0)
+        def count_ready(number: int, answer: Answer) -> None:
+            progress(number, 1.0)
             self.deadline.advance_to(next(ready))
 
-        return self._pool.run(jobs, limits, made, deadline=self.deadline)
+        return self._pool.run(jobs, limits, count_ready, deadline=self.deadline)
 
     def _prepare_values(self, requests: Sequence[Request], problems: Problems, limits: Limits) -> dict[int, Answer]:
-        """Make what is missing of the statistics for the values of these requests; return who cannot have his."""
-        waiting = [problem for problem, _ in problems if problem in self._by_value]
+        """Prepare missing statistics for the values of these requests; return the answers that failed, by request."""
+        waiting = [problem for problem, _ in problems if problem in self._spaces_by_problem]
         jobs_by_request = [[self._preparation(request, problem) for problem in waiting] for request in requests]
         missing = self._missing([job for jobs in jobs_by_request for job in jobs])
         if missing:
             self.reporter.stage(f"preparing statistics of {self.experiment.method.name} for new values")
-        answers = self._prepare(missing, limits) if missing else []
+        answers = self._run_preparations(missing, limits) if missing else []
         self.context.counts["statistics"] += sum(answer.result is not None for answer in answers)
         failed = {job.target: a for job, a in zip(missing, answers, strict=True) if a.result is None}
         return {
-            place: next(failed[job.target] for job in jobs if job.target in failed)
-            for place, jobs in enumerate(jobs_by_request)
+            number: next(failed[job.target] for job in jobs if job.target in failed)
+            for number, jobs in enumerate(jobs_by_request)
             if any(job.target in failed for job in jobs)
         }
 
     def _preparation(self, request: Request, problem: Path) -> PrepareJob:
-        return self.context.preparation(problem, self._by_value[problem], request.parameters)
+        return self.context.preparation(problem, self._spaces_by_problem[problem], request.parameters)
 
     def _entry_name(self, request: Request, problem: Path, statistics: Path | None) -> str | None:
-        """Return the key of the statistics that a request has for a problem."""
-        if problem in self._by_value:
+        """Return the key of the statistics of a request for a problem."""
+        if problem in self._spaces_by_problem:
             return self._preparation(request, problem).target
         return statistics.name if statistics else None
 
@@ -284,52 +286,51 @@ class Session:
             test=test,
             blocks=self.context.blocks,
             sources=self.context.sources(self.experiment.space, request.parameters),
-            model_bytes=self._model_bytes(limits) if self._keeps_model(request) else 0,
+            model_bytes=self._model_bytes(limits) if self._stores_model(request) else 0,
             about={"experiment": experiment.to_json()},
         )
 
-    def _keeps_model(self, request: Request) -> bool:
+    def _stores_model(self, request: Request) -> bool:
         return request.model and request.experiment.split == TEST and self.settings.model_gigabytes > 0
 
     def _model_bytes(self, limits: Limits) -> int:
-        """Return how large a model may be: it is copied while the method still holds what it learned."""
+        """Return how large a model may be: it is copied while the method still has what it learned."""
         most = int(self.settings.model_gigabytes * 2**30)
         return most if limits.bytes is None else min(most, limits.bytes // 4)
 
     def _stamp(self, request: Request) -> dict[str, Any]:
-        """Return what a record says of its evaluation, beside what came out."""
+        """Return the entries of a record that say which evaluation it is of."""
         return {
             "run": request.run,
             "experiment": request.experiment.to_json(),
             "question": request.experiment.question,
             "code": self.context.code(request.parameters),
-            "knows": self.context.knows(request.parameters),
+            "knows": self.context.knowledge(request.parameters),
         }
 
     def _recall(self, request: Request) -> dict[str, Any] | None:
-        """Return a new record of a recorded evaluation of the same experiment by the same code; None where there is
-        none.
+        """Return a new record made of a recorded one of the same experiment and code; None if there is none.
 
-        Evaluations that thresholds may stop early are computed: what they would have given depends on the thresholds.
+        An evaluation that thresholds may stop early is never recalled: its result depends on the thresholds.
         """
         if request.thresholds:
             return None
-        if self._recorded is None:
-            self._recorded = dict(self._search_records())
+        if self._recallable is None:
+            self._recallable = dict(self._search_records())
         stamp = self._stamp(request)
-        match = self._recorded.get(key_of(stamp["question"], stamp["code"]))
+        match = self._recallable.get(key_of(stamp["question"], stamp["code"]))
         if match is None:
             return None
         other, record = match
         folder = self.records.evaluation_folder(other)
         if request.describe and not ((folder / "artifacts").exists() and self.has_outcomes(other, record)):
             return None
-        if self._keeps_model(request) and not has_model(folder, record):
+        if self._stores_model(request) and not has_model(folder, record):
             return None
         return {**{name: record[name] for name in _EVALUATED if name in record}, **stamp, "known_from": other}
 
-    def _content(self, request: Request) -> str:
-        """Return what two requests for one evaluation agree in: all but the run and its folders."""
+    def _request_key(self, request: Request) -> str:
+        """Return a key that two requests for the same evaluation share, whatever their runs and folders."""
         evaluation = (
             request.experiment.question,
             self.context.code(request.parameters),
@@ -338,7 +339,7 @@ class Session:
         return key_of(*evaluation, request.describe, request.maps, request.model)
 
     def has_outcomes(self, run: str, record: Mapping[str, Any]) -> bool:
-        """Tell whether the outcomes per row that an evaluation wrote, if any, can still be read."""
+        """Tell whether the outcomes per row of an evaluation, if it wrote any, can still be read."""
         if any("outcomes" in fold for fold in record["folds"]):
             try:
                 read_outcomes(self.records.evaluation_folder(run))
@@ -347,10 +348,11 @@ class Session:
         return True
 
     def adopt(self, record: Mapping[str, Any]) -> None:
-        """Put the files of an evaluation where they belong, before it is recorded.
+        """Put the files of an evaluation into place before it is recorded.
 
-        One that is taken from another's record gets the outcomes, artifacts and model of that one; large arrays of
-        models go to where models share them. Raises :class:`StoreError` where they cannot be copied or moved.
+        A recalled evaluation gets copies of the outcomes, artifacts and model of the recorded one; large arrays of
+        models go to the folder in which models share them. Raises :class:`StoreError` where files cannot be copied or
+        moved.
         """
         folder = self.records.evaluation_folder(record["run"])
         try:
@@ -371,22 +373,22 @@ class Session:
                 ) from error
 
     def _remember(self, request: Request, record: Mapping[str, Any]) -> None:
-        if self._recorded is not None and record.get("state") == "complete" and record.get("warnings") is not None:
-            self._recorded[key_of(record["question"], record["code"])] = (request.run, dict(record))
+        if self._recallable is not None and record.get("state") == "complete" and record.get("warnings") is not None:
+            self._recallable[key_of(record["question"], record["code"])] = (request.run, dict(record))
 
     def _search_records(self) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
-        """Yield (key of question and code, (run, record)) of everything complete that was recorded on these data."""
+        """Yield (key of question and code, (run, record)) of every complete record on these data."""
         requested = self.experiment.to_json()
         same = ("dataset", "task", "features", "signatures", "seed", "data")
         for name, identity in self.records.identities().items():
             sure = all(identity.get(part) == requested.get(part) for part in same)
             if sure and str(identity.get("method", "")).partition("(")[0] == self.experiment.method.name:
-                with suppress(StoreError):  # one that is damaged knows nothing
+                with suppress(StoreError):  # a damaged study has nothing to offer
                     for _, record in self.records.study(name).finished():
-                        yield from _usable(record)
+                        yield from _reusable_records(record)
         for owner, _, record in self.records.evaluations_on(self.experiment.data):
             if not owner.startswith(STUDY) or self.experiment.method.name in str(record.get("experiment", "")):
-                yield from _usable(record)
+                yield from _reusable_records(record)
 
 
 def has_model(folder: Path, record: Mapping[str, Any]) -> bool:
@@ -395,6 +397,6 @@ def has_model(folder: Path, record: Mapping[str, Any]) -> bool:
     return entry is not None and ("left_out" in entry or exists(folder / MODEL))
 
 
-def _usable(record: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
+def _reusable_records(record: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
     if record.get("state") == "complete" and "question" in record and "code" in record:
         yield key_of(record["question"], record["code"]), (record["run"], dict(record))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from zslplat.drawing import drawn
 from zslplat.errors import UsageError
-from zslplat.evaluation.components import knowledge
+from zslplat.evaluation.components import describe_knowledge
 from zslplat.evaluation.experiment import Experiment
 from zslplat.figures import Curve
 from zslplat.front.datasets import DatasetLike, dataset_spec
@@ -152,7 +152,7 @@ class Study(Result):
         }
         chosen = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(self.best.items()))
         states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
-        knows = knowledge(Spec(self.experiment.method.name, self.best), self.experiment.signatures)
+        knows = describe_knowledge(Spec(self.experiment.method.name, self.best), self.experiment.signatures)
         return Summary(
             f"{self.experiment.method.name} on {self.experiment.dataset_title}, "
             f"task {self.experiment.task}: study {self.name}",

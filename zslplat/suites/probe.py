@@ -79,7 +79,7 @@ class Probe:
         try:
             with Session(ExperimentContext(experiment, away), records, reporter, workers=1, recall=False) as session:
                 session.start_workers(1, away.studies / "workers.log")
-                problems = session.prepared(VALIDATION, experiment.space)
+                problems = session.prepare(VALIDATION, experiment.space)
                 parameters = defaults_of(session.context.template, experiment.space)
                 request = Request(
                     label="timing",

@@ -184,7 +184,7 @@ def _evaluate(
             raise StoreError(f"the data of {request.label} have changed; give --matrices none, or restore the files")
         log = settings.studies / "rebuild" / "workers.log"
         session.start_workers(1, log)
-        problems = session.prepared(TEST if experiment.split == TEST else VALIDATION)
+        problems = session.prepare(TEST if experiment.split == TEST else VALIDATION)
         session.evaluate([request], problems, Limits(), answers.__setitem__)
     result = answers[0].result
     if result is None:

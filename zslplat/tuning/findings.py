@@ -36,13 +36,13 @@ def remember_validation(study: OpenStudy, context: ExperimentContext, problems: 
     chances = study.recall("chances", lambda: [context.chance(problem) for problem in problems])
     # The score of a trial is the mean over the folds, which need not have as many classes each.
     study.note("chance", fmean(chances))
-    study.recall("validation_warnings", lambda: context.warned(problems))
+    study.recall("validation_warnings", lambda: context.problem_warnings(problems))
 
 
 def remember_test(study: OpenStudy, context: ExperimentContext, problem: Path) -> None:
     """Keep what a study needs to know of its test problem when it is gone."""
     study.remember("test_chance", lambda: context.chance(problem))
-    study.recall("test_warnings", lambda: context.warned([problem]))
+    study.recall("test_warnings", lambda: context.problem_warnings([problem]))
 
 
 def study_findings(

@@ -44,7 +44,7 @@ def evaluate_winner(
     missing = [r for r in range(count) if keys[r] not in known or not session.has_outcomes(runs[r], known[keys[r]])]
     if missing:
         trial = log.records[winner]
-        problems = session.prepared(TEST, session.experiment.space)
+        problems = session.prepare(TEST, session.experiment.space)
         remember_test(study, context, problems[0][0])
         session.reporter.stage(f"refitting trial {winner} and scoring the test split, {len(missing)} time(s)")
         requests = []

@@ -101,7 +101,7 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
     searched, recorded = _recorded(experiment, options, session, settings, reporter)
     warn_of_data(session)
     start = time.perf_counter()
-    problems = session.prepared(VALIDATION, experiment.space)
+    problems = session.prepare(VALIDATION, experiment.space)
     prepare_seconds = time.perf_counter() - start
     defaults = defaults_of(context.template, experiment.space)
     reporter.stage(f"timing a trial of {experiment.method.name} at its defaults")

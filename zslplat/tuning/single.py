@@ -178,12 +178,12 @@ class _Single:
         try:
             most = max(len(self.requests), len(self.problems))
             session.start_workers(most, self.folder / "workers.log")
-            prepared = session.prepared(self.split)
+            prepared = session.prepare(self.split)
             session.reporter.stage(f"evaluating {session.experiment.method} on the {self.split} split")
             session.evaluate(self.requests, prepared, limits, answers.__setitem__)
         except KeyboardInterrupt:
             raise Interrupted("stopped; nothing of this run was recorded; give the same command again") from None
-        built = said_findings(str(session.experiment.method), warning_facts(context.warned(self.problems)))
+        built = said_findings(str(session.experiment.method), warning_facts(context.problem_warnings(self.problems)))
         chances = [context.chance(problem) for problem in self.problems]
         self.result.chance = fmean(chances)
         self._tell(built)
@@ -223,7 +223,7 @@ class _Single:
             shutil.rmtree(self.folder, ignore_errors=True)
         if self.not_exported is not None:
             raise self.not_exported
-        self.result.known = session.known
+        self.result.known = session.recalled
         self.result.test_evaluations = session.records.test_evaluations(session.experiment.data)
         return self.result
 

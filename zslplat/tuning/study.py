@@ -118,7 +118,7 @@ class Study:
             self.listeners.on_study_begin(self.name, self.log.records)
             with self._stoppable():
                 complete = self._search(problems)
-                self.known_trials = session.known
+                self.known_trials = session.recalled
                 self._tell_of_trials()
                 if not complete:
                     self.reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
@@ -158,7 +158,7 @@ class Study:
             ) from None
 
     def _prepared(self) -> Problems:
-        problems = self.session.prepared(VALIDATION, self.experiment.space)
+        problems = self.session.prepare(VALIDATION, self.experiment.space)
         self.reporter.note(self.session.prepare_note())
         return problems
 
@@ -273,16 +273,16 @@ class Study:
             "trials": len(log.records),
             "seconds": took_together(log.records),
             "looks": session.records.test_evaluations(session.experiment.data),
-            "counts": {**session.context.counts, "known": session.known},
+            "counts": {**session.context.counts, "known": session.recalled},
             "findings": [finding.to_json() for finding in findings],
             "ended": time.time(),
-            "knows": session.context.knows(log.records[winner]["parameters"]),
+            "knows": session.context.knowledge(log.records[winner]["parameters"]),
             "code": code_mark(session.context, log.records, log.records[winner], test),
         }
         before = self.study.values().get("finished", {})
         if self.out_of_patience:
             finished["patience"] = self.options.patience
-        if before and not session.computed + session.known:
+        if before and not session.computed + session.recalled:
             finished["counts"] = before["counts"]  # nothing was prepared for a command that found nothing to do
         if any(before.get(name) != value for name, value in finished.items() if name != "ended"):
             self.study.note("finished", finished)
@@ -317,6 +317,6 @@ class Study:
             config=self.folder / "best.toml",
             final_run_ids=[self.study.run(f"trial-{winner}/repeat-{r}") for r in range(len(test))],
             known=self.known_trials,
-            known_tests=session.known - self.known_trials,
+            known_tests=session.recalled - self.known_trials,
             code=finished["code"],
         )

@@ -191,7 +191,7 @@ class _Sweep:
         session = self.session
         try:
             session.start_workers(len(self.values) * len(self.repeats), self.folder / "workers.log")
-            prepared = {split: session.prepared(split, self.space) for split in self.problems}
+            prepared = {split: session.prepare(split, self.space) for split in self.problems}
             session.reporter.stage(f"sweeping {self.parameter} over {len(self.values)} values")
             for split in self.problems:
                 self._points(split, prepared[split], limits)
@@ -301,7 +301,7 @@ class _Sweep:
             maximise=primary.maximise,
             searched=searched_facts(self.space, {self.parameter: value}, context.template.domains),
             validation=PrimaryScores(what, primary.name, reached, chances, primary.maximise, tried),
-            warnings=(*warning_facts(context.warned(everything)), *warning_facts(warning_entries(found_at))),
+            warnings=(*warning_facts(context.problem_warnings(everything)), *warning_facts(warning_entries(found_at))),
         )
         return run_checks("study", facts)
 

@@ -25,9 +25,9 @@ _FRESH_SECONDS = 6 * 3600
 def write_arrays(
     folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], *, apart: Sequence[str] = ()
 ) -> None:
-    """Write an entry atomically; an entry that is already there is left as it is.
+    """Write an entry atomically; an existing entry is left as it is.
 
-    ``apart``: what names may begin with, before a ``/``; the files of these arrays lie in a folder of that name.
+    ``apart``: what names may begin with, before a ``/``; the files of these arrays are in a folder of that name.
     """
 
     def fill(writer: EntryWriter) -> Mapping[str, Any]:
@@ -51,11 +51,11 @@ def write_entry(folder: Path, fill: Callable[[EntryWriter], Mapping[str, Any]]) 
 
 
 def read_arrays(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Open an entry: arrays mapped read-only, and its meta; raises :class:`StoreError` when it is not whole.
+    """Open an entry: arrays mapped read-only, and its meta; raises :class:`StoreError` when it is incomplete.
 
-    An entry that is there and damaged is removed, so that the next command makes it anew; one that the system cannot
-    read is left as it is. The contents of the arrays are not gone through here, which workers would do in every trial:
-    :meth:`ArrayCache.has` does it once.
+    A damaged entry is removed, so that the next command makes it again; one that the system cannot read is left as it
+    is. The contents of the arrays are not checked here, which workers would do in every trial: :meth:`ArrayCache.has`
+    does it once.
     """
     try:
         return open_entry(folder)
@@ -79,7 +79,7 @@ def _unreadable(folder: Path, error: OSError) -> StoreError:
 
 @dataclass
 class ArrayCache:
-    """The cache folder with its bound in bytes; entries used by this process, or lately by any, are never evicted."""
+    """The cache folder with its limit in bytes; entries used by this process, or lately by any, are never evicted."""
 
     root: Path
     limit_bytes: float
@@ -91,7 +91,7 @@ class ArrayCache:
         return self.root / key
 
     def has(self, key: str) -> bool:
-        """Tell whether the entry exists, whole; marks it as used. A damaged one is removed.
+        """Tell whether the entry exists and is complete, and mark it as used; a damaged one is removed.
 
         Raises :class:`StoreError` where the system cannot read it.
         """
@@ -108,9 +108,9 @@ class ArrayCache:
         return True
 
     def evict(self, *others: Path) -> int:
-        """Remove folds, then the entries that were not used for longest, until the bound holds; return how many.
+        """Remove folds, then the entries unused for longest, until the limit holds; return how many.
 
-        ``others``: further folders of such entries, which count towards the same bound.
+        ``others``: further folders of such entries, which count towards the same limit.
         """
         entries = []
         for folder in (f for root in (self.root, *others) if root.is_dir() for f in root.iterdir()):

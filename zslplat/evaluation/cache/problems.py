@@ -1,9 +1,9 @@
-"""Problems on disk: small arrays as they are, rows of the data set as an index of where they lie.
+"""Problems on disk: small arrays as they are, rows of the data set as an index of where they are stored.
 
-The entry of a problem holds, for every input that is rows of the data set, their positions and the fitted
-preprocessing; the rows themselves stay in the entry of the data set. Methods that take blocks read them there. For the
-others a *fold* is made of them: an entry of its own that holds the preprocessed rows as one array, shared by all
-methods and workers of the machine, and the first to go where the cache is full, since it can be made again.
+The entry of a problem has, for every input that is rows of the data set, their positions and the fitted preprocessing;
+the rows themselves stay in the entry of the data set. Methods that take blocks read them there. For other methods a
+*fold* is made of them: an entry of its own with the preprocessed rows as one array, shared by all methods and workers
+of the machine, and evicted first where the cache is full, since it can be made again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INPUTS, TRUTH, ROWS, VIEWS, FROZEN = "inputs", "truth", "rows", "views", "frozen
 
 
 def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Problem:
-    """Fit the declared steps on a problem's training rows and have them applied to all its inputs."""
+    """Fit the declared steps on a problem's training rows and apply them to all its inputs."""
     inputs, frozen = dict(problem.inputs), dict[str, FrozenFeatures]()
     steps = {role: getattr(preprocessing, role, ()) for role in task.preprocessed}
     for role, role_steps in steps.items():
@@ -55,9 +55,9 @@ def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Pr
 
 
 def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> None:
-    """Write a problem as a cache entry, with what building it warned of; ``inputs`` and ``truth`` are folders apart.
+    """Write a problem as a cache entry with the warnings of building it; ``inputs`` and ``truth`` are separate folders.
 
-    A method is given the paths of those files in ``inputs`` and ``rows`` that its task hands to it. Rows must lie in
+    A method is given the paths of those files in ``inputs`` and ``rows`` that its task passes to it. Rows must be in
     files (:func:`zslplat.data.store.stored_sets.in_files`); those of a problem in memory are written as arrays.
     """
     arrays = {f"{TRUTH}/{name}": array for name, array in problem.truth.items()}
@@ -80,8 +80,8 @@ def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> 
 def load_problem(folder: Path, *, blocks: bool = False) -> Problem:
     """Open a problem that :func:`save_problem` wrote; its arrays are memory-mapped and read-only.
 
-    ``blocks``: rows of the data set are left as :class:`~zslplat.data.store.rows.Rows`. Else they are the array of the
-    fold, which is made where it is not there. Raises :class:`StoreError` where what belongs to it is gone.
+    ``blocks``: rows of the data set are left as rows in files. Otherwise they are the array of the fold, which is made
+    if it is missing. Raises :class:`StoreError` where a file of it is gone.
     """
     arrays, entry = read_arrays(folder)
     parts: dict[str, dict[str, Any]] = {INPUTS: {}, TRUTH: {}, ROWS: {}, FROZEN: {}}
@@ -108,12 +108,12 @@ def load_problem(folder: Path, *, blocks: bool = False) -> Problem:
 
 
 def views_of(problem: Problem) -> tuple[View, ...]:
-    """Return the views of the rows of a stored problem, as a method is given them; none of a single feature set."""
+    """Return the views of the rows of a stored problem, as a method is given them; none for a single feature set."""
     return tuple(View(name, tuple(shape)) for name, shape in problem.meta.get(VIEWS, ()))
 
 
 def folds_of(folder: Path) -> list[Path]:
-    """Return the folders of the folds of a problem, whether or not they are there."""
+    """Return the folders of the folds of a problem, whether or not they exist."""
     return [fold_folder(folder, name) for name in read_arrays(folder)[1].get("rows", {})]
 
 
@@ -137,7 +137,7 @@ def fold_folder(folder: Path, name: str) -> Path:
 
 
 def _described(rows: Rows, folder: Path, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Add what is to be kept of rows to the arrays; return the rest."""
+    """Add the arrays that describe rows to ``arrays``; return the rest of the description."""
     arrays[f"{ROWS}/{name}/index"], arrays[f"{ROWS}/{name}/order"] = rows.index, rows.order
     parts = []
     for number, part in enumerate(rows.parts):
@@ -181,12 +181,12 @@ def _rows(folder: Path, name: str, described: Mapping[str, Any], arrays: Mapping
 
 
 def _data_file(folder: Path, part: Mapping[str, Any]) -> Path:
-    """Return the file of the data set that holds the rows of a part of a problem."""
+    """Return the file of the data set that has the rows of a part of a problem."""
     return Path(os.path.normpath(folder.parent / part["file"]))
 
 
 def _fold(folder: Path, find_rows: Callable[[], Rows]) -> np.ndarray:
-    """Return the array of some rows, made now where it is not there."""
+    """Return the array of some rows, made now if it is missing."""
 
     def fill(writer: EntryWriter) -> Mapping[str, Any]:
         writer.add_blocks("rows", rows.shape, rows.dtype, rows.in_order())

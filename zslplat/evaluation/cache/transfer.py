@@ -1,9 +1,9 @@
-"""What travels between the leader's cache and that of a worker elsewhere: whole entries, file by file, in pieces.
+"""Cache entries on their way between the leader and a worker on another machine: file by file, in pieces.
 
-An entry is named by its place in the store: ``cache/prepared/KEY``, ``cache/data/KEY``, and ``data/KEY`` for data that
-were given as arrays. It has the same place with the worker, since problems tell from theirs where their rows lie. It is
-told from others of that name by the digest of its index, which holds the checksums of its files, written beside its
-place, checked and renamed, so that nobody ever finds half of one.
+An entry is named by its path in the store: ``cache/prepared/KEY``, ``cache/data/KEY``, and ``data/KEY`` for data that
+were passed as arrays. It has the same path at the worker, since problems refer to their rows by relative paths. The
+digest of its index, which has the checksums of its files, distinguishes it from other entries of that name. It is
+written beside its path, checked and renamed, so that no reader gets half of one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _INDEX = "entry.json"
 
 @dataclass(frozen=True)
 class FileList:
-    """The files of a folder by their relative names, with their sizes; ``content`` holds them where they are small."""
+    """The files of a folder by relative name, with their sizes; ``content`` has their bytes where they are small."""
 
     sizes: dict[str, int]
     content: dict[str, bytes] | None = None
@@ -73,14 +73,14 @@ def write_piece(folder: Path, name: str, offset: int, content: bytes) -> None:
 
 
 def begin_entry(root: Path, name: str) -> Path:
-    """Return a temporary folder beside the place of an entry, for its files."""
+    """Return a temporary folder beside the path of an entry, for its files."""
     folder = _inside(root, name)
     folder.parent.mkdir(parents=True, exist_ok=True)
     return temporary_folder(folder.parent)
 
 
 def end_entry(root: Path, name: str, temporary: Path) -> None:
-    """Check the files of an entry and put it in its place; raises ValueError where they are not as they were sent."""
+    """Check the files of an entry and move it to its path; raises ValueError where they are not as they were sent."""
     folder = _inside(root, name)
     try:
         open_entry(temporary, contents=True)
@@ -96,7 +96,7 @@ def end_entry(root: Path, name: str, temporary: Path) -> None:
 
 
 def digest_of(folder: Path) -> str:
-    """Return what tells an entry from others of its name; empty where there is none. Raises OSError as reading does."""
+    """Return the digest of an entry's index; empty where there is none. Raises OSError where it cannot be read."""
     try:
         return str(json.loads((folder / _INDEX).read_text())["whole"])
     except (*DAMAGED, KeyError, TypeError):
@@ -104,7 +104,7 @@ def digest_of(folder: Path) -> str:
 
 
 def missing_entries(root: Path, needed: dict[str, str]) -> list[str]:
-    """Return which of the needed entries a cache does not hold, and mark the others as used."""
+    """Return the needed entries that a cache lacks, and mark the others as used."""
     missing = []
     for name, digest in needed.items():
         folder = root / name
@@ -138,7 +138,7 @@ def needed_entries(job: Any, cache: Path) -> dict[str, str]:
 
 
 def root_of(cache: Path) -> Path:
-    """Return the folder that entries are named from: the store, of whose cache ``cache`` is the part of the jobs."""
+    """Return the folder that entries are named from: the store to which this cache belongs."""
     return cache.parent.parent
 
 
@@ -150,7 +150,7 @@ def _name(folder: Path, cache: Path) -> str:
 
 
 def _inside(folder: Path, name: str) -> Path:
-    """Return the path of a name below a folder; raises ValueError for one that leads out of it."""
+    """Return the path of a name below a folder; raises ValueError for a name that leads out of it."""
     parts = PurePosixPath(name)
     if parts.is_absolute() or ".." in parts.parts or not parts.parts:
         raise ValueError(f"{name!r} leads out of its folder")

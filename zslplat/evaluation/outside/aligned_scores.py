@@ -1,6 +1,6 @@
 """Scores that were made elsewhere, put into the order of a problem: every row and class once, finite numbers.
 
-Whatever does not fit is refused in one message that says what was given, what the task scores, and what to do.
+A file that does not fit is refused with one message: what the file has, what the task scores, and what to do.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Batch:
 
     @classmethod
     def of(cls, task: Task, problem: Problem) -> Batch:
-        """Return what a problem scores; raises :class:`UsageError` where that is not one batch of rows and classes."""
+        """Return what a problem scores; raises :class:`UsageError` if that is not one batch of rows and classes."""
         rows, classes = task.batch(problem)
         return cls(problem.name, np.asarray(rows, dtype=np.int64), tuple(classes))
 
@@ -65,12 +65,12 @@ def aligned(
     *,
     of_fold: bool = False,
 ) -> np.ndarray:
-    """Return the scores (m, c) of a file in the order of a batch, float32 as it is and other numbers as float64.
+    """Return the scores (m, c) of a file in the order of a batch, float32 unchanged and other numbers as float64.
 
-    The order of bytes is that of this machine, whatever the file has. Names of classes that differ in their form of
-    Unicode alone are the same where one class is meant. ``rows`` and ``classes`` say what its rows and columns are
-    where the file does not; ``of_fold``: nobody but a manifest can say it. Raises :class:`UsageError` where they are
-    not those of the batch, each once, and for what are no finite scores, or too large ones to count with.
+    The byte order is that of this machine. Names of classes that differ only in their form of Unicode are taken as
+    equal where one class can be meant. ``rows`` and ``classes`` say what its rows and columns are where the file does
+    not; ``of_fold``: only a manifest can say it. Raises :class:`UsageError` where rows and classes are not those of the
+    batch, each once, and for scores that are not finite or too large to compute with.
     """
     _check_form(file, batch)
     given_rows = file.rows if file.rows is not None else rows
@@ -92,7 +92,7 @@ def aligned(
 
 
 def digest_of(scores: np.ndarray, batch: Batch) -> str:
-    """Return 64 hex digits that tell scores apart, whatever the order of rows and whichever file they came from."""
+    """Return 64 hex digits that identify scores, whatever the order of their rows and the file they came from."""
     order = np.argsort(batch.rows)
     digest = hashlib.sha256(f"{scores.dtype.str} {scores.shape} {batch.classes_digest}".encode())
     digest.update(np.ascontiguousarray(batch.rows[order], dtype="<i8").tobytes())
@@ -101,9 +101,9 @@ def digest_of(scores: np.ndarray, batch: Batch) -> str:
 
 
 def differences_lost(scores: np.ndarray) -> float:
-    """Return the share of differences between scores (m, c) of a row that are lost where the row's mean is taken off.
+    """Return the share of differences between the scores (m, c) of a row that vanish when the row's mean is subtracted.
 
-    Of float64 there is nothing left of ordinary scores beside a placeholder of -1e30.
+    In float64 nothing is left of ordinary scores beside a placeholder of -1e30.
     """
     total = left = 0
     for block in np.array_split(scores, max(1, scores.size // _BLOCK)):
@@ -114,7 +114,7 @@ def differences_lost(scores: np.ndarray) -> float:
 
 
 def _check_form(file: ScoreFile, batch: Batch) -> None:
-    """Refuse what is no matrix of real numbers, or one that lies on its side."""
+    """Refuse scores that are no matrix of real numbers, or one that is transposed."""
     scores, (m, c) = file.scores, batch.shape
     expected = f"expected scores of shape ({m}, {c}): a number for each of {m} rows and {c} classes of {batch.name}"
     if np.issubdtype(scores.dtype, np.complexfloating):
@@ -133,13 +133,13 @@ def _check_form(file: ScoreFile, batch: Batch) -> None:
 
 
 def _stored_type(scores: np.ndarray) -> np.dtype:
-    """Return the type that scores are kept in, in the order of bytes of this machine."""
+    """Return the type in which scores are stored, in the byte order of this machine."""
     is_float32 = scores.dtype.kind == "f" and scores.dtype.itemsize == 4
     return np.dtype(np.float32 if is_float32 else np.float64)
 
 
 def _check_length(file: ScoreFile, batch: Batch, rows: int, classes: int) -> None:
-    """Refuse a matrix whose sides are not as long as what is said of them."""
+    """Refuse a matrix whose sides are not as long as the lists of its rows and classes."""
     for name, side, said, named in (
         ("rows", 0, rows, file.rows is not None),
         ("columns", 1, classes, file.classes is not None),
@@ -156,7 +156,7 @@ def _check_length(file: ScoreFile, batch: Batch, rows: int, classes: int) -> Non
 
 
 def _match_names(names: Sequence[str], batch: Batch) -> tuple[str, ...]:
-    """Return names of classes as the batch has them, where the same name in another form of Unicode is meant."""
+    """Return names of classes as the batch has them, where they differ only in their form of Unicode."""
     forms: dict[str, list[str]] = {}
     for name in batch.classes:
         forms.setdefault(unicodedata.normalize("NFC", name), []).append(name)
@@ -169,7 +169,7 @@ def _match_names(names: Sequence[str], batch: Batch) -> tuple[str, ...]:
 
 
 def _numbers_for_names(names: Sequence[str]) -> str:
-    """Return what to do where numbers stand in place of names of classes, as in a table without a header."""
+    """Return what to do where numbers are in place of names of classes, as in a table without a header."""
     if not names or not all(map(is_number, names)):
         return ""
     return (

@@ -1,9 +1,9 @@
 """A task's rows, classes and folds as files, for software that makes its scores elsewhere.
 
-Labels of test rows are in none of them unless they are asked for, which the manifest says from then on. The files
-depend on the data set, the task, the seed and what is asked for alone: the same request writes the same bytes. The
-number of a row is its name; where a data set is stored class by class, numbers of one class lie side by side.
-``docs/outside-methods.md`` describes each.
+Labels of test rows are in none of them unless they are requested, which the manifest records. The files depend only on
+the data set, the task, the seed and the request: the same request writes the same bytes. The number of a row is its
+name; where a data set is stored class by class, numbers of one class are adjacent. ``docs/outside-methods.md``
+describes each file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Manifest:
-    """What was exported: ``content`` of ``manifest.json``, and where it lies."""
+    """What was exported: ``content`` of ``manifest.json``, and its path."""
 
     path: Path
     content: Mapping[str, Any]
@@ -62,7 +62,7 @@ class Manifest:
             ) from error
 
     def check(self, data: str, task: str, seed: int) -> None:
-        """Raise :class:`UsageError` where another data set, task or seed is to be scored than was exported."""
+        """Raise :class:`UsageError` if another data set, task or seed is to be scored than was exported."""
         exported = self.content
         for what, ours, theirs in (
             ("the fingerprint of the data is", data[:16], str(exported["fingerprint"])[:16]),
@@ -76,7 +76,7 @@ class Manifest:
                 )
 
     def check_batch(self, batch: Batch) -> None:
-        """Raise :class:`UsageError` where a problem was exported with other rows or classes, or was not exported."""
+        """Raise :class:`UsageError` if a problem was exported with other rows or classes, or was not exported."""
         entries = {entry["name"]: entry for entry in self.content["problems"]}
         if batch.name not in entries:
             names = ", ".join(entries) or "nothing"
@@ -89,7 +89,7 @@ class Manifest:
             )
 
     def check_order(self, batch: Batch, *, rows: bool, classes: bool) -> None:
-        """Raise :class:`UsageError` where the rows or classes that other software was given are not those exported.
+        """Raise :class:`UsageError` if the exported files of rows or classes have changed.
 
         ``rows``, ``classes``: whether scores rely on the order of ``rows.csv`` or ``classes.csv``. Scores in the order
         of a file that was sorted since would be taken for those of other rows.
@@ -124,9 +124,9 @@ class Manifest:
 
 
 def row_problems(task: Task, dataset: Dataset, split: str, seed: int) -> list[Problem]:
-    """Return the problems of a split whose features are the numbers of the rows (n, 1): what is drawn, and no data.
+    """Return the problems of a split whose features are the numbers of the rows (n, 1): which rows are drawn, no data.
 
-    Raises :class:`UsageError` for a task that wants more of a method than scores.
+    Raises :class:`UsageError` for a task that needs more of a method than scores.
     """
     if not task.takes_scores:
         raise UsageError(
@@ -249,7 +249,7 @@ def _labelled(dataset: Dataset, rows: np.ndarray) -> dict[str, Sequence[Any]]:
 
 
 def _write_signatures(written: _Files, dataset: Dataset, task: Task) -> list[str]:
-    """Write what describes the classes, in the order of all classes; nothing where the task uses no signatures."""
+    """Write what describes the classes, in the order of all classes; nothing if the task uses no signatures."""
     chosen = getattr(task, "signatures", None)
     if chosen is None:
         return []
@@ -275,7 +275,7 @@ def _views(dataset: Dataset) -> Iterator[tuple[str, Rows]]:
 
 
 def _clear(folder: Path) -> None:
-    """Make room in a folder: an earlier export goes, and nothing else does."""
+    """Prepare an empty folder: an earlier export is removed, anything else is an error."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--to {folder}: is a file; give a folder")
     if not folder.exists() or not any(folder.iterdir()):

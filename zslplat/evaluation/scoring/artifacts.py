@@ -27,12 +27,12 @@ def write_artifacts(
     outcome: Outcome,
     matrices_bytes: int,
 ) -> None:
-    """Write what a fitted method and its outcome have to show.
+    """Write the files of a fitted method and its outcome.
 
-    ``matrices/*.npy`` as long as they fit into ``matrices_bytes`` together (the rest is named in
+    ``matrices/*.npy`` as long as they fit into ``matrices_bytes`` together (the others are named in
     ``matrices/left_out.json``); tables as CSV and figures as PNG where the outcome has them, the points of maps as CSV
-    besides; every series (of the method's diagnostics) as CSV, and as PNG beside figures. A figure that cannot be drawn
-    is warned of (:class:`~zslplat.errors.OutcomeWarning`) and left out.
+    as well; every series (of the method's diagnostics) as CSV, and as PNG beside figures. A figure that cannot be drawn
+    is left out with a warning (:class:`~zslplat.errors.OutcomeWarning`).
     """
     folder.mkdir(parents=True, exist_ok=True)
     _write_matrices(folder / "matrices", matrices, matrices_bytes)

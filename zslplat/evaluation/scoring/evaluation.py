@@ -1,8 +1,8 @@
-"""What a scorer does: have statistics prepared for a problem, or parameters evaluated on problems, and score.
+"""What a scorer does with a job: it prepares statistics for a problem, or evaluates parameters on problems.
 
-A job names cache entries and components, never live objects or places, so that it runs the same in any process. The
-scorer sees the problems of the job and nothing else: in a study these are validation problems, which hold no test row.
-Methods run in a process of their own, which sees what the task hands to them.
+A job names cache entries and components, never live objects or folders, so it runs the same in any process. The scorer
+sees the problems of the job and nothing else: in a study these are validation problems, which have no test row. Methods
+run in a process of their own, which sees what the task passes to them.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def make_task(spec: str) -> Task:
 def prepare(job: PrepareJob, cache: Path, methods: Methods | None = None) -> dict[str, Any]:
     """Run a :class:`PrepareJob`; returns seconds, bytes and the names of the statistics.
 
-    ``cache``: the folder of the entries that the job names. ``methods``: where its method runs; in this process where
-    nothing is said, as for tests.
+    ``cache``: the folder of the entries that the job names. ``methods``: where its method runs, by default in this
+    process.
     """
     methods = methods or LocalMethods()
     wall, cpu = time.perf_counter(), time.process_time()
@@ -63,13 +63,12 @@ def prepare(job: PrepareJob, cache: Path, methods: Methods | None = None) -> dic
 
 
 def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> dict[str, Any]:
-    """Run an :class:`EvaluateJob`; returns a JSON-able record (state, value, folds, carry, steps, warnings, times,
-    processor).
+    """Run an :class:`EvaluateJob`; returns a record that can be written as JSON.
 
-    ``steps`` is the mean curve over the folds where validation chooses the step of an iterative method: it maps the
-    numbers of the steps to the mean of the primary metric. Value, metrics and carry are those at its best step.
-    ``cache``: the folder of the entries that the job names. ``methods``: where its method runs; in this process where
-    nothing is said, as for tests.
+    It has state, value, metrics, folds, ``carry``, steps, warnings, times and processor. ``steps`` is the mean curve
+    over the folds where validation chooses the step of an iterative method: it maps the numbers of the steps to the
+    mean of the primary metric. Value, metrics and ``carry`` are those at its best step. ``cache``: the folder of the
+    entries that the job names. ``methods``: where its method runs, by default in this process.
     """
     methods = methods or LocalMethods()
     wall, cpu = time.perf_counter(), time.process_time()
@@ -116,7 +115,7 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
 def _summary(
     done: Sequence[Fold], outcomes: Sequence[Outcome], state: str = "complete", curve: Sequence[float] = ()
 ) -> dict[str, Any]:
-    """Return what a record holds of scored folds: state, value, metrics, folds, carry, warnings, steps."""
+    """Return the entries of a record for scored folds: state, value, metrics, folds, carry, warnings, steps."""
     task = done[0].task
     complete = state == "complete"
     return {
@@ -143,7 +142,7 @@ def _fold(
     method = _with_views(opened, methods.build(job.method, parameters, job.seed))
     suited = task.suited(opened)
     fold = Fold(suited, opened, method, suited.run(method, opened, arrays), job)
-    fold.warned_before = entry.get("warned", [])
+    fold.preparation_warnings = entry.get("warned", [])
     if statistics is not None and SECONDS in entry:
         costs = {name: float(entry[name]) for name in (SECONDS, CPU_SECONDS, PEAK_BYTES) if name in entry}
         fold.prepared = {statistics.name[:_KEY_LETTERS]: costs}
@@ -151,7 +150,7 @@ def _fold(
 
 
 def _with_views(problem: Problem, method: Any) -> Any:
-    """Return the method, which knows of the views of the rows now, where they are several."""
+    """Return the method, which is told the views of the rows if there are several."""
     views = views_of(problem)
     if views:
         method.take_views(views)
@@ -159,7 +158,7 @@ def _with_views(problem: Problem, method: Any) -> Any:
 
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record as JSON reads it back; raises :class:`MethodError` for a value that JSON cannot hold."""
+    """Return the record as JSON reads it back; raises :class:`MethodError` for a value that JSON has no form for."""
 
     def default(value: Any) -> Any:
         if isinstance(value, np.generic | np.ndarray):
@@ -185,11 +184,11 @@ def evaluate_scores(
     label: str,
     validation_choices: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the record of scores (m, c) of each problem, rows and classes in the order of the problem.
+    """Return the record of scores (m, c) of each problem, with rows and classes in the order of the problem.
 
-    It is what :func:`zslplat.evaluation.scoring.evaluation.evaluate` makes of a method with these outputs, less what a
-    method costs and learns. ``folder``: of the evaluation, which gets artifacts and, of the test split, outcomes per
-    row and replicates. ``label`` names whoever made the scores in messages.
+    It is what :func:`evaluate` makes of a method with these outputs, without what a method costs and learns.
+    ``folder``: that of the evaluation, which gets artifacts and, for the test split, outcomes per row and replicates.
+    ``label`` names the origin of the scores in messages.
     """
     job = EvaluateJob(
         label=label,

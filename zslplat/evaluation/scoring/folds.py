@@ -1,10 +1,9 @@
-"""The problems of a job: each is fitted and scored, and one step of an iterative method is kept for all of them.
+"""The problems of a job: each is fitted and scored, and one step of an iterative method is chosen for all of them.
 
-The step that is kept is the best of the mean curve: the mean over the folds of the primary metric after each step. It
-is one number for the whole experiment, as it is for the refit, which has no validation rows to choose its own by; the
-best step of each fold apart would be chosen on the very rows that are scored, fold by fold, and favour iterative
-methods over direct ones. A fold whose training ends before that of others stays as it ended: with more steps allowed,
-it would have given the same.
+That step is the best of the mean curve: the mean over the folds of the primary metric after each step. It is one number
+for the whole experiment, as it is for the refit, which has no validation rows to choose its own by. A best step for
+each fold would be chosen on the rows that are scored, and favour iterative methods over direct ones. A fold whose
+training ends before that of others keeps its last values: with more steps allowed, it would have given the same.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from zslplat.tasks.base import Arrays, Outcome, Problem, Task
 
 
 class Fold:
-    """One problem of a job: a method that learns step by step, the metrics after each, and what is kept of it.
+    """One problem of a job: a method that learns step by step, the metrics after each step, and the chosen step.
 
     ``training`` yields what the task makes of each step (:meth:`zslplat.tasks.base.Task.run`). There is no ``method``
-    where its outputs were made elsewhere. ``by_step`` holds all metrics after each step that was scored, ``kept`` the
-    outcome at the step that is kept, ``warned_before`` what preparing its statistics warned of, ``prepared`` what that
-    took (:mod:`zslplat.records.costs`).
+    where its outputs were made elsewhere. ``by_step`` has all metrics after each step that was scored, ``best_outcome``
+    the outcome at the chosen step, ``preparation_warnings`` the warnings of preparing its statistics, ``prepared`` the
+    costs of that (:mod:`zslplat.records.costs`).
     """
 
     def __init__(
@@ -42,28 +41,28 @@ class Fold:
     ) -> None:
         self.task, self.problem, self.method, self.job = task, problem, method, job
         self.by_step: list[dict[str, float]] = []
-        self.kept: Outcome | None = None
+        self.best_outcome: Outcome | None = None
         self.step = 0
         self.seconds = 0.0
         self.record: dict[str, Any] = {}
-        self.warned_before: list[str] = []
+        self.preparation_warnings: list[str] = []
         self.prepared: dict[str, dict[str, float]] = {}
-        self._trained: list[str] = []
-        self._latest_scored: list[str] = []
-        self._kept_scored: list[str] = []
-        self._exported: list[str] = []
+        self._training_warnings: list[str] = []
+        self._score_warnings: list[str] = []
+        self._best_score_warnings: list[str] = []
+        self._export_warnings: list[str] = []
         self._training = training
         self._latest: Outcome | None = None
         self._outputs: Arrays = {}
-        self._kept_outputs: Arrays = {}
+        self._best_outputs: Arrays = {}
         self._learned = _Learned()
 
     def advance(self) -> bool:
-        """Take one step and score it; False where the training has ended."""
+        """Take one step and score it; return False if the training has ended."""
         start = time.perf_counter()
         with collect_warnings() as warned:
             outputs = next(self._training, None)
-        self._trained += warned
+        self._training_warnings += warned
         if outputs is not None:
             self._score(outputs[1])
         self.seconds += time.perf_counter() - start
@@ -72,30 +71,30 @@ class Fold:
         return outputs is not None
 
     def complete(self) -> None:
-        """Train to the end, score the end alone, and keep it."""
+        """Train to the end, and score and choose the end alone."""
         start = time.perf_counter()
         last: tuple[int, Arrays] | None = None
-        with collect_warnings() as self._trained:
+        with collect_warnings() as self._training_warnings:
             for outputs in self._training:
                 last = outputs
         if last is None:
             raise MethodError(f"{self.job.method} made no step on {self.problem.name}")
         # Where the method has a process of its own, it puts together what it learned while this one scores.
-        learned = self._all_learned()
+        learned = self._read_learned()
         self._score(last[1])
         self.seconds += time.perf_counter() - start
         self._keep(last[0], _Learned.of(learned(), copy=False))
 
     def keep(self, step: int) -> None:
-        """Keep the latest step, which is number ``step`` of the job; the method may go on to learn in place."""
-        self._keep(step, _Learned.of(self._all_learned()(), copy=True))
+        """Choose the latest step, which is number ``step`` of the job; the method may go on to learn in place."""
+        self._keep(step, _Learned.of(self._read_learned()(), copy=True))
 
     def _keep(self, step: int, learned: _Learned) -> None:
-        self.step, self.kept, self._kept_scored = step, self._latest, self._latest_scored
-        self._kept_outputs = self._outputs
+        self.step, self.best_outcome, self._best_score_warnings = step, self._latest, self._score_warnings
+        self._best_outputs = self._outputs
         self._learned = learned
 
-    def _all_learned(self) -> Callable[[], tuple[Any, Any, Any]]:
+    def _read_learned(self) -> Callable[[], tuple[Any, Any, Any]]:
         if self.method is None:
             return lambda: ({}, Diagnostics(), {})
         return learned(self.method, matrices=self.job.artifacts is not None, figures=self.job.full)
@@ -103,15 +102,20 @@ class Fold:
     @property
     def warned(self) -> list[str]:
         """What preparing, learning and writing warned of, and the scores that are kept."""
-        return [*self.warned_before, *self._trained, *self._kept_scored, *self._exported]
+        return [
+            *self.preparation_warnings,
+            *self._training_warnings,
+            *self._best_score_warnings,
+            *self._export_warnings,
+        ]
 
     def finish(self, mean_by_step: Sequence[float] = ()) -> Outcome:
-        """Make the record and the artifacts of what is kept; the method and its outputs are let go.
+        """Make the record and the artifacts of the chosen step, and release the method and its outputs.
 
-        ``mean_by_step``: the mean curve by which the step was chosen, where there was a choice.
+        ``mean_by_step``: the mean curve by which the step was chosen, if there was a choice.
         """
-        assert self.kept is not None
-        outcome, job, task = self.kept, self.job, self.task
+        assert self.best_outcome is not None
+        outcome, job, task = self.best_outcome, self.job, self.task
         self.record = {
             "name": self.problem.name,
             "metrics": outcome.metrics,
@@ -126,10 +130,10 @@ class Fold:
                 if all(name in m for m in self.by_step)
             }
         if job.model_bytes and job.outcomes is not None and self.method is not None:
-            self.record["model"] = self._keep_model(self._problem_folder(job.outcomes))
+            self.record["model"] = self._store_model(self._problem_folder(job.outcomes))
         if job.full:
             with collect_warnings():  # known from the first time
-                full = task.score(self.problem, self._kept_outputs, job.validation_choices, full=True)
+                full = task.score(self.problem, self._best_outputs, job.validation_choices, full=True)
             outcome.tables, outcome.figures = full.tables, {**full.figures, **self._learned.figures}
             if len(mean_by_step) > 1:
                 table, figure = self._curves(mean_by_step)
@@ -142,12 +146,12 @@ class Fold:
         if job.artifacts is not None:
             self._write(self._problem_folder(job.artifacts), outcome)
         # Its method is let go wherever it runs.
-        self._outputs, self._kept_outputs, self._learned, self.method = {}, {}, _Learned(), None
+        self._outputs, self._best_outputs, self._learned, self.method = {}, {}, _Learned(), None
         self._training = iter(())
         return outcome
 
     def _score(self, outputs: Arrays) -> None:
-        with collect_warnings() as self._latest_scored:
+        with collect_warnings() as self._score_warnings:
             self._latest = self.task.score(self.problem, outputs, self.job.validation_choices, full=False)
         # Outputs are large, and only a full account needs them once more.
         self._outputs = outputs if self.job.full else {}
@@ -157,7 +161,7 @@ class Fold:
         self.by_step.append(self._latest.metrics)
 
     def _curves(self, mean: Sequence[float]) -> tuple[Table, Figure]:
-        """Return the metrics after each step (an epoch, say) as a table and a figure, the mean over folds beside."""
+        """Return the metrics after each step (an epoch, for example) and their mean as a table and a figure."""
         name = self.task.primary.name
         numbers = list(range(1, len(mean) + 1))
         # As the mean has it: a fold that ended stays as it was.
@@ -168,8 +172,8 @@ class Fold:
         return table, Curve(lines, "step", name, f"{self.problem.name}: {name} by step")
 
     def _resample(self, outcome: Outcome, count: int) -> None:
-        """Keep the outcomes per row, where a folder is given, and show the replicates that are made from them."""
-        rows = self.task.outcomes(self.problem, self._kept_outputs, self.job.validation_choices)
+        """Write the outcomes per row, if a folder is named, and show the replicates that are made from them."""
+        rows = self.task.outcomes(self.problem, self._best_outputs, self.job.validation_choices)
         if rows is None:
             return
         if self.job.outcomes is not None:
@@ -182,8 +186,8 @@ class Fold:
             columns = {name: values.round(6).tolist() for name, values in by_metric.items()}
             outcome.tables["replicates"] = Table({"replicate": list(range(1, count + 1)), **columns})
 
-    def _keep_model(self, folder: Path) -> dict[str, Any]:
-        """Write what the method learned, before anybody asks it for more; return what the record says of it."""
+    def _store_model(self, folder: Path) -> dict[str, Any]:
+        """Write what the method learned, before anything else is requested of it; return the record's entry of it."""
         from zslplat.models.folder import MODEL
         from zslplat.models.saving import save_model
 
@@ -201,7 +205,7 @@ class Fold:
                 ) from error
 
     def _problem_folder(self, folder: Path) -> Path:
-        """Return the folder of this problem inside one that is given for the whole job."""
+        """Return the folder of this problem inside the folder of the whole job."""
         return folder / self.problem.name if len(self.job.problems) > 1 else folder
 
     def _write(self, folder: Path, outcome: Outcome) -> None:
@@ -210,7 +214,7 @@ class Fold:
         try:
             share = self.job.matrices_bytes // len(self.job.problems)
             series = self._learned.series if self._learned.ended else self.method.diagnostics.series
-            with collect_warnings() as self._exported:
+            with collect_warnings() as self._export_warnings:
                 write_artifacts(folder, self._learned.matrices, series, outcome, share)
                 if self.job.full and self.method is not None:
                     self.task.export(self.method, self.problem, folder)
@@ -224,11 +228,11 @@ class Fold:
 def advance_together(
     folds: Sequence[Fold], primary: str, sign: float, thresholds: Mapping[int, float]
 ) -> tuple[str, list[float]]:
-    """Train all folds step by step and keep the best step of the mean curve, the first of equals, in each.
+    """Train all folds step by step and choose the best step of the mean curve, the first of equals, in each.
 
-    Returns how it ended (``complete``, or ``pruned`` where the best of the mean curve so far falls below the
-    threshold of a step) and the mean curve. ``sign`` is 1 where larger is better, -1 otherwise; ``thresholds`` are of
-    signed values.
+    Returns how it ended (``complete``, or ``pruned`` where the best of the mean curve so far falls below the threshold
+    of a step) and the mean curve. ``sign`` is 1 where larger is better, -1 otherwise; ``thresholds`` are of signed
+    values.
     """
     curve: list[float] = []
     best = -np.inf
@@ -246,7 +250,7 @@ def advance_together(
 
 @dataclass(frozen=True)
 class _Learned:
-    """What a method had learned at the step that is kept."""
+    """What a method had learned at the chosen step."""
 
     matrices: Arrays = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
@@ -256,7 +260,7 @@ class _Learned:
 
     @classmethod
     def of(cls, learned: tuple[Any, Any, Any], *, copy: bool) -> _Learned:
-        """Take matrices, diagnostics and figures; ``copy``: the method goes on to learn in place."""
+        """Check names of matrices, diagnostics and figures; ``copy``: the method goes on to learn in place."""
         matrices, diagnostics, figures = learned
         require_names("matrix", matrices)
         require_names("diagnostic", [*diagnostics.numbers, *diagnostics.series])

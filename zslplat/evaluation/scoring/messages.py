@@ -1,7 +1,7 @@
 """Texts that methods write: made fit to be printed, recorded and used as names; warnings are collected as they arise.
 
-A record holds ``warnings``: a list of ``{"text", "where", "count"}``, each text once, with the problems (folds, test)
-that it came from and how often. A text that names its check ends with the code, in brackets.
+A record has ``warnings``: a list of ``{"text", "where", "count"}``, each text once, with the problems (folds, test)
+that it came from and how often. A text that belongs to a check ends with its code in brackets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Entries = list[dict[str, Any]]
 
 @contextmanager
 def collect_warnings() -> Iterator[list[str]]:
-    """Collect the texts of every :class:`OutcomeWarning` of a block; other warnings go their usual way."""
+    """Collect the texts of every :class:`OutcomeWarning` in a block; other warnings are shown as usual."""
     texts: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", OutcomeWarning)
@@ -41,7 +41,7 @@ def collect_warnings() -> Iterator[list[str]]:
 
 
 def warning_entries(warned: Iterable[tuple[str, Iterable[str]]]) -> Entries:
-    """Return the entries of a record from (where, texts); beyond :data:`MOST_TEXTS` texts the rest is counted only."""
+    """Return the entries of a record from (where, texts); after :data:`MOST_TEXTS` texts the rest is only counted."""
     entries: dict[str, dict[str, Any]] = {}
     left_out = 0
     for where, texts in warned:
@@ -64,9 +64,10 @@ _DIAGNOSTIC = re.compile(r"\w[\w .,:;()=+*^|<>%'-]{0,99}")
 
 
 def printable(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Return a text of one line that every terminal, file and database takes: at most ``most`` characters and a count.
+    """Return a text as one line that every terminal, file and database takes, cut after ``most`` characters.
 
-    What moves the cursor, hides or is half a character is shown escaped.
+    Characters that move the cursor, are invisible or are half of a pair are escaped. A text that was cut ends with its
+    length.
     """
     # Text of many megabytes need not be gone through to show its beginning.
     head = " ".join(text[: 10 * most].split())
@@ -77,7 +78,7 @@ def printable(text: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the text of an exception as :func:`printable` does, whatever it is made of."""
+    """Return the text of an exception as :func:`printable` does, even if making it fails."""
     try:
         return printable(str(error))
     except Exception as unreadable:
@@ -85,7 +86,7 @@ def message_of(error: BaseException) -> str:
 
 
 def require_names(kind: str, names: Iterable[object]) -> None:
-    """Raise :class:`MethodError` for a name that cannot be one of a metric and of a file."""
+    """Raise :class:`MethodError` for a name that cannot be that of a metric and of a file."""
     pattern, more = (_DIAGNOSTIC, ", and signs of formulas") if kind == "diagnostic" else (_NAME, "")
     for name in names:
         if not (isinstance(name, str) and pattern.fullmatch(name)):

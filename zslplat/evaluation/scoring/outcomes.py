@@ -1,11 +1,11 @@
-"""Outcomes per row of a test evaluation on disk, and what intervals need, which is made from them.
+"""Outcomes per row of a test evaluation on disk, and the replicates and class values that are made from them.
 
-A folder holds ``outcomes.npz`` (the columns, no pickle), ``outcomes.json`` (their digest and the values that hold for
-all rows), ``replicates.npz`` (bootstrap replicates, for intervals over these rows) and ``classes.npz`` (values per
-class, for intervals over new classes). The first two are the record. The others are a cache: their key names the
-outcomes by digest, the scheme and how many replicates there are, and where it does not fit, or the file is gone or
-damaged, they are made again, with the same values. They name size and time of the outcomes' files, too: while these are
-as they were, nobody reads the outcomes to see that they fit, which is most of the work where many are compared.
+A folder has ``outcomes.npz`` (the columns, no pickle), ``outcomes.json`` (their digest and the values that hold for all
+rows), ``replicates.npz`` (bootstrap replicates, for intervals over these rows) and ``classes.npz`` (values per class,
+for intervals over new classes). The first two are the record. The others are a cache: their key is made of the digest
+of the outcomes, the scheme and the number of replicates. Where the key differs, or the file is gone or damaged, they
+are made again, with the same values. The key also has size and time of the outcomes' files: while these are unchanged,
+the outcomes need not be read to compare digests, which is most of the work where many evaluations are compared.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _DAMAGED = (
 
 
 def digest(outcomes: RowOutcomes) -> str:
-    """Return 32 digits that tell outcomes apart: names, types, shapes and contents of the columns, and the rest."""
+    """Return 32 digits that identify outcomes: names, types, shapes and contents of the columns, and the rest."""
     hasher = hashlib.sha256(json.dumps(outcomes.meta, sort_keys=True).encode())
     for name in sorted(outcomes.columns):
         column = np.ascontiguousarray(outcomes.columns[name])
@@ -80,9 +80,9 @@ def write_outcomes(folder: Path, outcomes: RowOutcomes) -> str:
 
 
 def read_outcomes(folder: Path) -> RowOutcomes:
-    """Return the outcomes that :func:`write_outcomes` wrote; raises :class:`StoreError` where they are not as written.
+    """Return the outcomes that :func:`write_outcomes` wrote; raises :class:`StoreError` if they have changed.
 
-    Damage anywhere in the two files is noticed: the digest is taken anew.
+    Damage anywhere in the two files is noticed: the digest is computed again.
     """
     try:
         content = json.loads((folder / _META).read_text())
@@ -101,11 +101,11 @@ def read_outcomes(folder: Path) -> RowOutcomes:
 def replicates(
     task: Task, folder: Path, count: int = REPLICATES, only: Collection[str] | None = None
 ) -> dict[str, np.ndarray]:
-    """Return {metric: (count,)} of the outcomes in a folder, read from the cache beside them where its key fits.
+    """Return {metric: (count,)} of the outcomes in a folder, read from the cache beside them if its key fits.
 
-    Otherwise they are computed and kept, where the folder can be written. Empty for a task that resamples nothing.
-    ``only``: the metrics that are needed, which saves reading others.
-    Raises :class:`StoreError` where the outcomes cannot be read.
+    Otherwise they are computed and stored, if the folder can be written. Empty for a task that resamples nothing.
+    ``only``: the metrics that are needed, which saves reading others. Raises :class:`StoreError` where the outcomes
+    cannot be read.
     """
 
     def make(outcomes: RowOutcomes) -> tuple[str, Callable[[], Mapping[str, np.ndarray]]]:
@@ -116,10 +116,10 @@ def replicates(
 
 
 def class_values(task: Task, folder: Path, only: Collection[str] | None = None) -> ClassValues | None:
-    """Return the values per class of the outcomes in a folder, from the cache beside them where its key fits.
+    """Return the values per class of the outcomes in a folder, from the cache beside them if its key fits.
 
-    Otherwise they are computed and kept, where the folder can be written. None for a task that draws no classes.
-    Raises :class:`StoreError` where the outcomes cannot be read.
+    Otherwise they are computed and stored, if the folder can be written. None for a task that draws no classes. Raises
+    :class:`StoreError` where the outcomes cannot be read.
     """
 
     def make(outcomes: RowOutcomes) -> tuple[str, Callable[[], Mapping[str, np.ndarray]]]:
@@ -136,8 +136,8 @@ def class_values(task: Task, folder: Path, only: Collection[str] | None = None) 
 def resampled(task: Task, outcomes: RowOutcomes, count: int = REPLICATES) -> dict[str, np.ndarray]:
     """Return {metric: (count,)}: the metrics of bootstrap replicates; empty for a task that resamples nothing.
 
-    Empty, too, where rows belong together and all of them are of one thing. A value is NaN where a draw has no row
-    that the metric could be computed from.
+    It is also empty where rows belong to things and all of them to one thing. A value is NaN where a draw has no row
+    from which the metric could be computed.
     """
     units, things = task.units(outcomes), task.things(outcomes)
     if units is None:
@@ -156,12 +156,11 @@ def _from_cache(
     make: Callable[[RowOutcomes], tuple[str, Callable[[], Mapping[str, np.ndarray]]]],
     only: Collection[str] | None,
 ) -> Mapping[str, np.ndarray]:
-    """Return the arrays of a cache file, made and kept where it does not fit the outcomes.
+    """Return the arrays of a cache file; where it does not fit the outcomes they are made and stored.
 
-    ``only``: the metrics that are needed; others may be there as well.
-
-    ``schemes``: the ways of making them that are understood; ``make`` returns the one that suits the outcomes, and the
-    function that makes the arrays. Raises :class:`StoreError` where outcomes that have to be read cannot be.
+    ``only``: the metrics that are needed; others may be returned as well. ``schemes``: the ways of making them that are
+    understood; ``make`` returns the one that suits the outcomes, and the function that makes the arrays. Raises
+    :class:`StoreError` where outcomes that must be read cannot be.
     """
     path, stamp = folder / name, _stamp(folder)
     cached = _cached(path, stamp, only)
@@ -179,7 +178,7 @@ def _from_cache(
 def _cached(path: Path, stamp: str, only: Collection[str] | None) -> tuple[str, str, dict[str, np.ndarray]] | None:
     """Return key, stamp and arrays of a cache file; None where it cannot be read.
 
-    Where it has this stamp, arrays of other metrics than ``only`` are left where they are.
+    If it has this stamp, arrays of other metrics than ``only`` are not read.
     """
     try:
         # Read at once: numpy would ask the disk for every part of every member.
@@ -194,7 +193,7 @@ def _cached(path: Path, stamp: str, only: Collection[str] | None) -> tuple[str, 
 
 
 def _array(file: zipfile.ZipFile, name: str) -> np.ndarray:
-    """Return an array of a file that :func:`_write_arrays` wrote; numpy takes longer to read its head than the rest."""
+    """Return an array of a file that :func:`_write_arrays` wrote; numpy's own reader of headers is slower."""
     content = file.read(f"{name}.npy")
     start = _HEAD.size + _HEAD.unpack_from(content)[1]
     if not content.startswith(_FORM) or len(content) < start:
@@ -205,7 +204,7 @@ def _array(file: zipfile.ZipFile, name: str) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def _described(head: bytes) -> tuple[np.dtype[Any], tuple[int, ...], Literal["C", "F"]]:
-    """Return type, shape and order that the head of an array tells; raises :class:`ValueError` for one of objects."""
+    """Return type, shape and order from the header of an array; raises :class:`ValueError` for one of objects."""
     file = io.BytesIO(head)
     np.lib.format.read_magic(file)
     shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
@@ -215,7 +214,7 @@ def _described(head: bytes) -> tuple[np.dtype[Any], tuple[int, ...], Literal["C"
 
 
 def _stamp(folder: Path) -> str:
-    """Return what changes whenever anybody writes the outcomes' files; empty where they are not there."""
+    """Return sizes and times of the outcomes' files; empty where they do not exist."""
     try:
         return " ".join(f"{s.st_size}:{s.st_mtime_ns}" for s in ((folder / n).stat() for n in (_COLUMNS, _META)))
     except OSError:
@@ -223,7 +222,7 @@ def _stamp(folder: Path) -> str:
 
 
 def _metric_arrays(by_metric: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return arrays by names that no metric can take from another array of a file."""
+    """Return arrays by names that no metric can share with another array of a file."""
     return {_METRIC + name: values for name, values in by_metric.items()}
 
 
@@ -232,7 +231,7 @@ def _by_metric(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write what ``np.savez_compressed`` would, which takes no array by a name that is one of its arguments."""
+    """Write what ``np.savez_compressed`` would, which takes no array named like one of its arguments."""
 
     def write(file: IO[bytes]) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -244,7 +243,7 @@ def _write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def _write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Write a file beside its place and rename it, so that a reader finds all of it or what was there before."""
+    """Write a file beside its path and rename it, so that a reader gets all of it or what was there before."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as new, new.open("wb") as file:
         write(file)

@@ -152,7 +152,7 @@ def _evaluate(session: Session, owner: str, study: str, requests: Mapping[str, R
 
     try:
         session.start_workers(len(keys), study_folder(session.settings, study) / "workers.log")
-        prepared = session.prepared(TEST, session.experiment.space)
+        prepared = session.prepare(TEST, session.experiment.space)
         session.reporter.stage(f"oracle: scoring {len(keys)} trials of {study} on the test split, for analysis only")
         session.evaluate(list(requests.values()), prepared, limits, keep)
     except KeyboardInterrupt:
