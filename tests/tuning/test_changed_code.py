@@ -10,7 +10,6 @@ import pytest
 from support import install_distribution, tags_of, trials_of
 
 from zslplat.evaluation import code as code_module
-from zslplat.evaluation import code as modules
 from zslplat.evaluation.code import CodeReader, parse_module
 from zslplat.tuning.code_changes import EARLIER, MIXED, code_mark
 
@@ -152,13 +151,13 @@ def drafts(tmp_path, monkeypatch):
                 for source in sorted((place / "drafts").glob("*.py")):
                     archive.write(source, f"drafts/{source.name}")
         monkeypatch.syspath_prepend(str(tmp_path / "drafts.zip" if form == "archive" else place))
-        modules._found.cache_clear()
-        modules.module_file.cache_clear()
+        code_module._module_spec.cache_clear()
+        code_module.module_file.cache_clear()
         return CodeReader(tmp_path / "code.json").digest(["drafts.method"])
 
     yield lay_out
-    modules._found.cache_clear()
-    modules.module_file.cache_clear()
+    code_module._module_spec.cache_clear()
+    code_module.module_file.cache_clear()
 
 
 @pytest.mark.parametrize("form", ["package", "namespace", "import_module", "archive", "compiled"])
@@ -176,12 +175,12 @@ def test_an_edited_module_of_a_folder_without_init_inside_a_package_is_seen(tmp_
     (inner / "helper.py").write_text("x = 1\n")
     (tmp_path / "sketches" / "method.py").write_text("from sketches.inner import helper\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    modules._found.cache_clear()
+    code_module._module_spec.cache_clear()
     assert CodeReader().reached(["sketches.method"]) == ["sketches.inner.helper", "sketches.method"]
     before = CodeReader().digest(["sketches.method"])
     (inner / "helper.py").write_text("x = 22\n")
     assert CodeReader().digest(["sketches.method"]) != before
-    modules._found.cache_clear()
+    code_module._module_spec.cache_clear()
 
 
 def test_an_archive_has_the_code_of_the_folder_it_was_made_from(drafts):
