@@ -5,13 +5,11 @@ import pytest
 from scipy import stats
 from store_toys import MadeStore
 
-from zslplat.comparison.columns import FURTHER_DRAWS, LACKING_DRAWS, draw_notes
 from zslplat.comparison.compare import compare
-from zslplat.comparison.draws import draw_p_value, over_draws
 from zslplat.comparison.exports import markdown
-from zslplat.comparison.over_datasets import over_datasets
+from zslplat.comparison.over_datasets import draw_p_value, over_datasets, over_draws
 from zslplat.comparison.ranks import over_splits
-from zslplat.comparison.sheets import sheets
+from zslplat.comparison.sheets import FURTHER_DRAWS, LACKING_DRAWS, draw_notes, sheets
 from zslplat.data.class_draws import draw_of
 from zslplat.metrics.intervals import TOO_FEW_DRAWS
 from zslplat.settings import resolve_settings

@@ -15,10 +15,9 @@ from store_toys import BOTH, MadeStore
 
 from zslplat.cli.compare import _print_sheet
 from zslplat.comparison import exports
-from zslplat.comparison.columns import letters_of
 from zslplat.comparison.compare import compare
 from zslplat.comparison.exports import FORMATS, export, latex, markdown
-from zslplat.comparison.sheets import BEST, TIED, sheets, standings
+from zslplat.comparison.sheets import BEST, TIED, letters_of, sheets, standings
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.settings import resolve_settings
 
@@ -213,12 +212,12 @@ def refused(call, tmp_path, *asked):
 
 def test_why_there_are_no_ranks_is_said_with_what_makes_some(settings, call, tmp_path):
     text = refused(call, tmp_path, "-d", "made")
-    assert "made alone was asked for; leave --dataset out, or give also --dataset 'made(seed=1)'" in text
+    assert "made is the only one requested; leave --dataset out, or give also --dataset 'made(seed=1)'" in text
     text = refused(call, tmp_path, "conse", "eszsl")
     assert "a score on each of the 2 data sets, and no group has two of them" in text
     assert "(inductive: eszsl has all, conse lacks made(seed=1)); evaluate methods where they lack a score" in text
     text = refused(call, tmp_path, "conse", "gfhf")
-    assert "what was asked for has a score on made alone, none on made(seed=1); leave a filter out" in text
+    assert "the requested methods have a score on made alone, none on made(seed=1); leave one filter out" in text
     MadeStore(settings).study("eszsl", 0.8, task="zsl(imbalance=10)")
     text = refused(call, tmp_path, "-t", "zsl(imbalance=10)")
     assert "task zsl(imbalance=10) is recorded on made alone; evaluate two methods or more on another one" in text

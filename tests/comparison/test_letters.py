@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from zslplat.comparison.classes import class_difference, class_verdict, family_p_values
-from zslplat.comparison.columns import letters_of
 from zslplat.comparison.leaderboard import leaderboard
+from zslplat.comparison.sheets import letters_of
 from zslplat.evidence.scores import Scored
 from zslplat.tasks.base import Metric
 

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from zslplat.comparison.columns import CUT
 from zslplat.comparison.compare import Comparison
 from zslplat.comparison.leaderboard import leaderboard
 from zslplat.comparison.paired import interval
-from zslplat.comparison.sheets import sheets
+from zslplat.comparison.sheets import CUT, sheets
 from zslplat.evidence.scores import Scored
 from zslplat.reports.contents import Chapter
 from zslplat.reports.sections.leaderboard import leaderboard_table

@@ -25,9 +25,21 @@ from zslplat.reports.blocks import (
     Section,
     TableBlock,
 )
-from zslplat.reports.charts.fields import TURN, map_chart, matrix_chart, thinned_evenly
-from zslplat.reports.charts.plots import Axes, Dot, Line, Mark, dot_chart, line_chart, mark_chart, thinned
-from zslplat.reports.charts.styles import COLOURS, Style, Styles, Swatch
+from zslplat.reports.charts.canvas import COLOURS, Style, Styles, Swatch
+from zslplat.reports.charts.plots import (
+    TURN,
+    Axes,
+    Dot,
+    Line,
+    Mark,
+    dot_chart,
+    line_chart,
+    map_chart,
+    mark_chart,
+    matrix_chart,
+    thinned,
+    thinned_evenly,
+)
 from zslplat.reports.page import DARK, LIGHT, render_page
 
 EVIL = "<script>alert(\"1\")</script> $x^2$ & \x00 'q'"

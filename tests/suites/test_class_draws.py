@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t
 from zero_shot_toys import SENTINEL, toy
 
-from zslplat.comparison.draws import draw_p_value
+from zslplat.comparison.over_datasets import draw_p_value
 from zslplat.comparison.ranks import over_splits
 from zslplat.data.class_draws import Redrawn, redrawn
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet

@@ -9,7 +9,7 @@
 The classes of a zero-shot test are few, and rows within a class are not independent: an interval that draws rows is
 one about *these test rows* of these classes. Here classes are what is drawn. The interval is Student's t of the d_j;
 the p-value is that of the exact sign-flip test (of all 2^C signs of the d_j, the share whose sum is as far from 0 as
-the one found; Fisher, "The Design of Experiments", section 21) up to 20 classes, and of the t test beyond them, where
+the observed one; Fisher, "The Design of Experiments", section 21) up to 20 classes, and of the t test beyond, where
 kinds of classes differ, and where repeats with other seeds add a spread that no class shows.
 
 Repeats. With R repeats of a random method, V(seeds) = s^2(repeats) / R is added, less what the spread of the classes
@@ -92,7 +92,7 @@ class Draw:
         """Return the smallest true difference that is found with a power of 80 %, in the metric's units.
 
         By the t test of level .05 / ``comparisons``, as Holm's correction needs it of one of so many whatever becomes
-        of the others: from the noncentral t distribution with the standard error that was found; NaN where that is 0.
+        of the others: from the noncentral t distribution with the standard error of the estimate; NaN where that is 0.
         """
         return _detectable(self.freedom, comparisons) * self.error if self.freedom > 0 and self.error > 0 else np.nan
 
@@ -171,7 +171,7 @@ def sign_flip_ps(values: np.ndarray) -> list[float]:
     for start in range(0, len(values), _TOGETHER):
         block = slice(start, start + _TOGETHER)
         seconds = np.sort(_signed_sums(values[block, half:]), axis=1)
-        # What is looked up in order is found twice as fast.
+        # Looking values up in order takes half the time.
         needed = np.sort(bounds[block, None] - _signed_sums(values[block, :half]), axis=1)
         for second, least in zip(seconds, needed, strict=True):
             above = len(second) - np.searchsorted(second, least, side="left")
@@ -219,7 +219,7 @@ def class_verdict(gap: Draw | None, p_holm: float, scores: tuple[float, float], 
     A difference counts where Holm's p-value over so many ``comparisons`` is at most .05. There are *too few classes*
     where there are fewer than six, as not even all of them pointing one way would be significant in the exact test, and
     where the smallest difference that could be seen is larger than both ``scores``: a method that gets nothing right
-    could not be told from them.
+    could not be distinguished from them.
     """
     if gap is None or np.isnan(gap.estimate):
         return ""

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zslplat.checks.base import Finding, drop_silenced
-from zslplat.comparison.draws import over_draws
 from zslplat.comparison.leaderboard import comparison_findings, larger_is_better, leaderboard, row_details, unequal
-from zslplat.comparison.over_datasets import over_datasets
+from zslplat.comparison.over_datasets import over_datasets, over_draws
 from zslplat.data.class_draws import draw_of
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import build_component
@@ -253,7 +252,7 @@ def _select_entries(
     chosen = [entries[i] for i in sorted({*places, *origins})]
     if not chosen:
         why = "".join(f" ({note})" for note in body.notes)
-        raise StoreError(f"nothing that is recorded fits all of what was asked for; leave a filter out{why}")
+        raise StoreError(f"no recorded result fits all filters; leave one out{why}")
     return chosen, {entries[i].scored.study for i in origins}
 
 
@@ -348,7 +347,7 @@ def _add_dataset(
     """Add the rows of one data set, or a note on why it has none; ``entries`` are those of all data sets."""
     on_dataset = [e for e in entries if e.result.dataset == dataset]
     if not on_dataset:
-        body.notes.append(f"{dataset}: nothing of what was asked for is recorded")
+        body.notes.append(f"{dataset}: no recorded result fits")
         return
     metric, optimised = request.metric or primary.name, _primary(on_dataset, primary)
     if request.metric is None and optimised.name != metric:

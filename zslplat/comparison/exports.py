@@ -1,7 +1,7 @@
 """Files of a comparison, by their ending.
 
 ``.csv``, ``.parquet`` and ``.json`` hold the rows as they are, in full precision; ``.md`` and ``.tex`` tables to be
-read, with rounded numbers, the best score of each group in bold, and those that are not told apart from it marked;
+read, with rounded numbers, the best score of each group in bold, and those that are not significantly different marked;
 ``.svg`` and ``.png`` the critical-difference diagram of several data sets.
 """
 
@@ -78,7 +78,7 @@ _LATEX = {
     "±": r"$\pm$",
     **{character: "\\" + character for character in "&%$#_{}"},
 }
-_BEHIND = "best score of a group, and what equals it, in bold; {}: not told apart from it"
+_BEHIND = "best score of a group, and what equals it, in bold; {}: not significantly different from it"
 
 
 def export(comparison: Comparison, path: Path) -> None:
@@ -255,13 +255,14 @@ def _why_no_ranks(comparison: Comparison) -> str:
         if comparison.unasked:
             others = " ".join(f"--dataset {shlex.quote(name)}" for name in comparison.unasked[:_MOST_NAMED])
             return (
-                f"ranks are over data sets, and {shown} alone was asked for; leave --dataset out, or give also {others}"
+                f"ranks are over data sets, and {shown} is the only one requested; leave --dataset out, or give "
+                f"also {others}"
             )
         if comparison.without:
             others = ", ".join(comparison.without[:_MOST_NAMED])
             return (
-                f"ranks are over data sets, and what was asked for has a score on {shown} alone, none on {others}; "
-                "leave a filter out, or evaluate it there"
+                f"ranks are over data sets, and the requested methods have a score on {shown} alone, none on {others}; "
+                "leave one filter out, or evaluate it there"
             )
         return (
             f"ranks are over data sets, and task {comparison.task} is recorded on {shown} alone; evaluate two methods "
@@ -281,8 +282,8 @@ def _why_no_ranks(comparison: Comparison) -> str:
 
 
 FORMATS: Mapping[str, Callable[[Sequence[Comparison], Path], None]] = {
-    ".md": lambda found, path: _write_text(path, "\n\n".join(markdown(one) for one in found)),
-    ".tex": lambda found, path: _write_text(path, "\n\n".join(latex(one) for one in found)),
+    ".md": lambda comparisons, path: _write_text(path, "\n\n".join(map(markdown, comparisons))),
+    ".tex": lambda comparisons, path: _write_text(path, "\n\n".join(map(latex, comparisons))),
     ".csv": _write_csv,
     ".parquet": _write_parquet,
     ".json": _write_json,

@@ -1,7 +1,7 @@
 """The leaderboard of one task on one data set: every method's score, and how far it is from one of them.
 
 Methods that score the rows of a batch jointly know more than those that see one row at a time. The two kinds are kept
-apart: inductive entries first, each kind in the order of its scores and, unless one entry is asked for, beside the best
+apart: inductive entries first, each kind in the order of its scores and, unless one entry is requested, beside the best
 of its own kind.
 
 Two intervals stand beside every score and every difference, and two verdicts: over *these test rows* (bootstrap,
@@ -67,7 +67,7 @@ def leaderboard(
     ``group`` is ``inductive``, ``transductive``, or ``not recorded`` in older records. ``against`` names a method,
     label, study or run, from which all differences are taken; by default each group has a ``baseline`` of its own, the
     one with the best validation value of the primary metric (the first of ``scored`` where none has one): to compare
-    with the winner on test would favour whoever was lucky there. Values are None where there is none; an entry that
+    with the winner on test would favour the luckiest. Values are None where there is none; an entry that
     scored other rows than its baseline has a difference without an interval, and the verdict ``other rows``, or of
     other data ``other data``.
 
@@ -75,7 +75,7 @@ def leaderboard(
     classes: the same names with ``_classes``; ``classes``, how many there are; ``p_value`` of the difference and
     ``p_holm``, the same with Holm's correction over all rivals of one baseline; ``verdict``; ``smallest_difference``,
     the smallest that is seen with a power of 80 % among so many rivals; ``tied``, the letters of the entry within its
-    group: two entries that share one are not told apart (Holm's correction over all pairs of the group: more
+    group: two entries that share one do not differ significantly (Holm's correction over all pairs of the group: more
     comparisons than a verdict has. What is ``behind`` may share a letter with its baseline; what is ``level`` with it
     always does.)
 

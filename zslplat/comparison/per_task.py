@@ -84,12 +84,12 @@ def _filters_by_task(table: ResultTable, datasets: Sequence[str], filters: Filte
     on_datasets = {task: [r for r in of_task if is_of(r.dataset, datasets)] for task, of_task in results.items()}
     by_task = filters.by_task(on_datasets)
     if not by_task:
-        hint = f" on {', '.join(datasets)}; on {', '.join(fitting)} it does: --dataset chooses" if fitting else ""
-        raise StoreError(f"nothing that is recorded fits all of what was asked for{hint or '; leave a filter out'}")
+        hint = f" on {', '.join(datasets)}; on {', '.join(fitting)} some do: --dataset chooses" if fitting else ""
+        raise StoreError(f"no recorded result fits all filters{hint or '; leave one out'}")
     return by_task
 
 
 def _of_other_tasks(task: str, others: Sequence[str]) -> StoreError:
     """Return the error that says that the results that the filters select are of other tasks than this one."""
-    hint = f"; of task {', '.join(others)} it is: --task chooses" if others else ""
-    return StoreError(f"nothing of task {task} fits all of what was asked for{hint}")
+    hint = f"; of task {', '.join(others)} some do: --task chooses" if others else ""
+    return StoreError(f"no result of task {task} fits all filters{hint}")

@@ -41,7 +41,7 @@ class Standing:
     ``rank_low`` and ``rank_high`` are the ends of the bootstrap interval over data sets, NaN for a single one, which
     cannot be drawn otherwise. ``difference`` is the mean over data sets of how far it is from one of the methods, with
     its t interval over data sets (None for that one; ends NaN for a single data set, and where it is the same on all).
-    ``tied`` are its letters: methods that share one are not told apart.
+    ``tied`` are its letters: methods that share one do not differ significantly.
     """
 
     method: str
@@ -201,8 +201,8 @@ def reservation(k: int, n: int) -> str:
     """Return in words what a critical difference of k methods over n data sets can carry; empty where it can all."""
     if nemenyi_difference(k, n) > k - 1:
         return (
-            f"{n} data set{'s' if n > 1 else ''}: even a method that is best everywhere would not be told from the "
-            f"worst of {k}; that all are tied says nothing"
+            f"{n} data set{'s' if n > 1 else ''}: even a method that is best everywhere would not differ "
+            f"significantly from the worst of {k}; that all are tied says nothing"
         )
     if n < FEW_SETS:
         return (

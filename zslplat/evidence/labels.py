@@ -1,11 +1,11 @@
 """Short names of results, of rows of suites and of data sets, as tables and charts show them.
 
-Of the parameters that a method was given a short name has those in which the shown results differ. It is again a name
+A short name has those parameters of the method in which the shown results differ. It is again a name
 that commands take (:mod:`zslplat.evidence.matching`): a parameter that it leaves out may have any value. A name that
 stands for results on several data sets is made distinct by what was requested, never by a study, which is of one.
 
-Scores that were made elsewhere are called by the name that they were given. The digest that their method holds beside
-it is another one on every data set, and stands there only where a data set has several results of the name.
+Scores that were made elsewhere have the name that the user gave. The digest that their method holds beside it is
+another one on every data set, and stands there only where a data set has several results of the name.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _shortest(datasets: list[str]) -> dict[str, str]:
 def suite_row_names(groups: Sequence[ResultGroup], short: Sequence[str]) -> tuple[dict[int, str], dict[str, str]]:
     """Return {place: name of its suite's row} of the groups that are one row by several experiments, and notes by name.
 
-    A suite may fix parameters for a data set (``fixed = { epochs = 10 }``), and scores other tasks with what it found
+    A suite may fix parameters for a data set (``fixed = { epochs = 10 }``), and scores other tasks with the winner
     for the first: one of its rows is then other experiments on other data sets, and by its experiment alone it would
     have a score on some data sets and for some tasks only.
 

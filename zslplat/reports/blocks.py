@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from zslplat.reports.charts.styles import Swatch
+from zslplat.reports.charts.canvas import Swatch
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Commands:
-    """Lines of a shell that do again what is told."""
+    """Lines of a shell that repeat what was done."""
 
     kind = "commands"
     caption: str

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
-from zslplat.checks.base import Finding
+from zslplat.checks.base import Finding, run_checks
+from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.comparison.compare import Comparison, compare
 from zslplat.data.catalogue import parse_dataset
-from zslplat.data.class_draws import draw_of
+from zslplat.data.class_draws import draw_of, drawn_from
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.evidence.labels import dataset_titles
@@ -20,9 +21,10 @@ from zslplat.evidence.results import Record, Result, Sweep
 from zslplat.evidence.table import ResultTable
 from zslplat.listeners import run_of_alias
 from zslplat.records.opening import existing_records
-from zslplat.reports.suite_findings import suite_findings
 from zslplat.settings import Settings
 from zslplat.spec import Spec
+from zslplat.suites.cells import DONE, FAILED
+from zslplat.suites.saved_cells import load_cells
 from zslplat.tasks.base import Metric
 
 # A report of more studies and runs shows them side by side alone, and none by itself: ten thousand trials would fill
@@ -30,6 +32,7 @@ from zslplat.tasks.base import Metric
 MOST_IN_DETAIL = 60
 SHORTEST_RUN = 6  # characters that are enough of a run's identifier
 Place = tuple[str, str]  # a data set and a task
+CellKey = tuple[str, str, str]  # a data set (with its split), a row and a task
 
 
 @dataclass(frozen=True)
@@ -295,3 +298,55 @@ def _nothing(settings: Settings, request: Request, everything: Sequence[Result])
     subject = f"that is {subject}" if request.names else f"of {subject or 'test evaluations'}"
     places = sorted({f"{result.task} on {result.dataset}" for result in everything})
     return f"nothing to report in {settings.store} {subject}; recorded are {', '.join(places)}"
+
+
+def suite_findings(settings: Settings, results: Sequence[Result], *, whole: bool) -> list[Finding]:
+    """Return what is found in the suites that some of the results are part of, suite after suite.
+
+    ``whole``: no result of them is left out, so that cells of a suite that were not carried out are missing, as the
+    last command that worked on it said; those whose data are not at hand are not. The classes of the data sets and
+    draws of classes are checked apart.
+    """
+    findings: list[Finding] = []
+    for name in dict.fromkeys(name for result in results for name in result.suites):
+        for drawn in (False, True):
+            cells = _recorded_cells(name, results, drawn)
+            if whole:
+                cells = _join_cells(load_cells(settings, name, drawn=drawn), cells)
+            if cells:
+                findings += run_checks("suite", SuiteFacts(name, tuple(cells.values())))
+    return findings
+
+
+def _join_cells(requested: Sequence[CellFacts], recorded: Mapping[CellKey, CellFacts]) -> dict[CellKey, CellFacts]:
+    """Return the cells that were requested, each as it is recorded, and whatever else is recorded of the suite.
+
+    Of a cell without a number the command says why.
+    """
+    cells = {(cell.data, cell.row, str(Spec.parse(cell.task))): cell for cell in requested}
+    for key, cell in recorded.items():
+        earlier = cells.get(key)
+        if earlier is None or DONE in (earlier.status, cell.status):
+            trials = cell.trials or (None if earlier is None else earlier.trials)
+            cells[key] = replace(cell, trials=trials)
+    return cells
+
+
+def _recorded_cells(suite: str, results: Sequence[Result], drawn: bool) -> dict[CellKey, CellFacts]:
+    """Return the recorded cells of a suite, by data set (with its split), row and task; the last one of several."""
+    cells: dict[CellKey, CellFacts] = {}
+    for result in results:
+        for part in result.suite_parts:
+            if part.get("suite") != suite or not {"data", "row"} <= set(part) or ("split" in part) != drawn:
+                continue
+            data = part["data"] + (f" #{part['split']}" if "split" in part else "")
+            key = (data, part["row"], result.task)
+            cells[key] = CellFacts(
+                *key,
+                DONE if result.has_test else FAILED,
+                result.trial_count if result.is_study else None,
+                "" if result.has_test else "no test evaluation yet",
+                str(drawn_from(Spec.parse(result.dataset))),
+                tuple(sorted(result.images)),
+            )
+    return cells

@@ -40,7 +40,7 @@ from zslplat.comparison.classes import (
     over_classes,
     score_ends,
 )
-from zslplat.comparison.draws import draw_p_value, draw_verdict
+from zslplat.comparison.over_datasets import draw_p_value, draw_verdict
 from zslplat.comparison.paired import Interval, difference, interval, mean_difference
 from zslplat.comparison.ranks import over_splits
 from zslplat.data.store.atomic_files import replacing

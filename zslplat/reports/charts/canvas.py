@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
@@ -18,7 +19,79 @@ from markupsafe import Markup
 from matplotlib.figure import Figure as Canvas
 
 from zslplat.drawing import any_letters
-from zslplat.reports.charts.styles import COLOURS
+
+COLOURS = 8
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
+DASHES = ("-", "--", "-.", ":")
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one of several is drawn, by its number (0, 1, ...)."""
+
+    number: int
+
+    @property
+    def colour(self) -> str:
+        """The name of its colour's variable, without the dashes in front."""
+        return f"series-{(self.number + self.number // COLOURS) % COLOURS + 1}"
+
+    @property
+    def marker(self) -> str:
+        """Matplotlib's name of its marker; the ninth and later ones combine colours and markers anew."""
+        return MARKERS[self.number % len(MARKERS)]
+
+    @property
+    def dash(self) -> str:
+        """Matplotlib's name of its line style."""
+        return DASHES[(self.number + self.number // COLOURS) % len(DASHES)]
+
+
+class Styles:
+    """The styles of the methods of a page, numbered in the order of their first use."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._numbers: dict[str, int] = {}
+        for name in names:
+            self.of(name)
+
+    def of(self, name: str) -> Style:
+        """Return the style of a method, the same at every call."""
+        return Style(self._numbers.setdefault(name, len(self._numbers)))
+
+
+_SHAPES = {
+    "o": '<circle cx="18" cy="8" r="4"/>',
+    "s": '<rect x="14.2" y="4.2" width="7.6" height="7.6"/>',
+    "^": '<path d="M18 3.4 22.6 12H13.4Z"/>',
+    "v": '<path d="M18 12.6 22.6 4H13.4Z"/>',
+    "D": '<path d="M18 2.8 23.2 8 18 13.2 12.8 8Z"/>',
+    "P": '<path d="M16.4 3h3.2v3.4H23v3.2h-3.4V13h-3.2V9.6H13V6.4h3.4Z"/>',
+    "X": '<path d="M15 3.2 18 6.2 21 3.2 22.8 5 19.8 8 22.8 11 21 12.8 18 9.8 15 12.8 13.2 11 16.2 8 13.2 5Z"/>',
+    "<": '<path d="M13.4 8 22 3.4V12.6Z"/>',
+}
+_GAPS = {"-": "", "--": "6 3", "-.": "7 3 1.5 3", ":": "1.5 3"}
+
+
+@dataclass(frozen=True)
+class Swatch:
+    """A mark of a legend: ``line`` and ``marker`` say which of the two are drawn."""
+
+    style: Style
+    line: bool = True
+    marker: bool = True
+
+    @property
+    def svg(self) -> Markup:
+        """The mark, hidden from screen readers, which read the text beside it."""
+        colour = f"var(--{self.style.colour})"
+        gaps = f' stroke-dasharray="{_GAPS[self.style.dash]}"' if _GAPS[self.style.dash] else ""
+        line = f'<path d="M1 8H35" stroke="{colour}" stroke-width="2" fill="none"{gaps}/>' if self.line else ""
+        marker = f'<g fill="{colour}">{_SHAPES[self.style.marker]}</g>' if self.marker else ""
+        return Markup(
+            f'<svg class="swatch" width="36" height="16" viewBox="0 0 36 16" aria-hidden="true">{line}{marker}</svg>'
+        )
+
 
 _SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 # Colours that are drawn with, and the variables that they stand for.
@@ -57,7 +130,7 @@ def drawn_colour(variable: str) -> str:
 def axes_of(width: float, height: float, left: float = 78, bottom: float = 52, top: float = 14) -> Iterator[Any]:
     """Give a canvas of this size in pixels and its axes, in the page's style, with room for labels around them.
 
-    The room is told instead of measured: the browser has other fonts, and measuring takes as long as drawing.
+    The room is a parameter instead of measured: the browser has other fonts, and measuring takes as long as drawing.
     """
     style = {
         "svg.fonttype": "none",

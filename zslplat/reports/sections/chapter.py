@@ -145,15 +145,15 @@ Row = Mapping[str, Any]
 _SAID = {
     "ahead": "ahead of it",
     "behind": "behind it",
-    "level": "level with it: no difference can be told on new classes",
-    TOO_FEW: "not told apart from it: there are too few classes to tell",
+    "level": "level with it: no significant difference on new classes",
+    TOO_FEW: "not distinguished from it: there are too few classes to tell",
     OTHER_ROWS: "scored on other test rows, so that no interval can be given",
     OTHER_DATA: "scored on another version of the data, so that no interval can be given",
 }
 
 
 def headline(chapter: Chapter) -> list[str]:
-    """Return sentences: who was best on validation, what it scores on test, and how the others stand beside it."""
+    """Return sentences: which method was best on validation, what it scores on test, and how the others compare."""
     sentences = []
     groups = list(dict.fromkeys(str(row["group"]) for row in chapter.rows))
     for group in groups:
@@ -180,13 +180,13 @@ def ends(row: Row, key: str = "") -> str:
 
 def _first(chapter: Chapter, row: Row, group: str, count: int) -> str:
     metric = with_article(metric_words(chapter.primary.name))
-    who = f"Of the {group} methods, {row['short']}" if group else str(row["short"])
+    subject = f"Of the {group} methods, {row['short']}" if group else str(row["short"])
     why = " was best on validation and" if count > 1 and row["validation"] is not None else ""
-    return f"{who}{why} reaches {metric} of {number(row['test'], digits=3)} on the test split{ends(row)}."
+    return f"{subject}{why} reaches {metric} of {number(row['test'], digits=3)} on the test split{ends(row)}."
 
 
 def _range(chapter: Chapter, rows: list[Row], group: str) -> str:
-    """Say what is reached where nothing but the test score could tell who is best."""
+    """Say what is reached where the test score alone could choose the best."""
     low, high = (end(rows, key=lambda row: float(row["test"])) for end in (min, max))
     reached = " to ".join(f"{number(row['test'], digits=3)} ({row['short']})" for row in (low, high))
     subject = f"{group} methods" if group else "methods"

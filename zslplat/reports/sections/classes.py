@@ -10,9 +10,8 @@ from zslplat.evidence.results import Evaluation
 from zslplat.names import counted
 from zslplat.reports.artifacts import ClassScores, class_scores, numbers, table_of
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Paragraph, TableBlock
-from zslplat.reports.charts.fields import WRITTEN, matrix_chart
-from zslplat.reports.charts.plots import Dot, dot_chart
-from zslplat.reports.charts.styles import Style
+from zslplat.reports.charts.canvas import Style
+from zslplat.reports.charts.plots import WRITTEN, Dot, dot_chart, matrix_chart
 from zslplat.reports.contents import Chapter
 from zslplat.reports.sections.context import PageContext
 from zslplat.reports.sections.wording import cell, first_of, number

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from zslplat.reports.blocks import Block, Chart, Paragraph, Picture
-from zslplat.reports.charts.styles import Style, Styles
+from zslplat.reports.charts.canvas import Style, Styles
 
 BEST, MANY = 20, 60  # rows of a table that its chart shows in a brief report, and in any other
 # Characters that the charts of single studies may take together: some 60 charts, which take seconds to draw.

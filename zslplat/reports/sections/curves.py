@@ -11,8 +11,8 @@ from zslplat.evidence.results import Record, Result, Sweep
 from zslplat.records.costs import PREPARED, took_together
 from zslplat.reports.artifacts import numbers, table_of
 from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
+from zslplat.reports.charts.canvas import Style, Swatch
 from zslplat.reports.charts.plots import Axes, Line, line_chart, thinned
-from zslplat.reports.charts.styles import Style, Swatch
 from zslplat.reports.contents import Chapter
 from zslplat.reports.sections.context import PageContext
 from zslplat.reports.sections.wording import cell, duration, metric_words, number
@@ -39,7 +39,7 @@ def seen_unseen_chart(chapter: Chapter, context: PageContext) -> Iterator[Chart]
             for u, s in (("U_to_T", "S_to_T"), ("calibrated_u", "calibrated_s"))
             if u in metrics and s in metrics
         ]
-        # No row is told apart beyond the ends: the curve is a staircase from (0, s) to (u, 0).
+        # No row is right beyond the ends: the curve is a staircase from (0, s) to (u, 0).
         lines.append(Line(label, x, y, context.style(label), marked=marks[-1:]))
         names = ("AUSUC", "U_to_T", "S_to_T", "H", "calibrated_u", "calibrated_s", "calibrated_H")
         rows.append([Cell(label), *(cell(metrics.get(name)) for name in names)])

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from zslplat.comparison.columns import CUT, cut, draw_notes, ends, p_value, same_score
 from zslplat.comparison.compare import Comparison
-from zslplat.comparison.over_datasets import draws_words
-from zslplat.names import counted
+from zslplat.comparison.over_datasets import rank_notes
+from zslplat.comparison.sheets import CUT, cut, draw_notes, ends, p_value, same_score
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Section, TableBlock
+from zslplat.reports.charts.canvas import Swatch
 from zslplat.reports.charts.plots import Dot, dot_chart
-from zslplat.reports.charts.styles import Swatch
 from zslplat.reports.contents import Chapter
 from zslplat.reports.sections.context import PageContext
 from zslplat.reports.sections.wording import NOTHING, cell, metric_words, number, sentence, span
@@ -59,7 +58,7 @@ def leaderboard_table(chapter: Chapter) -> TableBlock:
             lambda row: cell(row.get("smallest_difference")),
         ),
         (several, Column("verdict", False, "over new classes, after Holm's correction"), _text("verdict")),
-        (several and classes, Column("tied", False, "two that share a letter are not told apart"), _text("tied")),
+        (several and classes, Column("tied", False, "sharing a letter: no significant difference"), _text("tied")),
         (True, Column("knows of batch", False, "beside one test row at a time; transductive: the whole batch"), _knows),
         (unequal, Column("unequal", False, "what makes it less than a fair match for the others"), _text("unequal")),
     ]
@@ -192,18 +191,6 @@ def across_section(comparison: Comparison, titles: Mapping[str, str], anchor: st
     return Section(f"{comparison.task} over {len(comparison.datasets)} data sets", anchor, blocks)
 
 
-def rank_words(table: Mapping[str, Any]) -> str:
-    """Return in words how far mean ranks must be apart, and what so many data sets cannot carry."""
-    if table["sets"] is None:
-        return "No ranks: fewer than two methods have a score on every data set."
-    text = (
-        f"Rank 1 is best. Mean ranks less than {table['critical_difference']:.2f} apart are not told apart (Nemenyi, "
-        f"level .05, {counted(table['sets'], 'data set')}) and share a letter"
-    )
-    text += f"; that all are alike has p = {table['p_value']:.2g} (Friedman)." if table["p_value"] is not None else "."
-    return " ".join([text, *(sentence(words) for words in (draws_words(table), table["reservation"]) if words)])
-
-
 def _table(comparison: Comparison, titles: Mapping[str, str], table: Mapping[str, Any]) -> TableBlock:
     columns = [Column("method"), *(Column(titles[name], True) for name in comparison.datasets)]
     ranked = any(method["mean_rank"] is not None for method in table["methods"])
@@ -223,7 +210,7 @@ def _table(comparison: Comparison, titles: Mapping[str, str], table: Mapping[str
         scores = [cell(method["scores"][name]) for name in comparison.datasets]
         rows.append([Cell(str(method["method"])), *scores, *(standing if ranked else [])])
     caption = f"{metric_words(comparison.metric)} of {table['group']} methods over data sets"
-    return TableBlock(caption[:1].upper() + caption[1:], columns, rows, rank_words(table))
+    return TableBlock(caption[:1].upper() + caption[1:], columns, rows, _sentences(rank_notes(table)))
 
 
 def _draws(comparison: Comparison, table: Mapping[str, Any], drawn: Mapping[str, Any]) -> TableBlock:
@@ -246,7 +233,7 @@ def _draws(comparison: Comparison, table: Mapping[str, Any], drawn: Mapping[str,
         f"{metric_words(comparison.metric)} of {table['group']} methods over {drawn['draws']} draws of the classes of "
     )
     caption += str(drawn["dataset"])
-    note = " ".join(map(sentence, draw_notes(drawn)))
+    note = _sentences(draw_notes(drawn))
     return TableBlock(caption[:1].upper() + caption[1:], columns, rows, note)
 
 
@@ -263,7 +250,11 @@ def _chart(
         legend.append((Swatch(style, line=False), name))
     title = f"Mean ranks of {table['group']} methods, task {comparison.task}"
     means = "; ".join(f"{m['method']} {number(m['mean_rank'], digits=2)}" for m in ranked)
-    description = f"{means}. {rank_words(table)}"
+    description = f"{means}. {_sentences(rank_notes(table))}"
     svg = dot_chart(dots, "mean rank, 1 is best", context.key(), title, description)
-    note = "Lines with end marks: bootstrap over data sets. Two that share a letter are not told apart."
+    note = "Lines with end marks: bootstrap over data sets. Two that share a letter do not differ significantly."
     return Chart(svg, title, description, legend, note=note + others)
+
+
+def _sentences(notes: Sequence[str]) -> str:
+    return " ".join(map(sentence, notes))

@@ -12,8 +12,8 @@ from zslplat.evidence.results import Result
 from zslplat.names import counted
 from zslplat.reports.artifacts import numbers, picture_of, table_of
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Commands, Paragraph, Picture, TableBlock
-from zslplat.reports.charts.fields import map_chart, thinned_evenly
-from zslplat.reports.charts.styles import Style, Swatch
+from zslplat.reports.charts.canvas import Style, Swatch
+from zslplat.reports.charts.plots import map_chart, thinned_evenly
 from zslplat.reports.sections.context import PageContext
 from zslplat.reports.sections.wording import first_of
 from zslplat.spec import Spec
@@ -64,7 +64,7 @@ def _maps(entry: Result, context: PageContext) -> Iterator[Block]:
         classes = sorted(set(labels[thinned].tolist()))
         description = (
             f"Rows of {counted(len(classes), 'class', 'classes')} in the plane by t-SNE of where the projection "
-            f"{panel} puts them: rows of one class that lie together are told apart from others."
+            f"{panel} puts them: rows of one class that lie together are separated from others."
         )
         columns = [Column("class"), Column("rows", True), Column("spread around its middle", True)]
         rows = [[Cell(name), *_spread(points[members][labels[members] == name])] for name in classes]

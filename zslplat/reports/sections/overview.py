@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from zslplat.checks.base import drop_silenced
-from zslplat.comparison.columns import same_score
 from zslplat.comparison.leaderboard import GROUPS
+from zslplat.comparison.sheets import same_score
 from zslplat.evidence.labels import name_by_rows
 from zslplat.evidence.matching import fits
 from zslplat.evidence.results import Record
@@ -97,13 +97,14 @@ def _reading(contents: Contents) -> Section:
     blocks = [
         Paragraph(
             "Hyperparameters of studies were chosen on validation folds, and the test split was scored once they were "
-            "chosen; those of single runs are whoever's they were. "
+            "chosen; those of single runs were given by the user. "
             "Intervals of 95% over these test rows say how sure a number is for these very classes; those over new "
             "classes, where they are given, say it for other classes drawn like these, and are wider as a rule. A "
-            "difference whose interval holds 0 is no difference that can be told."
+            "difference whose interval contains 0 is not significant."
         ),
         Paragraph(
-            "Inductive methods see one test row at a time, transductive ones the whole batch: they are kept apart."
+            "Inductive methods see one test row at a time, transductive ones the whole batch: they are compared "
+            "separately."
         ),
     ]
     lines = [contents.command] if contents.command else []
@@ -119,7 +120,7 @@ def all_chapters(chapters: Sequence[Chapter], suite: str | None = None) -> Table
     """Return methods by chapters: the test score of each, those of a kind together, the best of each kind marked.
 
     A row of a suite that has other settings on other chapters is one line under its own name. ``suite`` is the name or
-    pattern of the suites that were asked for, None where all were.
+    pattern of the requested suites, None for all.
     """
     names, row_notes = _suite_rows(chapters, suite)
     scores = [
@@ -160,7 +161,7 @@ def _suite_rows(chapters: Sequence[Chapter], suite: str | None) -> tuple[dict[_P
     """Return {(number of a chapter, name on it): name of its suite's row}, and by that name what it is, in words.
 
     A row has its name where it is one experiment on each chapter and not the same on all, such as one that was searched
-    for one task and scores others with what it found. Boards call settings by what tells them apart on themselves.
+    for one task and scores others with its winner. Each chapter has short names of its own.
     """
     places: dict[tuple[str, str], list[_Place]] = {}
     short: dict[_Place, str] = {}

@@ -16,7 +16,7 @@ from zslplat.reports.blocks import Block, Cell, Column, Commands, Paragraph, Tab
 # What of a study's experiment is an option of ``tune``, where it is not the default.
 _OPTIONS = {"features": "--features", "signatures": "--signatures"}
 _DEFAULTS = {"sampler": "tpe", "pruner": "median", "batch_size": 4}
-_TRIALS = 20  # what a search has where nobody says how many
+_TRIALS = 20  # the default number of trials of a search
 
 
 def provenance_blocks(entry: Result, places: str = "") -> Iterator[Block]:
@@ -101,7 +101,7 @@ def tune_command(entry: Result, trials: int | None = None) -> str:
     """Return the ``tune`` command of a study: every option that is not the default.
 
     ``trials``: how many there are to be, by default as many as there are. One that has not come to its end gets the
-    usual number, as nobody has recorded how many were asked for.
+    default number, as the requested one is not recorded.
     """
     identity, words = entry.identity, ["zslplat", "tune", *_common(entry)]
     for name, text in _searched_ranges(entry).items():

@@ -15,8 +15,8 @@ from zslplat.names import counted
 from zslplat.records.costs import own_seconds, took_together
 from zslplat.reports.artifacts import class_scores, series_of
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Paragraph, Section, TableBlock
+from zslplat.reports.charts.canvas import Swatch
 from zslplat.reports.charts.plots import Axes, Line, line_chart, thinned
-from zslplat.reports.charts.styles import Swatch
 from zslplat.reports.sections.classes import class_chart, confusion_blocks
 from zslplat.reports.sections.context import PageContext
 from zslplat.reports.sections.curves import lines_table

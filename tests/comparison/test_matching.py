@@ -54,11 +54,11 @@ def test_what_is_named_says_which_tasks_are_meant(three, settings, call, argumen
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--suite", "S", "-t", THIRD), 1, f"nothing of task {THIRD} fits all of what was asked for"),
-        (("--study", "two", "-t", "zsl"), 1, f"of task {SECOND} it is: --task chooses"),
+        (("--suite", "S", "-t", THIRD), 1, f"no result of task {THIRD} fits all filters"),
+        (("--study", "two", "-t", "zsl"), 1, f"of task {SECOND} some do: --task chooses"),
         (("--study", "tow"), 2, "did you mean two"),
-        (("--suite", "S", "-d", "toy"), 1, "fits all of what was asked for on toy; on digit-pairs, birds it does"),
-        (("--suite", "S", "--study", "three"), 1, "fits all of what was asked for; leave a filter out"),
+        (("--suite", "S", "-d", "toy"), 1, "fits all filters on toy; on digit-pairs, birds some do"),
+        (("--suite", "S", "--study", "three"), 1, "fits all filters; leave one out"),
         (("tow",), 2, "unknown study, method or run 'tow'"),
     ],
 )
