@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure as Canvas
 from matplotlib.image import imread
 
-from zslplat.drawing import NAME, dispensable, drawn, render, save, written
+from zslplat.drawing import NAME, draw_figure, label_text, optional_picture, render, save
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure, Table, write_table
 
 
@@ -142,12 +142,12 @@ def test_names_are_drawn_letter_by_letter(name, tmp_path):
         MatrixFigure(points, [name, "a"], ["b", name], "x " + name, "y " + name, "t " + name),
         ScatterFigure({"p " + name: points, name: points}, np.arange(2), [name, "other"], "t " + name),
     ]
-    shown = written(name).replace(r"\$", "$")
+    shown = label_text(name).replace(r"\$", "$")
     for number, figure in enumerate(figures):
         with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": "none"}):
             warnings.simplefilter("error")
             render(figure, tmp_path / f"{number}.png")
-            save(drawn(figure), tmp_path / f"{number}.svg")
+            save(draw_figure(figure), tmp_path / f"{number}.svg")
         found = texts_of(tmp_path / f"{number}.svg")
         assert [text for text in found if text.removeprefix("t ").startswith(shown.rstrip("…"))], found
 
@@ -155,10 +155,10 @@ def test_names_are_drawn_letter_by_letter(name, tmp_path):
 def test_dollars_of_a_name_are_shown_as_they_are():
     text = matplotlib.text.Text
     for name in ODD[:5]:
-        drawn_text, is_formula = text()._preprocess_math(written(name))
+        drawn_text, is_formula = text()._preprocess_math(label_text(name))
         assert (drawn_text, is_formula) == (name, False)
-    assert written("a\tb\nc") == r"a\tb\nc"
-    assert written("w" * 500) == "w" * (NAME - 1) + "…"
+    assert label_text("a\tb\nc") == r"a\tb\nc"
+    assert label_text("w" * 500) == "w" * (NAME - 1) + "…"
 
 
 def test_letters_that_the_usual_font_lacks_are_taken_from_others_that_are_installed(tmp_path, monkeypatch):
@@ -184,7 +184,7 @@ def test_letters_that_the_usual_font_lacks_are_taken_from_others_that_are_instal
 
 def test_logarithmic_axes_keep_their_powers(tmp_path):
     with matplotlib.rc_context({"svg.fonttype": "none"}):
-        save(drawn(Curve({"$v$": ([0.01, 0.1, 1.0], [1, 2, 3])}, "lam", "acc", logx=True)), tmp_path / "f.svg")
+        save(draw_figure(Curve({"$v$": ([0.01, 0.1, 1.0], [1, 2, 3])}, "lam", "acc", logx=True)), tmp_path / "f.svg")
     assert "mathdefault" not in "".join(filter(None, texts_of(tmp_path / "f.svg")))
     assert "tspan" in (tmp_path / "f.svg").read_text()
 
@@ -193,12 +193,12 @@ def test_a_picture_that_fails_costs_a_warning(tmp_path):
     said = []
     path = tmp_path / "map.png"
     path.write_text("of an earlier time")
-    with dispensable(path, said.append):
+    with optional_picture(path, said.append):
         render("a picture", path)
     assert said == [
         "the picture map.png is not drawn: TypeError: no figure: str; expected Curve, MatrixFigure or ScatterFigure"
     ]
     assert not path.exists()
-    with pytest.raises(FileNotFoundError), dispensable(path, said.append):
+    with pytest.raises(FileNotFoundError), optional_picture(path, said.append):
         render(FIGURES["curve"], tmp_path / "missing" / "map.png")
     assert len(said) == 1

@@ -7,7 +7,7 @@ from zslplat.checks.facts import ComparisonFacts, DataFacts, StudyFacts, SuiteFa
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.data.store.rows import Rows, RowStream, View, blocks_of, rowwise, taken
+from zslplat.data.store.rows import Rows, RowStream, View, blocks_of, rowwise, take_rows
 from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, UsageError, ZslplatError
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure, Table
 from zslplat.hookspecs import API_VERSION, Kind, hookimpl
@@ -111,5 +111,5 @@ __all__ = [
     "parse_kernel",
     "protocol_of",
     "rowwise",
-    "taken",
+    "take_rows",
 ]

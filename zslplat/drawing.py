@@ -34,11 +34,11 @@ NAME, LINE, LABEL, TITLE = 22, 44, 80, 90  # most letters of a name among many, 
 
 def render(figure: Figure, path: Path | str) -> None:
     """Draw a curve, matrix or scatter figure into a PNG file; raises :class:`TypeError` for anything else."""
-    save(drawn(figure), path)
+    save(draw_figure(figure), path)
 
 
 @contextmanager
-def any_letters() -> Iterator[None]:
+def without_glyph_warnings() -> Iterator[None]:
     """Let matplotlib draw letters that its fonts lack without a word: as a box, or in SVG as the reader has them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"(?s)Glyph .* missing from", UserWarning)
@@ -50,7 +50,7 @@ def save(canvas: Canvas, path: Path | str) -> None:
     from zslplat.pictures import with_more_letters
 
     with_more_letters(canvas)
-    with any_letters():
+    with without_glyph_warnings():
         if str(path).endswith(".svg"):
             canvas.savefig(path, format="svg", dpi=DOTS_PER_INCH, metadata={"Date": None})
             return
@@ -68,7 +68,7 @@ def save(canvas: Canvas, path: Path | str) -> None:
 
 
 @contextmanager
-def dispensable(path: Path, warn: Callable[[str], None]) -> Iterator[None]:
+def optional_picture(path: Path, warn: Callable[[str], None]) -> Iterator[None]:
     """Say in one line that the picture ``path`` could not be drawn, and why, where that fails, and go on.
 
     What is drawn is in tables and records, too. Where nothing can be written (:class:`OSError`) is not its business.
@@ -82,7 +82,7 @@ def dispensable(path: Path, warn: Callable[[str], None]) -> Iterator[None]:
         warn(f"the picture {path.name} is not drawn: {cause_of(error)}")
 
 
-def written(name: str, most: int = NAME) -> str:
+def label_text(name: str, most: int = NAME) -> str:
     """Return a name or text from elsewhere as matplotlib draws it letter by letter, in one line, of at most ``most``.
 
     Between dollars matplotlib would read a formula, and fail where there is none.
@@ -91,7 +91,7 @@ def written(name: str, most: int = NAME) -> str:
     return (name if len(name) <= most else name[: most - 1] + "…").replace("$", r"\$")
 
 
-def drawn(figure: Figure) -> Canvas:
+def draw_figure(figure: Figure) -> Canvas:
     """Return a curve, matrix or scatter figure as matplotlib has it; raises :class:`TypeError` for anything else."""
     if isinstance(figure, Curve):
         return _curve(figure)
@@ -122,7 +122,7 @@ def _curve(figure: Curve) -> Canvas:
         colour, dash = PALETTE[number % len(PALETTE)], DASHES[number // len(PALETTE) % len(DASHES)]
         marker = "o" if len(x) <= MARKED_POINTS else ""
         (line,) = axes.plot(x, y, color=colour, linestyle=dash, linewidth=1.6, marker=marker, markersize=3.5)
-        line.set_label(written(label, LINE))
+        line.set_label(label_text(label, LINE))
         entries.append(line)
         if label in figure.bands:
             low, high = figure.bands[label]
@@ -136,7 +136,7 @@ def _curve(figure: Curve) -> Canvas:
             markersize=8,
             color=PALETTE[(number + len(figure.lines)) % len(PALETTE)],
             markeredgecolor="white",
-            label=f"{written(label, LINE)}: ({x_point:.3f}, {y_point:.3f})",
+            label=f"{label_text(label, LINE)}: ({x_point:.3f}, {y_point:.3f})",
             zorder=3,
         )
     if figure.logx:
@@ -210,11 +210,11 @@ def _scatter(figure: ScatterFigure) -> Canvas:
         axes.set_yticks([])
         _describe(axes, "", "", label)
     if figure.title:
-        canvas.suptitle(written(figure.title, TITLE), fontsize=11, color=INK)
+        canvas.suptitle(label_text(figure.title, TITLE), fontsize=11, color=INK)
     if with_legend and figure.panels:
         canvas.legend(
             list(panels[0].collections),
-            [written(name) for name in names],
+            [label_text(name) for name in names],
             loc="outside right upper",
             frameon=False,
             fontsize=8 if len(names) <= 20 else 6,
@@ -229,16 +229,16 @@ def _name_axis(axes: Any, which: str, names: Sequence[str]) -> None:
     if len(names) > NAMED_CLASSES:
         axis.set_major_locator(_whole_numbers())
         return
-    axis.set_ticks(range(len(names)), [written(str(name)) for name in names])
+    axis.set_ticks(range(len(names)), [label_text(str(name)) for name in names])
     size = 8 if len(names) <= 30 else 6
     upright = which == "x" and max((len(str(name)) for name in names), default=0) > 2
     axis.set_tick_params(labelsize=size, labelrotation=90 if upright else 0)
 
 
 def _describe(axes: Any, xlabel: str, ylabel: str, title: str) -> None:
-    axes.set_xlabel(written(xlabel, LABEL), fontsize=10, color=INK)
-    axes.set_ylabel(written(ylabel, LINE), fontsize=10, color=INK)
-    axes.set_title(written(title, TITLE), fontsize=10, color=INK)
+    axes.set_xlabel(label_text(xlabel, LABEL), fontsize=10, color=INK)
+    axes.set_ylabel(label_text(ylabel, LINE), fontsize=10, color=INK)
+    axes.set_title(label_text(title, TITLE), fontsize=10, color=INK)
     axes.tick_params(colors=INK, labelcolor=INK)
     for name, spine in axes.spines.items():
         spine.set_visible(name in ("left", "bottom"))

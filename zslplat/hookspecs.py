@@ -14,7 +14,7 @@ method whose ``prepare_score`` does not take it works as before. ``zslplat.api.p
 called.
 
 Version 1.2: ``Dataset.X`` may be :class:`~zslplat.data.store.rows.Rows`, which reads like an array; a task takes rows
-of it with ``taken``. A method with ``takes_blocks`` is given rows, others arrays as before. ``take_views`` tells a
+of it with ``take_rows``. A method with ``takes_blocks`` is given rows, others arrays as before. ``take_views`` tells a
 method which columns are which view.
 
 Version 1.3: suites and checks of a plugin's own (``zslplat_suites``, ``zslplat_checks``).

@@ -16,7 +16,7 @@ from zslplat.data.catalogue import open_source, parse_dataset
 from zslplat.data.dataset import SignatureSet
 from zslplat.data.formats.score_files import read_scores
 from zslplat.data.source import DataPlaces
-from zslplat.data.store.precision import DOUBLE, SINGLE, Narrowing, float_type, in_type, narrowed
+from zslplat.data.store.precision import DOUBLE, SINGLE, Narrowing, float_type, in_type, narrow_rows
 from zslplat.data.store.preprocessing import FrozenFeatures, FrozenSteps, apply_steps
 from zslplat.data.store.rows import RowStream, View
 from zslplat.errors import DataError
@@ -152,7 +152,7 @@ def test_equal_numbers_by_chance_are_no_loss():
     single = X.astype(np.float32)
     assert all(len(np.unique(single[:, j])) < len(np.unique(X[:, j])) for j in range(4))
     assert loss_of(X) == ""
-    assert narrowed(X, "X").dtype == np.float32
+    assert narrow_rows(X, "X").dtype == np.float32
 
 
 def test_rounding_of_the_writer_is_no_loss():

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import Preprocessing, fit_steps, preprocessed
-from zslplat.data.store.rows import BLOCK, Rows, RowStream, Stored, _as_slice, blocks_of, rowwise, taken
+from zslplat.data.store.rows import BLOCK, Rows, RowStream, Stored, _as_slice, blocks_of, rowwise, take_rows
 from zslplat.data.store.stored_sets import storage_order, stored_dataset
 from zslplat.errors import DataError, StoreError, UsageError
 
@@ -78,7 +78,7 @@ def test_what_is_computed_in_blocks_is_what_the_array_gives(stored):
     total = sum(block.T @ y[where] for where, block in blocks_of(X))
     assert np.allclose(total, expected[index].T @ y, rtol=1e-12)
     assert np.allclose(rowwise(X, lambda block: block @ np.arange(7.0)), expected[index] @ np.arange(7.0))
-    assert np.array_equal(taken(X, np.arange(9)), expected[index[:9]])
+    assert np.array_equal(take_rows(X, np.arange(9)), expected[index[:9]])
 
 
 @pytest.mark.long

@@ -37,7 +37,7 @@ class Vectors(Viewed):
 
     def load(self, places):
         found = super().load(places)
-        return Dataset("vectors", found.X.only(["noise", "left"]), found.y, found.class_names)
+        return Dataset("vectors", found.X.select_views(["noise", "left"]), found.y, found.class_names)
 
 
 class Plain(Viewed):
@@ -45,7 +45,7 @@ class Plain(Viewed):
 
     def load(self, places):
         found = super().load(places)
-        X = np.asarray(found.X.only(["noise", "left"]))
+        X = np.asarray(found.X.select_views(["noise", "left"]))
         return Dataset("vectors", X, found.y, found.class_names)
 
 

@@ -304,7 +304,7 @@ def draw_ranks(across: Across, path: Path | str, title: str = "") -> None:
     """
     from matplotlib.figure import Figure as Canvas
 
-    from zslplat.drawing import INK, LINE, PALETTE, TITLE, save, written
+    from zslplat.drawing import INK, LINE, PALETTE, TITLE, label_text, save
 
     rows = across.standings
     bars = {
@@ -335,7 +335,7 @@ def draw_ranks(across: Across, path: Path | str, title: str = "") -> None:
         y = -number - 1
         axes.plot([standing.rank_low, standing.rank_high], [y, y], color=INK, linewidth=0.8)
         axes.plot(standing.mean_rank, y, "o", color=PALETTE[1], markersize=5)
-    axes.set_yticks([-n - 1 for n in range(k)], [f"{written(s.method, LINE)}  {s.tied}" for s in rows])
+    axes.set_yticks([-n - 1 for n in range(k)], [f"{label_text(s.method, LINE)}  {s.tied}" for s in rows])
     axes.tick_params(axis="y", length=0, labelsize=8, labelcolor=INK)
     axes.tick_params(axis="x", labelsize=8, labelcolor=INK)
     axes.set_xlim(0.8, k + 0.2)
@@ -344,7 +344,7 @@ def draw_ranks(across: Across, path: Path | str, title: str = "") -> None:
     for side in ("left", "right", "top"):
         axes.spines[side].set_visible(False)
     if title:
-        axes.set_title(written(title, TITLE), fontsize=10, color=INK)
+        axes.set_title(label_text(title, TITLE), fontsize=10, color=INK)
     save(canvas, path)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from zslplat.data.class_lists import check_classes_of_splits, folds_from_matrix, matrix_from_rows, splits_from_folds
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.formats.array_likes import names_of, require_names
-from zslplat.data.formats.feature_files import squeezed, without_identifiers, without_row_numbers
+from zslplat.data.formats.feature_files import squeeze_axes, without_identifiers, without_row_numbers
 from zslplat.data.source import About
 from zslplat.data.splits import (
     VALIDATION,
@@ -23,7 +23,7 @@ from zslplat.data.splits import (
     validation_fold,
     whole_numbers,
 )
-from zslplat.data.store.precision import DOUBLE, in_type, narrowed, row_type
+from zslplat.data.store.precision import DOUBLE, in_type, narrow_rows, row_type
 from zslplat.data.store.rows import Rows, RowStream
 from zslplat.errors import DataError, UnknownNameError
 
@@ -159,7 +159,7 @@ def _feature_set(
 ) -> np.ndarray | RowStream:
     where = raw.where if what == "features" else f"{raw.where}, {what}"
     source = source if isinstance(source, RowStream) else np.asarray(source)
-    X, columns = without_identifiers(squeezed(source, what, raw.notes), columns, raw.notes)
+    X, columns = without_identifiers(squeeze_axes(source, what, raw.notes), columns, raw.notes)
     return without_row_numbers(checked_features(X, where), where, columns)
 
 
@@ -183,7 +183,7 @@ def checked_features(source: np.ndarray | RowStream, where: str) -> np.ndarray |
     if isinstance(X, RowStream):
         return X
     dtype = row_type(X.dtype)
-    return narrowed(X, where) if dtype is None else X.astype(dtype, copy=False)
+    return narrow_rows(X, where) if dtype is None else X.astype(dtype, copy=False)
 
 
 def is_one_hot(y: np.ndarray) -> bool:

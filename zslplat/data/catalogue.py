@@ -297,7 +297,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "dimensions": list(dataset.X.shape[1:]),
         "feature_type": str(dataset.X.dtype),
         "views": {
-            view.name: {"dimensions": list(view.shape), **_extent(dataset.X.only([view.name]))}
+            view.name: {"dimensions": list(view.shape), **_extent(dataset.X.select_views([view.name]))}
             for view in dataset.views
             if isinstance(dataset.X, Rows)
         },

@@ -30,7 +30,7 @@ def folds_from_lists(folder: Path, class_names: Sequence[str], seen: np.ndarray)
     for number, paths in enumerate(class_lists(folder), start=1):
         train, validation = (set(read_class_list(path, class_names)) & is_seen for path in paths)
         train |= is_seen - validation
-        folds.append(_checked(f"fold-{number}", train, validation, class_names, str(paths[1])))
+        folds.append(_make_fold(f"fold-{number}", train, validation, class_names, str(paths[1])))
     return tuple(folds)
 
 
@@ -70,7 +70,7 @@ def folds_from_rows(
     inside[train] = True
     sides = [set(y[rows[inside[rows]]].tolist()) for rows in (train_side, validation_side)]
     names = class_names or tuple(str(label + 1) for label in range(int(y.max()) + 1))
-    return (_checked("fold-1", sides[0], sides[1], names, f"{path}, train_loc and val_loc"),)
+    return (_make_fold("fold-1", sides[0], sides[1], names, f"{path}, train_loc and val_loc"),)
 
 
 def folds_from_matrix(
@@ -94,7 +94,7 @@ def folds_from_matrix(
         )
     sides = [[set(seen[row[seen] == side].tolist()) for side in (0, 1)] for row in folds]
     return tuple(
-        _checked(f"fold-{number + 1}", train, validation, class_names, where)
+        _make_fold(f"fold-{number + 1}", train, validation, class_names, where)
         for number, (train, validation) in enumerate(sides)
     )
 
@@ -205,7 +205,7 @@ def read_class_list(path: Path, class_names: Sequence[str]) -> list[int]:
     return ids
 
 
-def _checked(name: str, train: set[int], validation: set[int], class_names: Sequence[str], where: str) -> ClassFold:
+def _make_fold(name: str, train: set[int], validation: set[int], class_names: Sequence[str], where: str) -> ClassFold:
     both = sorted(train & validation)
     if both:
         raise DataError(

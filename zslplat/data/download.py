@@ -276,7 +276,7 @@ class _Transfer:
     total: int | None = None
     at: str = ""  # where the last request went, in the end
 
-    def named(self) -> str:
+    def address(self) -> str:
         """Return the address for messages, with the one that it led to."""
         led = self.at and self.at != self.url
         return masked_url(self.url) + (f", which leads to {masked_url(self.at)}" if led else "")
@@ -292,20 +292,20 @@ class _Transfer:
             except urllib.error.HTTPError as error:
                 if error.code < 500 and error.code not in (408, 429):
                     raise DataError(
-                        f"cannot download {self.named()}: the server answers {error.code} {error.reason}; "
+                        f"cannot download {self.address()}: the server answers {error.code} {error.reason}; "
                         "look whether the address is still right, and give another with --url"
                     ) from error
                 cause = f"the server answers {error.code} {error.reason}"
             except urllib.error.URLError as error:
                 cause = str(getattr(error.reason, "strerror", "") or error.reason)
                 if isinstance(error.reason, socket.gaierror):
-                    raise DataError(f"cannot download {self.named()}: {cause}; is this machine online?") from error
+                    raise DataError(f"cannot download {self.address()}: {cause}; is this machine online?") from error
             except (HTTPException, ConnectionError, TimeoutError) as error:
                 cause = str(error) or type(error).__name__
             fruitless = 0 if self.size() > before else fruitless + 1
             if fruitless >= _ATTEMPTS:
                 raise DataError(
-                    f"cannot download {self.named()}: {cause}, {_ATTEMPTS} times in a row; the same command "
+                    f"cannot download {self.address()}: {cause}, {_ATTEMPTS} times in a row; the same command "
                     f"goes on from byte {self.size()}"
                 )
             if fruitless:
@@ -341,10 +341,11 @@ class _Transfer:
     def _open(self, request: urllib.request.Request) -> HTTPResponse:
         self.at = self.url
         try:
-            return cast(HTTPResponse, urllib.request.build_opener(_Followed(self)).open(request, timeout=self.timeout))
+            return cast(HTTPResponse, urllib.request.build_opener(_Redirects(self)).open(request, timeout=self.timeout))
         except ValueError as error:  # this address has been examined
             raise DataError(
-                f"cannot download {self.named()}: the server leads to an address that is none: {masked_url(str(error))}"
+                f"cannot download {self.address()}: the server leads to an address that is none: "
+                f"{masked_url(str(error))}"
             ) from error
 
     def _receive(self, response: HTTPResponse, start: int) -> bool:
@@ -358,7 +359,7 @@ class _Transfer:
         free = shutil.disk_usage(Path(self.file.name).parent).free
         if expected is not None and expected > free:
             raise DataError(
-                f"cannot download {self.named()}: {expected / 1e9:.2f} GB are to come, and {free / 1e9:.2f} GB "
+                f"cannot download {self.address()}: {expected / 1e9:.2f} GB are to come, and {free / 1e9:.2f} GB "
                 f"are free in {Path(self.file.name).parent}; free space and give the same command again"
             )
         # What is unpacked of it needs room, too.
@@ -367,8 +368,8 @@ class _Transfer:
             if self.file.tell() + len(chunk) > most:
                 self._restart()
                 raise DataError(
-                    f"cannot download {self.named()}: the server does not say how long the file is, and more than "
-                    f"{most / 1e9:.2f} GB came; nothing of it was kept; look at the address in a browser, or give "
+                    f"cannot download {self.address()}: the server does not say how long the file is, and more "
+                    f"than {most / 1e9:.2f} GB came; nothing of it was kept; look at the address in a browser, or give "
                     "another --url"
                 )
             self.file.write(chunk)
@@ -392,7 +393,7 @@ class _Transfer:
         )
 
 
-class _Followed(urllib.request.HTTPRedirectHandler):
+class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows where a server leads, and says where that is."""
 
     def __init__(self, transfer: _Transfer) -> None:
@@ -402,7 +403,7 @@ class _Followed(urllib.request.HTTPRedirectHandler):
         self.transfer.at = newurl
         wrong, _ = examine_address(newurl)
         if wrong:
-            raise DataError(f"cannot download {self.transfer.named()}: {wrong}")
+            raise DataError(f"cannot download {self.transfer.address()}: {wrong}")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from zslplat.comparison.leaderboard import larger_is_better
-from zslplat.drawing import drawn
+from zslplat.drawing import draw_figure
 from zslplat.figures import MatrixFigure
 from zslplat.front.grid_progress import grid_progress
 from zslplat.front.options import BenchCommand, BenchOptions
@@ -81,7 +81,7 @@ class Grid(Result):
             scores = [cell.value for cell in cells if (cell.row, cell.data) == place and cell.value is not None]
             values[row, data_set] = np.mean(scores) if scores else np.nan
         title = f"suite {self.result.suite.name}: task {cells[0].task}, test"
-        return drawn(MatrixFigure(values, rows, data, title=title))
+        return draw_figure(MatrixFigure(values, rows, data, title=title))
 
     def _summary(self) -> Summary:
         result = self.result

@@ -13,7 +13,7 @@ from zslplat.comparison.exports import check_ending, export_each
 from zslplat.comparison.per_task import compare_each
 from zslplat.comparison.sheets import sheets
 from zslplat.data.catalogue import parse_dataset
-from zslplat.drawing import INK, LABEL, PALETTE, written
+from zslplat.drawing import INK, LABEL, PALETTE, label_text
 from zslplat.errors import StoreError, UnknownNameError, UsageError, quoted
 from zslplat.evidence.matching import Filters
 from zslplat.front.options import CompareCommand, CompareOptions
@@ -197,12 +197,12 @@ def _draw(axes: Any, table: Comparison, rows: Sequence[Mapping[str, Any]], datas
             if row[low] is not None and row[high] is not None:
                 axes.plot([row[low], row[high]], [-place] * 2, color=colour, linewidth=width, solid_capstyle="butt")
         axes.plot(row["test"], -place, marker="o", markersize=7, color=colour, markeredgecolor="white", linestyle="")
-    axes.set_yticks([-place for place in range(len(rows))], [written(row["short"], _NAME) for row in rows])
+    axes.set_yticks([-place for place in range(len(rows))], [label_text(row["short"], _NAME) for row in rows])
     axes.set_ylim(-len(rows) + 0.4, 0.6)
     joint = [f"{group} in another colour" for group in groups[1:]]
     said = f"{table.metric}, test: thick over these rows, thin over new classes"
-    axes.set_xlabel(written("; ".join([said, *joint]), 2 * LABEL), fontsize=8)
-    axes.set_title(written(f"{dataset}, task {table.task}", LABEL), fontsize=10, color=INK)
+    axes.set_xlabel(label_text("; ".join([said, *joint]), 2 * LABEL), fontsize=8)
+    axes.set_title(label_text(f"{dataset}, task {table.task}", LABEL), fontsize=10, color=INK)
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from zslplat.config import read_config
-from zslplat.drawing import PALETTE, drawn, written
+from zslplat.drawing import PALETTE, draw_figure, label_text
 from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.jobs import Limits
@@ -74,7 +74,7 @@ class Evaluation(Result):
         places = list(range(1, len(values) + 1))
         title = f"{self.experiment.method.name} on {self.experiment.dataset_title}: {primary}, {self.split}"
         lines = {"mean": ([0.5, len(values) + 0.5], [self.value] * 2)}
-        figure = drawn(Curve(lines, "", primary, title))
+        figure = draw_figure(Curve(lines, "", primary, title))
         axes = figure.axes[0]
         axes.bar(places, values, width=0.6, color=PALETTE[5], zorder=1)
         if 0 <= self.result.chance <= 1:
@@ -82,7 +82,7 @@ class Evaluation(Result):
         several = len(self.result.folds) > 1
         pairs = zip(frame["fold"], frame["repeat"], strict=True)
         names = [f"{fold} ({repeat})" if several else fold for fold, repeat in pairs]
-        axes.set_xticks(places, [written(name) for name in names], rotation=90 if len(names) > 6 else 0)
+        axes.set_xticks(places, [label_text(name) for name in names], rotation=90 if len(names) > 6 else 0)
         legend_below(figure)
         return figure
 

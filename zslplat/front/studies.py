@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from zslplat.drawing import drawn
+from zslplat.drawing import draw_figure
 from zslplat.errors import UsageError
 from zslplat.evaluation.components import describe_knowledge
 from zslplat.evaluation.experiment import Experiment
@@ -118,7 +118,7 @@ class Study(Result):
         best = values.cummax() if self._maximise else values.cummin()
         numbers, primary = [int(n) for n in values.index], self.result.primary
         title = f"{self.experiment.method.name} on {self.experiment.dataset_title}: {primary} on validation"
-        figure = drawn(Curve({"best so far": (numbers, best.tolist())}, "trial", primary, title))
+        figure = draw_figure(Curve({"best so far": (numbers, best.tolist())}, "trial", primary, title))
         axes = figure.axes[0]
         axes.plot(numbers, values.tolist(), linestyle="", marker="o", color="#666666", markersize=4, label="trial")
         if 0 <= self.result.chance <= 1:

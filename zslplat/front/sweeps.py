@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack
 
-from zslplat.drawing import drawn
+from zslplat.drawing import draw_figure
 from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.jobs import Limits
@@ -68,10 +68,10 @@ class Sweep(Result):
     def plot(self) -> Figure:
         """Return the curves, as the command draws them."""
         if isinstance(self.result, TaskSweepResult):
-            return drawn(task_sweep_figure(self.result))
+            return draw_figure(task_sweep_figure(self.result))
         log = not isinstance(self.swept.dimension, Choice) and self.swept.dimension.log
         curves = {split: next(iter(self._curves(split).values())) for split in self._splits}
-        return drawn(sweep_figure(self.swept.name, self.result.values, curves, self.result.primary, log=log))
+        return draw_figure(sweep_figure(self.swept.name, self.result.values, curves, self.result.primary, log=log))
 
     @property
     def _splits(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from zslplat.data.store.rows import Rows, rowwise, taken
+from zslplat.data.store.rows import Rows, rowwise, take_rows
 from zslplat.errors import DataError, MethodError, UsageError
 from zslplat.kernels.base import Kernel, require_psd, rounding_of_eigenvalues
 
@@ -93,7 +93,7 @@ def incomplete_cholesky(
         if not len(candidates):
             break
         start = len(pivots)
-        chosen = _double(taken(source, candidates))
+        chosen = _double(take_rows(source, candidates))
         columns = rowwise(source, partial(_values, kernel, chosen)).T - B[candidates, :start] @ B[:, :start].T
         waiting = np.ones(len(candidates), dtype=bool)
         while waiting.any() and len(pivots) < limit:
@@ -143,7 +143,7 @@ def nystrom(kernel: Kernel, X: np.ndarray | Rows, *, rank: int, seed: int = 0) -
 
 
 def _some(X: np.ndarray | Rows, rows: np.ndarray) -> np.ndarray:
-    return np.asarray(taken(X if isinstance(X, Rows) else np.asarray(X), rows))
+    return np.asarray(take_rows(X if isinstance(X, Rows) else np.asarray(X), rows))
 
 
 def _double(rows: np.ndarray | Rows) -> np.ndarray:

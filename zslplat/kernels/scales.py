@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from zslplat.data.store.rows import Rows, rowwise, taken
+from zslplat.data.store.rows import Rows, rowwise, take_rows
 from zslplat.errors import DataError
 
 ROWS, FEW_ROWS = 1000, 300
@@ -51,7 +51,7 @@ def spread_rows(X: np.ndarray | Rows, most: int = ROWS) -> np.ndarray:
     direction = np.random.default_rng(0).standard_normal(math.prod(X.shape[1:])).astype(X.dtype)
     places = rowwise(X, lambda rows: np.asarray(rows.reshape(len(rows), -1) @ direction))
     ranks = np.linspace(0, len(X) - 1, most).round().astype(np.int64)
-    return np.asarray(taken(X, np.argsort(places, kind="stable")[ranks]))
+    return np.asarray(take_rows(X, np.argsort(places, kind="stable")[ranks]))
 
 
 def _euclidean(X: np.ndarray) -> np.ndarray:

@@ -165,13 +165,13 @@ def ranked_columns(scores: np.ndarray, names: tuple[str, ...], first: int, top: 
 
 def _thawed(preprocessing: Mapping[str, Any], role: str) -> FrozenFeatures:
     return (
-        FrozenFeatures.thawed(preprocessing[role]["steps"], preprocessing[role]["arrays"])
+        FrozenFeatures.from_facts(preprocessing[role]["steps"], preprocessing[role]["arrays"])
         if role in preprocessing
         else FrozenFeatures()
     )
 
 
-def thawed(content: Mapping[str, Any], role: str) -> FrozenFeatures:
+def from_facts(content: Mapping[str, Any], role: str) -> FrozenFeatures:
     """Return the preprocessing of a role as a model keeps it; nothing is done where it keeps none."""
     return _thawed(content["preprocessing"], role)
 

@@ -13,7 +13,7 @@ from zslplat.kinds import load_part
 from zslplat.methods.protocols import protocol_of
 from zslplat.models.classes import NewClasses
 from zslplat.models.folder import Model, read_model, unfit, using_content
-from zslplat.models.model import SavedModel, finite, ranked_columns, thawed
+from zslplat.models.model import SavedModel, finite, frozen_features, ranked_columns
 
 INDEX = "index"
 
@@ -59,7 +59,7 @@ class ZeroShotModel(SavedModel):
 
     def __init__(self, stored: Model) -> None:
         super().__init__(stored)
-        self.signatures = thawed(self.content, "signatures")
+        self.signatures = frozen_features(self.content, "signatures")
         self.bias = float(self.facts.get("bias", 0.0))
         for names, suffix in ((self.facts["seen_classes"], ""), (self.facts["classes"], "_pool")):
             described = self.arrays.get(f"signature_class{suffix}")

@@ -90,7 +90,7 @@ class Pipeline(BaseEstimator):
     def _later(self, X: Any) -> Any:
         """Return rows that come later, after the steps that were learned of the training rows."""
         self._require_fitted()
-        return _as_given(X, self._rows(X, fitting=False).after(self._steps))
+        return _as_given(X, self._rows(X, fitting=False).with_steps(self._steps))
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "method_"):

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset, row_folds
-from zslplat.data.store.rows import taken
+from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
 from zslplat.figures import Table
 from zslplat.kinds import require_kind
@@ -285,7 +285,7 @@ def _scores_by_label(method: Any, inputs: Mapping[str, Any]) -> np.ndarray:
     for label in reversed(range(y.shape[1])):
         fresh = copy.deepcopy(method) if label else method
         rows = np.flatnonzero(y[:, label] >= 0)
-        part = {"X": X if len(rows) == len(y) else taken(X, rows), "y": y[rows, label], "X_pool": pool}
+        part = {"X": X if len(rows) == len(y) else take_rows(X, rows), "y": y[rows, label], "X_pool": pool}
         CALLS.fit(fresh, part, None)
         both = usable_scores(method, CALLS.score(fresh, part, None)["scores"], len(pool), 2)
         scores[:, label] = both[:, 1] - both[:, 0]
@@ -318,7 +318,11 @@ def _arrays(
         values = dataset.y[rows]
         return np.asarray(values if values.ndim == 2 else np.searchsorted(classes, values))
 
-    inputs: dict[str, Any] = {"X": taken(dataset.X, train), "y": labels(train), "X_pool": taken(dataset.X, pool)}
+    inputs: dict[str, Any] = {
+        "X": take_rows(dataset.X, train),
+        "y": labels(train),
+        "X_pool": take_rows(dataset.X, pool),
+    }
     return inputs, {"y_pool": labels(pool), "row_pool": pool} | groups_of(dataset, pool, "group_pool")
 
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import FrozenFeatures, Preprocessing
-from zslplat.data.store.rows import taken
+from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError, OutcomeWarning
 from zslplat.figures import Curve, Table
 from zslplat.kinds import require_kind
@@ -395,7 +395,7 @@ def write_gallery(method: Any, problem: Problem, folder: Path) -> None:
     rows, y = np.asarray(truth["row"]), np.asarray(truth["y"])
     if "searched" in truth and not np.all(truth["searched"]):
         searched = np.flatnonzero(truth["searched"])
-        gallery, rows, y = taken(gallery, searched), rows[searched], y[searched]
+        gallery, rows, y = take_rows(gallery, searched), rows[searched], y[searched]
     frozen = selected(FROZEN, problem.inputs) or {}
     facts = json.loads(str(frozen.pop("facts"))) if frozen else []
     write_index(
@@ -404,7 +404,7 @@ def write_gallery(method: Any, problem: Problem, folder: Path) -> None:
         gallery,
         rows=rows,
         labels=[names[c] for c in y],
-        steps=FrozenFeatures.thawed(facts, frozen),
+        steps=FrozenFeatures.from_facts(facts, frozen),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset, Queries
-from zslplat.data.store.rows import taken
+from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError
 from zslplat.metrics.ranking import Designated, Judgements, OwnClass
 from zslplat.tasks.arrays import suffixes_of
@@ -110,8 +110,8 @@ def problem_of(
         if side.queries is None:
             query_rows = askers(dataset, name, np.sort(side.gallery), most, (split_seed, 5, number))
         gallery = np.random.default_rng([seed, 5]).permutation(side.gallery)
-        inputs[f"X{suffix}"] = taken(dataset.X, side.negatives)
-        inputs[f"gallery{suffix}"] = taken(dataset.X, gallery)
+        inputs[f"X{suffix}"] = take_rows(dataset.X, side.negatives)
+        inputs[f"gallery{suffix}"] = take_rows(dataset.X, gallery)
         truth |= _truth_of(dataset, side, gallery, query_rows, suffix)
         truth[f"y{suffix}"], truth[f"row{suffix}"] = np.searchsorted(ids, dataset.y[gallery]), gallery
     names = [dataset.class_names[i] for i in ids]

@@ -34,7 +34,7 @@ import numpy as np
 from zslplat import registry
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import Preprocessing, after_steps, apply_steps, fit_steps, parse_steps
-from zslplat.data.store.rows import taken
+from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.figures import Table
 from zslplat.kinds import require_kind
@@ -356,7 +356,7 @@ class FeatureSelection(ClassTask):
 
         unseen = unseen[drawn_rows(np.searchsorted(unseen_ids, dataset.y[unseen]), most, seed)]
         unseen_ids, y_unseen = np.unique(dataset.y[unseen], return_inverse=True)
-        raw, raw_unseen = taken(dataset.X, train), taken(dataset.X, unseen)
+        raw, raw_unseen = take_rows(dataset.X, train), take_rows(dataset.X, unseen)
         signatures = ClassSignatures(dataset, self.signatures)
         inputs: dict[str, Any] = {
             "X": raw,

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.store.rows import taken
+from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError
 from zslplat.kinds import require_kind
 from zslplat.methods.protocols import ZeroShotProtocol
@@ -185,9 +185,9 @@ def build_problem(
     pool_ids = np.array(sorted(pool_classes), dtype=np.int64)
     pool_rows = np.random.default_rng([seed, 3]).permutation(pool_rows)
     inputs: dict[str, Any] = {
-        "X": taken(dataset.X, train_rows),
+        "X": take_rows(dataset.X, train_rows),
         "y": np.searchsorted(seen_ids, dataset.y[train_rows]),
-        "X_pool": taken(dataset.X, pool_rows),
+        "X_pool": take_rows(dataset.X, pool_rows),
         "seen": np.isin(pool_ids, seen_ids),
     }
     for suffix, ids in (("", seen_ids), ("_pool", pool_ids)):
@@ -292,7 +292,7 @@ def _batch(method: ZeroShotMethod, problem: Problem, request: str) -> dict[str, 
     if not request:
         return {"X_pool": X, "seen": seen, **signatures}
     rows, classes = problem.truth[f"rows:{request}"], inputs[f"classes:{request}"]
-    batch = {"X_pool": X if len(rows) == len(X) else taken(X, rows), "seen": seen[classes]}
+    batch = {"X_pool": X if len(rows) == len(X) else take_rows(X, rows), "seen": seen[classes]}
     if "signature_class_pool" not in signatures:
         return {**batch, "S_pool": signatures["S_pool"][classes]}
     described = signatures["signature_class_pool"]

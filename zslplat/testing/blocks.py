@@ -36,7 +36,7 @@ class BlocksOnly(Rows):
         raise AssertionError("an array of all features is made; go through blocks_of(X), or take some rows")
 
     def __getitem__(self, rows: Any) -> np.ndarray:
-        raise AssertionError("features are indexed; go through blocks_of(X), or use taken(X, rows) for some rows")
+        raise AssertionError("features are indexed; go through blocks_of(X), or use take_rows(X, rows) for some rows")
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(np.ndarray, name) and not name.startswith("_"):

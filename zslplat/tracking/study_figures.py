@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.drawing import LINE, TITLE, dispensable, render, save, written
+from zslplat.drawing import LINE, TITLE, label_text, optional_picture, render, save
 from zslplat.figures import Curve, Table, write_table
 from zslplat.records.importance import Importance, importance_of
 
@@ -25,7 +25,7 @@ def write_history(
     """
 
     def draw(curve: Curve, path: Path) -> None:
-        with dispensable(path, warn):
+        with optional_picture(path, warn):
             render(curve, path)
 
     names = sorted({name for record in records for name in record["parameters"]})
@@ -76,12 +76,12 @@ def write_search_figures(folder: Path, trials: list[Any], primary: str, warn: Ca
         Table({"hyperparameter": names, "share": [found.shares[name] for name in names]}), folder / "importance.csv"
     )
     path = folder / "importance.png"
-    with dispensable(path, warn):
+    with optional_picture(path, warn):
         _draw_importance(found, primary, path)
     numeric = [name for name in names if all(_is_number(t.params.get(name)) for t in trials if t.value is not None)]
     if len(numeric) > 1:
         path = folder / "contour.png"
-        with dispensable(path, warn):
+        with optional_picture(path, warn):
             _draw_contour(trials, numeric[0], numeric[1], primary, path)
     return found
 
@@ -90,11 +90,11 @@ def _draw_importance(found: Importance, primary: str, path: Path) -> None:
     canvas, axes = _canvas(1.2 + 0.4 * len(found.shares))
     names, shares = list(found.shares)[::-1], list(found.shares.values())[::-1]
     axes.barh(range(len(names)), shares, color="#0072B2", height=0.6)
-    axes.set_yticks(range(len(names)), [written(name, LINE) for name in names])
+    axes.set_yticks(range(len(names)), [label_text(name, LINE) for name in names])
     for place, share in enumerate(shares):
         axes.text(share, place, f" {share:.2f}", va="center", fontsize=8)
     axes.set_xlim(0, max(shares) * 1.15)
-    axes.set_xlabel(written(f"share of the variation of {primary}", TITLE))
+    axes.set_xlabel(label_text(f"share of the variation of {primary}", TITLE))
     axes.set_title(f"Importance, by {found.trials} trials (functional ANOVA)", fontsize=10)
     save(canvas, path)
 
@@ -116,11 +116,11 @@ def _draw_contour(trials: list[Any], across: str, up: str, primary: str, path: P
     canvas, axes = _canvas(4.4)
     image = axes.tricontourf(triangles, values, levels=_LEVELS, cmap="Blues")
     axes.scatter(*plane, s=12, color="#D55E00", linewidths=0, label="trials")
-    canvas.colorbar(image, ax=axes, fraction=0.05, pad=0.02).set_label(written(f"validation {primary}", LINE))
+    canvas.colorbar(image, ax=axes, fraction=0.05, pad=0.02).set_label(label_text(f"validation {primary}", LINE))
     for name, log, set_label in zip((across, up), logarithmic, (axes.set_xlabel, axes.set_ylabel), strict=True):
-        set_label(written(f"log10 {name}" if log else name, LINE))
+        set_label(label_text(f"log10 {name}" if log else name, LINE))
     title = f"{primary} over {across} and {up}, between {len(scored)} trials"
-    axes.set_title(written(title, TITLE), fontsize=10)
+    axes.set_title(label_text(title, TITLE), fontsize=10)
     save(canvas, path)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from zslplat.checks.base import Finding, drop_silenced, run_checks
 from zslplat.checks.facts import PrimaryScores, StudyFacts
 from zslplat.checks.records import warning_facts
-from zslplat.drawing import dispensable, render
+from zslplat.drawing import optional_picture, render
 from zslplat.errors import UnknownNameError, UsageError, ZslplatError
 from zslplat.evaluation.code import LIBRARIES
 from zslplat.evaluation.context import ExperimentContext
@@ -337,7 +337,7 @@ class _Sweep:
         columns = {f"{split} {primary}": list(curve) for split, curve in curves.items()}
         write_table(Table({self.parameter: self.values, **columns}), table)
         log = not isinstance(self.dimension, Choice) and self.dimension.log
-        with dispensable(figure, self.session.reporter.warn):
+        with optional_picture(figure, self.session.reporter.warn):
             render(sweep_figure(self.parameter, self.values, curves, primary, log=log), figure)
         return figure, table
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from zslplat.checks.base import UNNAMED, Finding, drop_silenced
 from zslplat.checks.facts import RecordedWarning
-from zslplat.drawing import dispensable, render
+from zslplat.drawing import optional_picture, render
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.jobs import Limits
@@ -196,7 +196,7 @@ def _finish(
     folder.mkdir(parents=True, exist_ok=True)
     result.table, result.figure = folder / "sweep.csv", folder / "sweep.png"
     write_table(Table({result.parameter: result.values, "chance": result.chance, **curves}), result.table)
-    with dispensable(result.figure, reporter.warn):
+    with optional_picture(result.figure, reporter.warn):
         render(task_sweep_figure(result), result.figure)
     records = Records(settings, reporter.warn)
     run = result.run_id = run_identifier("", owner, SUMMARY)

@@ -61,7 +61,7 @@ def test_every_step_can_be_frozen(step, data):
     negatives, _, queries = data
     negatives, queries = (np.abs(m) if step == "hellinger" else m for m in (negatives, queries))
     kept = FrozenFeatures.fitted(Preprocessing(features=(step,)), negatives)
-    frozen = FrozenFeatures.thawed(json.loads(json.dumps(kept.facts())), kept.arrays()).apply(queries)
+    frozen = FrozenFeatures.from_facts(json.loads(json.dumps(kept.facts())), kept.arrays()).apply(queries)
     assert np.allclose(frozen, apply_steps((step,), negatives, queries)[1], rtol=1e-12, atol=1e-13)
 
 

@@ -34,7 +34,7 @@ def is_identifier(name: str) -> bool:
     return bool(_IDENTIFIERS.fullmatch(name.strip().lower()))
 
 
-def squeezed(source: Features, what: str, notes: list[str]) -> Features:
+def squeeze_axes(source: Features, what: str, notes: list[str]) -> Features:
     """Return features (n, d, 1, 1) or (n, 1, d) without the axes of length 1, as (n, d), and matrices likewise."""
     row = tuple(source.shape[1:])
     plain = tuple(length for length in row if length != 1) or row[:1]
@@ -101,13 +101,13 @@ def without_row_numbers(source: Features, where: str, columns: Sequence[str] = (
     if len(source.shape) != 2 or source.shape[0] < _FEWEST_COUNTED:
         return source
     if isinstance(source, np.ndarray):
-        for _ in _watched([source], where, columns):
+        for _ in _watch([source], where, columns):
             pass
         return source
-    return source.through(source.shape[1:], lambda blocks: _watched(blocks, where, columns))
+    return source.through(source.shape[1:], lambda blocks: _watch(blocks, where, columns))
 
 
-def _watched(blocks: Iterable[np.ndarray], where: str, columns: Sequence[str]) -> Iterator[np.ndarray]:
+def _watch(blocks: Iterable[np.ndarray], where: str, columns: Sequence[str]) -> Iterator[np.ndarray]:
     """Yield blocks (n, d) of rows, and raise :class:`DataError` at the end where a column counts them."""
     counting, first, start = np.ones(0, dtype=bool), np.ones(0), 0
     for block in blocks:

@@ -208,9 +208,9 @@ class NpyFolder(Fields):
             return self._splits[name]
         path = self._files[name]
         if path.is_dir():
-            return _joined([_mapped(part) for part in _parts(path)], path)
+            return _joined([_map_file(part) for part in _parts(path)], path)
         if path.suffix == ".npy":
-            array = _mapped(path)
+            array = _map_file(path)
             require_memory(array.nbytes, str(path))
             return np.array(array)
         if path.suffix == ".json":
@@ -228,7 +228,7 @@ class NpyFolder(Fields):
         folder = next((self._files[name] for name in ALIASES["X"] if name in self._files), None)
         if folder is None or not folder.is_dir():
             return ()
-        return [(part.name, len(_mapped(part))) for part in _parts(folder)]
+        return [(part.name, len(_map_file(part))) for part in _parts(folder)]
 
     def features(self, name: str) -> np.ndarray | RowStream:
         """Return the rows of an ``.npy`` file, of a folder of them or of one per image, as a stream."""
@@ -369,7 +369,7 @@ def npy_stream(path: Path) -> RowStream:
 
 def _piece(path: Path) -> tuple[Piece, tuple[int, ...], np.dtype[Any]]:
     """Return the rows of an ``.npy`` file, the shape of a row, and the type."""
-    array = _mapped(path)
+    array = _map_file(path)
     shape, dtype, where = array.shape, array.dtype, str(path)
     if not shape:
         raise DataError(f"{path}: holds a single value; expected rows of features")
@@ -380,7 +380,7 @@ def _piece(path: Path) -> tuple[Piece, tuple[int, ...], np.dtype[Any]]:
     del array
 
     def read() -> Iterator[np.ndarray]:
-        whole = _mapped(path) if stored is None else None
+        whole = _map_file(path) if stored is None else None
         for start in range(0, count, rows):
             stop = min(start + rows, count)
             if stored is not None:
@@ -424,7 +424,7 @@ def _joined(parts: list[np.ndarray], folder: Path) -> np.ndarray:
         raise DataError(f"{folder}: its parts do not fit together: {error}; parts of one field are alike") from error
 
 
-def _mapped(path: Path) -> np.ndarray:
+def _map_file(path: Path) -> np.ndarray:
     """Return an ``.npy`` file mapped read-only, or read where it is empty."""
     try:
         array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -192,7 +192,7 @@ def _answers(function: Callable[..., Any], path: Path, arguments: tuple[Any, ...
         "seconds": seconds,
         "memory": memory,
     }
-    reader = _POOL.taken()
+    reader = _POOL.take()
     if not reader.ask(request):
         # It had waited long enough and was about to end.
         reader.close()
@@ -310,7 +310,7 @@ class _Pool:
         self._lock = threading.Lock()
         self._idle: list[_Reader] = []
 
-    def taken(self) -> _Reader:
+    def take(self) -> _Reader:
         """Return one of them, or a new one."""
         with self._lock:
             if self._idle:

@@ -121,7 +121,7 @@ class DigitSets(DataSource):
     def load(self, places: DataPlaces) -> Dataset:
         """Build the data set; the same options give the same rows anywhere."""
         options = {name: getattr(self, name) for name in self.parameters}
-        X, y, splits = _drawn(**options)
+        X, y, splits = _draw_rows(**options)
         return Dataset(
             name="digit-sets",
             X=X,
@@ -135,7 +135,9 @@ class DigitSets(DataSource):
         )
 
 
-def _drawn(*, seed: int, rows: int, parts: str, faint: float) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+def _draw_rows(
+    *, seed: int, rows: int, parts: str, faint: float
+) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Return X (n, 192) float32, labels y (n, 10) of 1, 0 and -1, and the rows of every part."""
     from sklearn.datasets import load_digits
 
@@ -222,9 +224,9 @@ def digit_retrieval(*, pyramid: bool = False, seed: int = 0) -> RawRetrieval:
     rng = np.random.default_rng([seed, 19])
     images = rng.permutation(load_digits().images) / 16
     asking, others, negatives = np.split(images, [GROUPS, GROUPS + SEARCHED])
-    shown = [asking, *(np.stack([_again(image, rng) for image in asking]) for _ in range(COPIES))]
-    shown.append(np.stack([_quarter(image, rng) for image in asking]))
-    pictures = _lit(np.concatenate([*shown, others, negatives]), rng)
+    shown = [asking, *(np.stack([_disturb(image, rng) for image in asking]) for _ in range(COPIES))]
+    shown.append(np.stack([_keep_quarter(image, rng) for image in asking]))
+    pictures = _light(np.concatenate([*shown, others, negatives]), rng)
     group, rows = np.arange(GROUPS), np.arange(len(pictures) - len(negatives))
     copies = len(shown) - 1
     names = [f"{kind}-{number}" for kind in ("query", "a", "b", "c", "quarter") for number in group]
@@ -247,7 +249,7 @@ def digit_retrieval(*, pyramid: bool = False, seed: int = 0) -> RawRetrieval:
     )
 
 
-def _lit(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _light(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return pictures (n, 8, 8) of digits, each with a light of its own that falls off in some direction, and noise."""
     along = np.linspace(-1, 1, SIDE)
     slope = LIGHT * rng.normal(size=(2, len(images), 1, 1))
@@ -255,13 +257,13 @@ def _lit(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.asarray(np.clip(0.7 * images + 0.3 * light + NOISE * rng.normal(size=images.shape), 0, 1))
 
 
-def _again(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _disturb(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return the same digit (8, 8), a little turned and moved."""
     turned = ndimage.rotate(image, rng.uniform(-TURN, TURN), reshape=False, order=1)
     return np.asarray(ndimage.shift(turned, rng.uniform(-MOVE, MOVE, size=2), order=1))
 
 
-def _quarter(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _keep_quarter(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return the image with all but one quarter blank."""
     half = SIDE // 2
     shown = np.zeros_like(image)

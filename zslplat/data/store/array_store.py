@@ -212,7 +212,7 @@ def read_entry(root: Path, key: str) -> tuple[dict[str, np.ndarray], dict[str, A
         return None
 
 
-def mapped(path: str, dtype: str, shape: tuple[int, ...], offset: int, order: Any) -> np.memmap:
+def map_array(path: str, dtype: str, shape: tuple[int, ...], offset: int, order: Any) -> np.memmap:
     """Return an array of a file, mapped read-only: what :class:`numpy.memmap` gives, in a fifth of its time.
 
     A trial opens a dozen. Raises OSError where there is no such file, ValueError where it is shorter than the array.
@@ -239,14 +239,14 @@ def file_of(array: Any) -> tuple[str, str, tuple[int, ...], int, str] | None:
 def _load(path: Path, layout: Sequence[Any] | None, map_from: int) -> np.ndarray:
     if layout is not None and (map_from == 0 or path.stat().st_size >= map_from) and 0 not in layout[1]:
         dtype, shape, offset, order = layout
-        return mapped(str(path), dtype, tuple(shape), offset, order)
+        return map_array(str(path), dtype, tuple(shape), offset, order)
     whole = path.stat().st_size < map_from
     array: np.ndarray = np.load(path, mmap_mode=None if whole else "r", allow_pickle=False)
     return array
 
 
 def _layout(path: Path) -> list[Any]:
-    """Return what :func:`mapped` takes beside the path: type, shape, offset and order of the elements."""
+    """Return what :func:`map_array` takes beside the path: type, shape, offset and order of the elements."""
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     return [array.dtype.str, list(array.shape), array.offset, "F" if np.isfortran(array) else "C"]
 

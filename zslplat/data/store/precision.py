@@ -96,7 +96,7 @@ def beyond_whole(values: np.ndarray) -> bool:
     return bool(values.size) and max(-float(values.min()), float(values.max())) >= _WHOLE_DOUBLE
 
 
-def narrowed(X: np.ndarray, where: str) -> np.ndarray:
+def narrow_rows(X: np.ndarray, where: str) -> np.ndarray:
     """Return rows X (n, ...) of numbers as float32 where it holds them apart, else as float64."""
     narrowing = Narrowing()
     single = narrowing.add(X)
@@ -226,7 +226,7 @@ def lengths_of(rows: np.ndarray, measure: Callable[[np.ndarray], np.ndarray]) ->
     return lengths
 
 
-def normalised(rows: np.ndarray, norm: str) -> np.ndarray:
+def normalise_rows(rows: np.ndarray, norm: str) -> np.ndarray:
     """Return rows (n, d) divided by their norm, ``l1`` or ``l2``, which is taken in float64; rows of zeros stay."""
     result = rows.astype(np.float64)
     length = lengths_of(result, _l1 if norm == "l1" else _l2)

@@ -41,7 +41,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.store.precision import in_type, normalised
+from zslplat.data.store.precision import in_type, normalise_rows
 from zslplat.data.store.rows import Part, Rows, View, blocks_of, float_type
 from zslplat.errors import DataError, UnknownNameError, UsageError
 
@@ -179,7 +179,7 @@ class FrozenSteps:
         return [{"step": step.name, "doubles": step.doubles} for step in self.steps]
 
     @classmethod
-    def thawed(cls, facts: Sequence[Mapping[str, Any]], arrays: Mapping[str, np.ndarray]) -> FrozenSteps:
+    def from_facts(cls, facts: Sequence[Mapping[str, Any]], arrays: Mapping[str, np.ndarray]) -> FrozenSteps:
         """Return the steps from what :meth:`facts` and :meth:`arrays` returned; raises UnknownNameError for others."""
         steps = []
         for number, fact in enumerate(facts):
@@ -234,7 +234,7 @@ def preprocessed(rows: Sequence[Rows], spec: Preprocessing) -> list[Rows]:
     for part in parts:
         steps = spec.steps_of(part)
         frozen.append(fit_steps(steps, Rows([part], rows[0].index)) if steps else None)
-    return [some.after(frozen) for some in rows]
+    return [some.with_steps(frozen) for some in rows]
 
 
 def apply_steps(
@@ -252,7 +252,7 @@ def apply_steps(
 def after_steps(steps: FrozenSteps, rows: np.ndarray | Rows) -> np.ndarray | Rows:
     """Return rows after fitted steps: of rows of one view in a file a view that applies them block by block."""
     if isinstance(rows, Rows) and len(rows.parts) == 1:
-        return rows.after([steps])
+        return rows.with_steps([steps])
     return steps.apply(np.asarray(rows))
 
 
@@ -362,13 +362,13 @@ def _apply_center(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
 
 
 def _apply_norm(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
-    return normalised(rows, step.name)
+    return normalise_rows(rows, step.name)
 
 
 def _apply_hellinger(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
     if rows.size and float(rows.min()) < 0:
         raise DataError("hellinger needs non-negative values; put shift or split before it")
-    result = normalised(rows, "l1")
+    result = normalise_rows(rows, "l1")
     return np.asarray(np.sqrt(result, out=result))
 
 
@@ -469,7 +469,7 @@ class FrozenFeatures:
         return {f"{k}/{name}": array for k, steps in enumerate(self.steps) for name, array in steps.arrays().items()}
 
     @classmethod
-    def thawed(cls, facts: Sequence[Mapping[str, Any]], arrays: Mapping[str, np.ndarray]) -> FrozenFeatures:
+    def from_facts(cls, facts: Sequence[Mapping[str, Any]], arrays: Mapping[str, np.ndarray]) -> FrozenFeatures:
         """Return what :meth:`facts` and :meth:`arrays` told.
 
         Raises UnknownNameError for a step that is not known, ValueError for a row that has no shape.
@@ -481,6 +481,6 @@ class FrozenFeatures:
         for number, fact in enumerate(facts):
             prefix = f"{number}/"
             of_view = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
-            steps.append(FrozenSteps.thawed(fact["steps"], of_view))
+            steps.append(FrozenSteps.from_facts(fact["steps"], of_view))
         types = tuple(str(fact["type"]) for fact in facts if "type" in fact)
         return cls(views, tuple(steps), types if len(types) == len(views) else ())

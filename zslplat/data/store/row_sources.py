@@ -233,9 +233,9 @@ class Part:
     def take(self, positions: np.ndarray) -> np.ndarray:
         """Return the rows at ascending positions after the steps."""
         source = self.source.loaded if isinstance(self.source, RowStream) else self.source
-        return self.treated(source.take(positions) if isinstance(source, Stored) else source[positions])
+        return self.apply(source.take(positions) if isinstance(source, Stored) else source[positions])
 
-    def treated(self, rows: np.ndarray) -> np.ndarray:
+    def apply(self, rows: np.ndarray) -> np.ndarray:
         """Return rows as they are stored after the steps."""
         typed = np.asarray(rows, dtype=self.dtype)
         return typed if self.steps is None else np.asarray(self.steps.apply(typed))
@@ -255,7 +255,7 @@ def of_length(part: Part, length: int) -> Iterator[np.ndarray]:
             count += len(piece)
             while count >= length:
                 joined = waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
-                yield part.treated(joined[:length])
+                yield part.apply(joined[:length])
                 waiting, count = [joined[length:]], count - length
     if count:
-        yield part.treated(np.concatenate(waiting))
+        yield part.apply(np.concatenate(waiting))

@@ -119,7 +119,7 @@ class Rows(NDArrayOperatorsMixin):
         def read(start: int) -> np.ndarray:
             positions = self.index[start : start + BLOCK]
             blocks = [np.take(array, positions, axis=0, mode="clip") for array in arrays]
-            return self._beside([part.treated(rows) for part, rows in zip(self.parts, blocks, strict=True)])
+            return self._beside([part.apply(rows) for part, rows in zip(self.parts, blocks, strict=True)])
 
         # What takes time is copying, which threads do side by side; each block is made by one of them.
         with ThreadPoolExecutor(_READERS) as pool:
@@ -139,7 +139,7 @@ class Rows(NDArrayOperatorsMixin):
         """Return the sources by view name, as they are stored."""
         return {part.view.name: part.source for part in self.parts}
 
-    def only(self, names: Sequence[str]) -> Rows:
+    def select_views(self, names: Sequence[str]) -> Rows:
         """Return the named views alone; raises :class:`UnknownNameError` for one that is not there."""
         by_name = {part.view.name: part for part in self.parts}
         for name in names:
@@ -157,7 +157,7 @@ class Rows(NDArrayOperatorsMixin):
             first = last
         return None
 
-    def after(self, steps: Sequence[Steps | None]) -> Rows:
+    def with_steps(self, steps: Sequence[Steps | None]) -> Rows:
         """Return the same rows with these steps in place of those of each part."""
         parts = [replace(part, steps=new) for part, new in zip(self.parts, steps, strict=True)]
         return Rows(parts, self.index, self._known_order)
@@ -285,7 +285,7 @@ def check_rows_differ(where: str, X: np.ndarray | Rows) -> None:
         )
 
 
-def taken(X: np.ndarray | Rows, rows: np.ndarray) -> np.ndarray | Rows:
+def take_rows(X: np.ndarray | Rows, rows: np.ndarray) -> np.ndarray | Rows:
     """Return some rows of an array as a copy, or of rows as a view."""
     return X.take(rows) if isinstance(X, Rows) else np.array(X[rows])
 

@@ -40,13 +40,13 @@ def stored_dataset(cache: Path | None, key: str, build: Callable[[], Dataset]) -
     if cache is None:
         return build()
     key = key_of("kept", _VERSION, key)
-    stored = _opened(cache, key)
+    stored = _read_stored(cache, key)
     if stored is not None:
         return stored
     dataset = build()
     write_entry(cache, key, lambda writer: _write(writer, dataset))
     # None where the entry was evicted or damaged in between: what was built is still good.
-    return _opened(cache, key) or dataset
+    return _read_stored(cache, key) or dataset
 
 
 def copy_stored_sets(theirs: Path, ours: Path) -> None:
@@ -180,7 +180,7 @@ def _placed(
         start += len(block)
 
 
-def _opened(cache: Path, key: str) -> Dataset | None:
+def _read_stored(cache: Path, key: str) -> Dataset | None:
     stored = read_entry(cache, key)
     if stored is None:
         return None

@@ -99,7 +99,7 @@ def load_problem(folder: Path, *, blocks: bool = False) -> Problem:
                     os.utime(_data_file(folder, part).parent)  # in use: see the bound of the cache
             inputs[name] = _fold(fold_folder(folder, name), partial(_rows, folder, name, described, parts[ROWS]))
     frozen = {
-        role: FrozenFeatures.thawed(
+        role: FrozenFeatures.from_facts(
             facts, {n.partition("/")[2]: a for n, a in parts[FROZEN].items() if n.partition("/")[0] == role}
         )
         for role, facts in entry.get(FROZEN, {}).items()
@@ -175,7 +175,7 @@ def _rows(folder: Path, name: str, described: Mapping[str, Any], arrays: Mapping
         prefix = f"{name}/{number}/"
         step_arrays = {key.removeprefix(prefix): np.array(a) for key, a in arrays.items() if key.startswith(prefix)}
         source = Stored(str(path), part["type"], tuple(part["shape"]), part["offset"])
-        steps = FrozenSteps.thawed(part["steps"], step_arrays) if part["steps"] else None
+        steps = FrozenSteps.from_facts(part["steps"], step_arrays) if part["steps"] else None
         parts.append(Part(View(part["view"], tuple(part["row"])), source, steps))
     return Rows(parts, arrays[f"{name}/index"], arrays[f"{name}/order"])
 

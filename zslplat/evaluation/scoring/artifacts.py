@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zslplat.drawing import dispensable, render
+from zslplat.drawing import optional_picture, render
 from zslplat.errors import OutcomeWarning
 from zslplat.figures import Curve, Figure, ScatterFigure, Table, write_table
 from zslplat.keys import key_of
@@ -51,7 +51,7 @@ def write_artifacts(
 
 
 def _draw(figure: Figure, path: Path) -> None:
-    with dispensable(path, lambda text: warnings.warn(OutcomeWarning(text), stacklevel=2)):
+    with optional_picture(path, lambda text: warnings.warn(OutcomeWarning(text), stacklevel=2)):
         render(figure, path)
 
 

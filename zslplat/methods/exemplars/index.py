@@ -202,7 +202,7 @@ def _file(folder: Path, name: str) -> Path:
 
 def _steps(folder: Path, meta: Mapping[str, Any]) -> FrozenFeatures:
     learned = {name: load_npy(folder / "steps" / f"{i:02d}.npy") for i, name in enumerate(meta["learned"])}
-    return FrozenFeatures.thawed(meta["steps"], learned)
+    return FrozenFeatures.from_facts(meta["steps"], learned)
 
 
 def _stand_in_steps(folder: Path, names: Sequence[str]) -> FrozenFeatures:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.data.store.rows import taken
+from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import Arrays, Features, Method, Statistics
 from zslplat.methods.zero_shot.base import check_fit_inputs
@@ -119,7 +119,7 @@ class SampleSelector(FeatureSelector, listed_last=True):
         check_selection_inputs(X, y, S, row_signatures)
         if self.rows is None or {"rows", "seed"} & set(space):
             return {}
-        return {"drawn_rows": np.asarray(taken(X, drawn_rows(y, self.rows, self.seed)))}
+        return {"drawn_rows": np.asarray(take_rows(X, drawn_rows(y, self.rows, self.seed)))}
 
     def _drawn(
         self, X: Features, y: np.ndarray, S: np.ndarray, row_signatures: np.ndarray | None, statistics: Statistics
@@ -129,7 +129,7 @@ class SampleSelector(FeatureSelector, listed_last=True):
         if statistics and "drawn_rows" in statistics:
             return drawn, np.asarray(statistics["drawn_rows"])
         check_selection_inputs(X, y, S, row_signatures)
-        return drawn, np.asarray(taken(X, drawn))
+        return drawn, np.asarray(take_rows(X, drawn))
 
 
 def check_selection_inputs(

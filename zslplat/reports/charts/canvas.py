@@ -18,7 +18,7 @@ import matplotlib
 from markupsafe import Markup
 from matplotlib.figure import Figure as Canvas
 
-from zslplat.drawing import any_letters
+from zslplat.drawing import without_glyph_warnings
 
 COLOURS = 8
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
@@ -161,7 +161,7 @@ def to_svg(canvas: Canvas, key: str, title: str, description: str) -> Markup:
     """Return the canvas as an ``svg`` element; ``key`` is unique in the page, title and description are read aloud."""
     buffer = io.BytesIO()
     nothing = {name: None for name in ("Date", "Creator", "Format", "Type")}
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": key}), any_letters():
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": key}), without_glyph_warnings():
         canvas.savefig(buffer, format="svg", transparent=True, metadata=nothing)
     root = ElementTree.fromstring(buffer.getvalue())
     names = {name: f"{key}-{number}" for number, name in enumerate(_pointed_at(root))}

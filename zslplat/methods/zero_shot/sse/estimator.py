@@ -51,7 +51,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.data.store.rows import blocks_of, float_type, rowwise, taken
+from zslplat.data.store.rows import blocks_of, float_type, rowwise, take_rows
 from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
 from zslplat.methods.rows import add_by_class, row_keys
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
@@ -121,7 +121,7 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
         return {
             "class_order": order,
             "class_means": means,
-            "rows": np.ascontiguousarray(taken(X, chosen), dtype=float_type(X.dtype)),
+            "rows": np.ascontiguousarray(take_rows(X, chosen), dtype=float_type(X.dtype)),
             "labels": y[chosen],
         }
 
