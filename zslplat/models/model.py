@@ -171,7 +171,7 @@ def _thawed(preprocessing: Mapping[str, Any], role: str) -> FrozenFeatures:
     )
 
 
-def from_facts(content: Mapping[str, Any], role: str) -> FrozenFeatures:
+def frozen_features(content: Mapping[str, Any], role: str) -> FrozenFeatures:
     """Return the preprocessing of a role as a model keeps it; nothing is done where it keeps none."""
     return _thawed(content["preprocessing"], role)
 
