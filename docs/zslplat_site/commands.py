@@ -27,7 +27,7 @@ def page() -> str:
     from zslplat.cli.app import app
 
     root = typer.main.get_command(app)
-    found = sorted(commands(root))
+    named_commands = sorted(commands(root))
     lines = [
         "# Commands",
         "What `zslplat COMMAND --help` prints, on one page. Options that a command shares with others mean the same "
@@ -36,11 +36,11 @@ def page() -> str:
             [
                 "| command | what it does |",
                 "|---|---|",
-                *(f"| [`zslplat {n}`](#{anchor(n)}) | {_cell(_first(c))} |" for n, c in found),
+                *(f"| [`zslplat {n}`](#{anchor(n)}) | {_cell(_first(c))} |" for n, c in named_commands),
             ]
         ),
     ]
-    lines += [_command(name, command) for name, command in found]
+    lines += [_command(name, command) for name, command in named_commands]
     return "\n\n".join(lines) + "\n"
 
 

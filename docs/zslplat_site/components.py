@@ -59,9 +59,9 @@ class ComponentFacts:
     def symbols(self) -> list[str]:
         """Return the tables of symbols: of the class and its file, else of what these refer to and are derived from."""
         texts = [self.own.sections.get("Symbols", ""), self.own.lead, self.file.lead]
-        own = [table for text in texts for table in _symbol_tables(text)]
-        if own:
-            return own
+        tables = [table for text in texts for table in _symbol_tables(text)]
+        if tables:
+            return tables
         bases = (_module(base) for base in self.component.__mro__[1:] if base.__module__.startswith("zslplat."))
         near = dict.fromkeys([*self._referred(), *bases, _package(self.component)])
         return list(dict.fromkeys(table for module in near for table in _symbol_tables(read_docstring(module).lead)))
@@ -81,14 +81,14 @@ class ComponentFacts:
 
     def missing(self) -> list[str]:
         """Return the sections that nothing is written for."""
-        found = {
+        complete = {
             "What it solves": bool(self.equations() and self.own.first),
             "Symbols": bool(self.symbols()),
             "Parameters": all(p["description"] or not p["default"] for p in self.shown["parameters"]),
             "Source": bool(self.shown["citation"] or self.own.sections.get("Equations")),
             "Related": bool(self.related()),
         }
-        return [section for section, there in found.items() if not there]
+        return [section for section, there in complete.items() if not there]
 
     def _referred(self) -> Iterator[ModuleType]:
         """Yield the modules that the docstrings point to, in order."""
@@ -132,11 +132,11 @@ def page(facts: ComponentFacts, example: str, linked: Linked) -> str:
 _KIND_WORDS = {"methods": "method", "kernels": "kernel", "tasks": "task", "datasets": "data set"}
 
 
-def index(kind: str, found: list[ComponentFacts]) -> str:
+def index(kind: str, components: list[ComponentFacts]) -> str:
     """Return the index page of a kind: every component with its summary, methods by what they are for."""
     title = KINDS[kind]
     groups: dict[str, list[ComponentFacts]] = {}
-    for facts in found:
+    for facts in components:
         groups.setdefault(str(getattr(facts.component, "kind", "")) if kind == "methods" else "", []).append(facts)
     lines = [f"# {title}", _INTRODUCTIONS[kind]]
     for group in sorted(groups, key=lambda name: (name != "zero-shot", name)):
@@ -144,7 +144,7 @@ def index(kind: str, found: list[ComponentFacts]) -> str:
             lines.append(f"## {group[0].upper()}{group[1:]}")
         rows = [f"| [{f.entry.name}]({f.entry.name}.md) | {_cell(f.shown['summary'])} |" for f in groups[group]]
         lines.append("\n".join(["| name | in short |", "|---|---|", *rows]))
-    names = "\n".join(facts.entry.name for facts in found)
+    names = "\n".join(facts.entry.name for facts in components)
     lines.append(f"```{{toctree}}\n:hidden:\n\n{names}\n```")
     return "\n\n".join(lines) + "\n"
 
@@ -221,5 +221,5 @@ def _package(component: type) -> ModuleType:
     return importlib.import_module(component.__module__.rpartition(".")[0] or component.__module__)
 
 
-def _shared(file: Docstring, own: Docstring) -> bool:
-    return file.lead == own.lead
+def _shared(file: Docstring, component: Docstring) -> bool:
+    return file.lead == component.lead

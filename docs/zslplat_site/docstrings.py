@@ -152,12 +152,12 @@ def _table(block: str, linked: Linked) -> str:
 
 def _cells(line: str, count: int) -> list[str]:
     """Return the cells of a line that is out of line: signs with a blank on either side divide, the last first."""
-    found = re.split(r"\s\|(?=\s|$)", line)
-    if len(found) > count:
+    texts = re.split(r"\s\|(?=\s|$)", line)
+    if len(texts) > count:
         # More signs than columns: those of the first cells belong to their text, as in p(y | x).
-        spare = len(found) - count
-        found = [" | ".join(part.strip() for part in found[: spare + 1]), *found[spare + 1 :]]
-    return [*found, *[""] * (count - len(found))]
+        spare = len(texts) - count
+        texts = [" | ".join(part.strip() for part in texts[: spare + 1]), *texts[spare + 1 :]]
+    return [*texts, *[""] * (count - len(texts))]
 
 
 def _inline(text: str, linked: Linked) -> str:

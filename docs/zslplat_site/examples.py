@@ -116,9 +116,9 @@ _TASK_OF = {
 
 def shown(facts: ComponentFacts) -> str:
     """Return the example of a component in Markdown, with what it prints."""
-    own = facts.example()
-    if own:
-        return to_markdown(own)
+    example = facts.example()
+    if example:
+        return to_markdown(example)
     name, kind = facts.entry.name, facts.entry.kind
     if kind == "tasks":
         return _of_a_task(name)

@@ -51,11 +51,11 @@ def write_pages(folder: Path) -> list[Path]:
 def pages() -> Iterator[tuple[str, str]]:
     """Yield (place below the folder, text) of every generated page."""
     for kind in KINDS:
-        found = component_facts(kind)
-        for facts in found:
+        components_of_kind = component_facts(kind)
+        for facts in components_of_kind:
             linked = links(f"{kind}/")
             yield f"{kind}/{facts.entry.name}.md", components.page(facts, examples.shown(facts), linked)
-        yield f"{kind}/index.md", components.index(kind, found)
+        yield f"{kind}/index.md", components.index(kind, components_of_kind)
     yield "commands.md", commands.page()
     yield "api.md", interface.plugin_page(links(""))
     yield "python.md", interface.python_page(links(""))

@@ -60,8 +60,8 @@ def plugin_page(linked: Linked) -> str:
         "All of it comes from `zslplat.api`; everything else in the package may change without a word. "
         "[](../plugins.md) says what the hooks are given and what is promised.",
     ]
-    known = {name for names in GROUPS.values() for name in names}
-    groups = {**GROUPS, "More": tuple(sorted(set(api.__all__) - known))}
+    grouped = {name for names in GROUPS.values() for name in names}
+    groups = {**GROUPS, "More": tuple(sorted(set(api.__all__) - grouped))}
     for title, names in groups.items():
         there = [name for name in names if name in api.__all__]
         if there:
@@ -89,13 +89,13 @@ def given_by(names: Iterable[str]) -> list[type]:
     """Return the classes of what functions of ``zslplat`` return, and those derived from them, each once."""
     import zslplat
 
-    found: dict[type, None] = {}
+    classes: dict[type, None] = {}
     for name in names:
         function = getattr(zslplat, name)
         returned = getattr(sys.modules[function.__module__], str(function.__annotations__.get("return", "")), None)
         if inspect.isclass(returned) and returned.__module__.startswith(("zslplat.front", "zslplat.pipelines")):
-            found |= dict.fromkeys([returned, *returned.__subclasses__()])
-    return list(found)
+            classes |= dict.fromkeys([returned, *returned.__subclasses__()])
+    return list(classes)
 
 
 def label(module: str, name: str) -> str:
@@ -112,7 +112,7 @@ def _entry(name: str, value: Any, module: str, linked: Linked) -> str:
     words = "\n\n".join([text.lead, *(f"**{title}**\n\n{body}" for title, body in text.sections.items())])
     parts = [head, f"```python\n{_signature(name, value)}\n```", to_markdown(words, linked)]
     if inspect.isclass(value):
-        parts += [_member(name, member, found, linked) for member, found in members(value)]
+        parts += [_member(name, member, value_of, linked) for member, value_of in members(value)]
     return "\n\n".join(part for part in parts if part.strip())
 
 

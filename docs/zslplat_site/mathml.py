@@ -18,10 +18,10 @@ _BARS = re.compile(r"<mo((?: class=\"\w+\")?)>([|\u2016\u2225\u2223])</mo>")
 def _mathml(text: str, *, block: bool) -> str:
     """Return MathML of LaTeX; raises an error that stops the build where docutils does not know a command."""
     try:
-        found = str(latex2mathml.tex2mathml(text, as_block=block))
+        markup = str(latex2mathml.tex2mathml(text, as_block=block))
     except Exception as error:  # any of the parser's own errors: each says what it met
         raise ExtensionError(f"the formula {text!r} cannot be shown: {error}") from error
-    return _BARS.sub(r'<mo\1 stretchy="false">\2</mo>', found)
+    return _BARS.sub(r'<mo\1 stretchy="false">\2</mo>', markup)
 
 
 def visit_math(writer: Any, node: nodes.Element) -> None:

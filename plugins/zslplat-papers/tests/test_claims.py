@@ -20,25 +20,24 @@ from zslplat.suites.entries import Entry
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import suite_from
 from zslplat_papers.published import load_claims
-from zslplat_papers.reproduction.claims import keep_claims, recorded_claims, run_claims
-from zslplat_papers.reproduction.contrasts import contrast, contrasts_of, named
-from zslplat_papers.reproduction.experiments import (
+from zslplat_papers.reproduction.claim_tests import (
     SUITES,
-    Experiment,
-    Experiments,
+    ClaimTest,
+    ClaimTests,
     Term,
-    load_experiments,
+    load_claim_tests,
     needed_rows,
-    read_experiments,
+    read_claim_tests,
     suite_of,
 )
-from zslplat_papers.reproduction.intervals import CLASSES, DRAWS, SEEDS
+from zslplat_papers.reproduction.claims import keep_claims, recorded_claims, run_claims
+from zslplat_papers.reproduction.contrasts import contrast, contrasts_of, named
 from zslplat_papers.reproduction.page import page
 from zslplat_papers.reproduction.results import read_file
-from zslplat_papers.reproduction.verdicts import CANNOT_TELL, HOLDS, HOLDS_NOT, NOT_TESTED
+from zslplat_papers.reproduction.verdicts import CANNOT_TELL, CLASSES, DRAWS, HOLDS, HOLDS_NOT, NOT_TESTED, SEEDS
 
 ROOT = Path(__file__).parents[3]
-EXPERIMENTS = load_experiments()
+EXPERIMENTS = load_claim_tests()
 ALL = [one for several in EXPERIMENTS.tested.values() for one in several]
 
 
@@ -100,9 +99,9 @@ pairs = [["a", "b"]]
     ],
 )
 def test_a_broken_experiment_is_refused(tmp_path, entry, named):
-    (tmp_path / "experiments.toml").write_text(entry)
+    (tmp_path / "claim_tests.toml").write_text(entry)
     with pytest.raises(DataError, match=named):
-        read_experiments(tmp_path / "experiments.toml")
+        read_claim_tests(tmp_path / "claim_tests.toml")
 
 
 def scored(name, values, *, repeats=1, rows="same", seed=0, numbers=None):
@@ -151,7 +150,7 @@ def test_without_values_per_class_it_is_over_draws_and_then_over_seeds():
 
 
 def test_differences_are_taken_where_all_sides_were_carried_out():
-    tested = Experiment("claim", "suite", (pair(),), "higher")
+    tested = ClaimTest("claim", "suite", (pair(),), "higher")
     a, b = scored("a", [0.9, 0.8]), scored("b", [0.1, 0.3])
     scores = {
         ("x", "a", "zsl(folds=2)", None): a,
@@ -187,9 +186,9 @@ def plain_claims(tmp_path, monkeypatch):
     up, down = pair(), (Term("b", "zsl", "accuracy", 1), Term("a", "zsl", "accuracy", -1))
     names = ("002-kernel-beats-linear", "003-centre-loss-helps", "003-attributes-beat-labels")
     tested = {
-        names[0]: (Experiment(names[0], "plain", (up,), "higher"),),
-        names[1]: (Experiment(names[1], "plain", (down,), "higher"),),
-        names[2]: (Experiment(names[2], "plain", (up, down), "higher"),),
+        names[0]: (ClaimTest(names[0], "plain", (up,), "higher"),),
+        names[1]: (ClaimTest(names[1], "plain", (down,), "higher"),),
+        names[2]: (ClaimTest(names[2], "plain", (up, down), "higher"),),
     }
     asked = []
 
@@ -200,7 +199,7 @@ def plain_claims(tmp_path, monkeypatch):
         return GridResult(suite, cells, scores={("marked", "a", "zsl", None): a, ("marked", "b", "zsl", None): b})
 
     monkeypatch.setattr(module, "suite_of", lambda name, settings=None: suite)
-    monkeypatch.setattr(module, "load_experiments", lambda: Experiments(tested, {}, {}))
+    monkeypatch.setattr(module, "load_claim_tests", lambda: ClaimTests(tested, {}, {}))
     monkeypatch.setattr(module, "carry_out", carry_out)
     return names, asked
 
@@ -323,7 +322,7 @@ def test_a_kept_difference_is_judged_by_what_is_claimed_now(plain_claims, tmp_pa
 def test_an_experiment_can_be_of_a_second_suite_on_some_of_its_data(tmp_path):
     path = tmp_path / "e.toml"
     path.write_text(f'{ALSO}apart = "other data"\nalso = {{ suite = "t", data = ["large"] }}')
-    first, second = read_experiments(path).tested["002-kernel-beats-linear"]
+    first, second = read_claim_tests(path).tested["002-kernel-beats-linear"]
     assert (first.suite, first.data, second.suite, second.data) == ("s", (), "t", ("large",))
     assert replace(second, suite="s", data=()) == first
     (found,) = recorded_claims(["001-beats-generalised"])
@@ -336,9 +335,9 @@ def test_a_term_without_a_task_or_a_metric_is_refused(tmp_path):
     path = tmp_path / "e.toml"
     path.write_text(term.format('task = "zsl"\n'))
     with pytest.raises(DataError, match="has a term without a task or a metric"):
-        read_experiments(path)
+        read_claim_tests(path)
     path.write_text(term.format('task = "zsl"\nmetrics = ["nmi"]\n'))
-    (one,) = read_experiments(path).tested["003-centre-loss-helps"]
+    (one,) = read_claim_tests(path).tested["003-centre-loss-helps"]
     assert one.sides == ((Term("a", "zsl", "nmi", 1),),)
 
 

@@ -17,7 +17,7 @@ from zslplat.tasks.feature_draws import overlap
 from zslplat.tasks.feature_selection import FeatureSelection
 from zslplat.tasks.selection_outcomes import judge
 from zslplat.tasks.zsl import ZeroShot
-from zslplat_papers.reproduction.experiments import Experiments, Measured, load_experiments, read_experiments
+from zslplat_papers.reproduction.claim_tests import ClaimTests, MeasuredTest, load_claim_tests, read_claim_tests
 from zslplat_papers.reproduction.measures import MEASURES, choices, cost, load_measure, objectives, selection, training
 from zslplat_papers.reproduction.measures.ground import (
     DRAWN,
@@ -34,7 +34,7 @@ from zslplat_papers.reproduction.measures.separation import compact_classes, sil
 from zslplat_papers.reproduction.page import page
 from zslplat_papers.reproduction.verdicts import CANNOT_TELL, HOLDS, HOLDS_NOT, NOT_TESTED, Contrast, contrast_verdict
 
-EXPERIMENTS = [one for several in load_experiments().measured.values() for one in several]
+EXPERIMENTS = [one for several in load_claim_tests().measured.values() for one in several]
 PAIRS = "digit-pairs"
 
 
@@ -75,7 +75,7 @@ def test_every_measure_can_be_loaded_and_is_used():
 def test_an_experiment_with_an_unknown_measure_is_refused(tmp_path):
     (tmp_path / "e.toml").write_text('[[measured]]\nclaim = "003-centre-loss-steadies"\nmeasure = "weight"')
     with pytest.raises(DataError, match="no measure of these: power-of-rows"):
-        read_experiments(tmp_path / "e.toml")
+        read_claim_tests(tmp_path / "e.toml")
 
 
 def test_intervals_are_students_and_constants_have_none():
@@ -333,10 +333,10 @@ def measured(monkeypatch):
         warnings.warn(OutcomeWarning(f"{given['of']} is odd", "ZSP210"), stacklevel=1)
         yield Contrast(f"x: {given['of']}", given["by"], given["by"] - 0.1, given["by"] + 0.1, "3 draws")
 
-    several = tuple(Measured(name, "weight", {"of": of, "by": by}, "all") for of, by in (("a", 0.3), ("b", 0.2)))
-    broken = {"003-few-seen-classes-suffice": (Measured("003-few-seen-classes-suffice", "other", {"fails": True}),)}
-    found = Experiments({}, {}, {}, {name: several, **broken})
-    monkeypatch.setattr(claims, "load_experiments", lambda: found)
+    several = tuple(MeasuredTest(name, "weight", {"of": of, "by": by}, "all") for of, by in (("a", 0.3), ("b", 0.2)))
+    broken = {"003-few-seen-classes-suffice": (MeasuredTest("003-few-seen-classes-suffice", "other", {"fails": True}),)}
+    found = ClaimTests({}, {}, {}, {name: several, **broken})
+    monkeypatch.setattr(claims, "load_claim_tests", lambda: found)
     monkeypatch.setattr(claims, "load_measure", lambda name: measure)
     return name, *broken
 

@@ -11,9 +11,9 @@ from zslplat.suites.cells import pieces_of
 from zslplat.suites.earlier_results import SCORE_KEY
 from zslplat.suites.suite import load_suite
 from zslplat_papers.reproduction.page import page, write_page
+from zslplat_papers.reproduction.reproduce import CELL_KEY
 from zslplat_papers.reproduction.results import PACKAGED, keep_results
 from zslplat_papers.reproduction.verdicts import CANNOT_TELL
-from zslplat_papers.reproduction.written import CELL_KEY
 
 ROOT = Path(__file__).parents[3]
 

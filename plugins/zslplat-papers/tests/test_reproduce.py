@@ -22,9 +22,8 @@ from zslplat_papers.published import load_table, read_table
 from zslplat_papers.reproduction.cells import Budget, planned
 from zslplat_papers.reproduction.oracle import _oracle
 from zslplat_papers.reproduction.recipe import load_recipe, read_recipe
-from zslplat_papers.reproduction.reproduce import other_data, reproduce
+from zslplat_papers.reproduction.reproduce import keep_cells, other_data, reproduce, write_cells
 from zslplat_papers.reproduction.results import read_results
-from zslplat_papers.reproduction.written import keep_cells, write_cells
 
 TABLE = """
 paper = "000"

@@ -6,11 +6,11 @@ import pytest
 from zslplat.comparison.classes import Draw, class_verdict
 from zslplat.metrics.intervals import TOO_FEW
 from zslplat_papers.published.table import Cell, parse_printed
-from zslplat_papers.reproduction.intervals import CLASSES
 from zslplat_papers.reproduction.verdicts import (
     ABOVE,
     BELOW,
     CANNOT_TELL,
+    CLASSES,
     CONFIRMED,
     HOLDS,
     HOLDS_NOT,

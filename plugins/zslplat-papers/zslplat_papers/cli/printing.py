@@ -18,68 +18,68 @@ from zslplat_papers.reproduction.verdicts import CLAIM_VERDICTS
 
 def list_tables(*, as_json: bool) -> None:
     """Print the tables that have a recipe."""
-    known = [(name, load_table(name), load_recipe(name)) for name in recipe_ids()]
+    recipes = [(name, load_table(name), load_recipe(name)) for name in recipe_ids()]
     if as_json:
         lines = [
             {"table": name, "title": table.title, "rows": list(recipe.rows), "columns": list(recipe.columns)}
-            for name, table, recipe in known
+            for name, table, recipe in recipes
         ]
         print_json(lines)
         return
     shown = Shown("table", "paper", "what it shows", "columns", "stand-ins")
-    for name, table, recipe in known:
+    for name, table, recipe in recipes:
         shown.add_row(name, table.paper.name, table.title, ", ".join(recipe.columns), ", ".join(recipe.standins))
     stdout_console().print(shown, markup=False)
 
 
-def print_reproduction(found: Reproduction, settings: Any, *, dry_run: bool) -> None:
+def print_reproduction(reproduction: Reproduction, settings: Any, *, dry_run: bool) -> None:
     """Print a table made again."""
     console = stdout_console()
-    table, recipe = load_table(found.table), load_recipe(found.table)
+    table, recipe = load_table(reproduction.table), load_recipe(reproduction.table)
 
     def say(text: str) -> None:
         console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    say(f"{found.table}: {table.paper.name}, {table.label}, {table.title}")
+    say(f"{reproduction.table}: {table.paper.name}, {table.label}, {table.title}")
     for way in (PRINTED, OURS):
         say(f"  {way}: {' '.join(recipe.protocol[way].split())}")
-    own = [made for made in found.made if made.cell.place.standin is None]
-    others = [made for made in found.made if made.cell.place.standin is not None]
-    if own:
-        console.print(_cells(own, dry_run=dry_run), markup=False)
+    of_paper = [made for made in reproduction.made if made.cell.place.standin is None]
+    others = [made for made in reproduction.made if made.cell.place.standin is not None]
+    if of_paper:
+        console.print(_cells(of_paper, dry_run=dry_run), markup=False)
     if others:
         say("Stand-ins: other data, not to be compared with the paper's numbers.")
         console.print(_cells(others, dry_run=dry_run), markup=False)
         for label, differs in dict.fromkeys((made.cell.place.id, made.cell.place.differs) for made in others):
             say(f"  {label}: {differs}")
     by_way: dict[str, list[str]] = {}
-    for missing in found.missing:
+    for missing in reproduction.missing:
         by_way.setdefault(missing.how, []).append(missing.column)
     for how, columns in by_way.items():
         say(f"Cannot tell, data not at hand: {', '.join(columns)}. To get them: {how}")
-    if found.missing and settings.data_root is None:
+    if reproduction.missing and settings.data_root is None:
         say("No data root is set (--data-root).")
     for row, why in recipe.left_out.items():
         say(f"Left out: {row}: {why}")
-    for text in dict.fromkeys(made.cell.unsure for made in found.made if made.cell.unsure):
+    for text in dict.fromkeys(made.cell.unsure for made in reproduction.made if made.cell.unsure):
         say(f"What the paper leaves open ({PRINTED}): {text}")
 
 
-def print_claims(found: Sequence[Judged]) -> None:
+def print_claims(judgements: Sequence[Judged]) -> None:
     """Print claims with their verdicts, paper by paper, and how many there are of each."""
     console = stdout_console()
-    for code in dict.fromkeys(judged.claim.paper.code for judged in found):
-        own = [judged for judged in found if judged.claim.paper.code == code]
-        paper = own[0].claim.paper
+    for code in dict.fromkeys(judged.claim.paper.code for judged in judgements):
+        of_paper = [judged for judged in judgements if judged.claim.paper.code == code]
+        paper = of_paper[0].claim.paper
         title = f"{code}: {paper.name} ({paper.authors}, {paper.venue} {paper.year})"
         console.print(title, highlight=False, markup=False, soft_wrap=True)
-        longest = max(len(judged.claim.id) for judged in own)
+        longest = max(len(judged.claim.id) for judged in of_paper)
         shown = Shown(show_lines=True)
         # What is printed can be given again: ids are never cut, and on one line wherever there is room, as in a pipe.
         shown.add_column("claim", width=longest if 3 * longest <= console.width else None, overflow="fold")
         for column in ("printed", "tested by", "verdict", "why"):
             shown.add_column(column, overflow="fold")
-        for judged in own:
+        for judged in of_paper:
             claim = judged.claim
             by = "\n".join(part.rpartition("::")[2] for part in judged.experiment.split(", ") if part)
             lines = [single_line(line) for line in judged.lines]
@@ -87,16 +87,16 @@ def print_claims(found: Sequence[Judged]) -> None:
             why = "\n".join([judged.verdict.why, *lines, *apart])
             shown.add_row(f"{claim.id}\n{claim.text}", claim.printed, by, judged.verdict.verdict, why)
         console.print(shown, markup=False)
-    counts = {name: sum(judged.verdict.verdict == name for judged in found) for name in CLAIM_VERDICTS}
+    counts = {name: sum(judged.verdict.verdict == name for judged in judgements) for name in CLAIM_VERDICTS}
     console.print("; ".join(f"{name}: {count}" for name, count in counts.items()), highlight=False, markup=False)
 
 
-def _cells(found: list[Made], *, dry_run: bool) -> Shown:
+def _cells(results: list[Made], *, dry_run: bool) -> Shown:
     """Return the table of cells; a column for the oracle where there is one."""
-    with_oracle = any(made.oracle for made in found)
+    with_oracle = any(made.oracle for made in results)
     heads = ["row", "column", "metric", "way", "paper", "ours", "these rows", "new classes", "verdict", "why"]
     shown = Shown(*heads[:-2], *(["oracle (by the test split)"] if with_oracle else []), *heads[-2:])
-    for made in found:
+    for made in results:
         cell, place = made.cell, made.cell.place
         compared = not place.standin and not made.differs
         line = [cell.row, place.id, place.metric, cell.way, _number(cell.printed) if compared else ""]

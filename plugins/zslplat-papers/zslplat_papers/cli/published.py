@@ -197,7 +197,7 @@ def _details(table: PublishedTable) -> list[str]:
         said = list(dict.fromkeys(text for column in table.columns if (text := getattr(column, key))))
         if said:
             lines.append(f"{key}: {' / '.join(said)}")
-    own = [row.label for row in table.own_rows]
-    if own and table.kind == "table":
-        lines.append(f"the paper's own: {', '.join(own)}")
+    labels = [row.label for row in table.own_rows]
+    if labels and table.kind == "table":
+        lines.append(f"the paper's own: {', '.join(labels)}")
     return lines

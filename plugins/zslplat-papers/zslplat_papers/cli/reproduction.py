@@ -53,9 +53,9 @@ def reproduce(options: ReproduceOptions) -> None:
     from zslplat_papers.cli.printing import list_tables, print_reproduction
     from zslplat_papers.reproduction.cells import Budget, check_root, only_by_table
     from zslplat_papers.reproduction.recipe import WAYS, load_recipe, recipes_of
+    from zslplat_papers.reproduction.reproduce import keep_cells, write_cells
     from zslplat_papers.reproduction.reproduce import reproduce as carry_out
     from zslplat_papers.reproduction.results import check_files
-    from zslplat_papers.reproduction.written import keep_cells, write_cells
 
     if options["table"] is None:
         idle = ["--no-standins"] if not options["standins"] else []
@@ -69,9 +69,9 @@ def reproduce(options: ReproduceOptions) -> None:
             )
         list_tables(as_json=options["json"])
         return
-    kept = [f"--{name}" for name, value in (("out", options["out"]), ("keep", options["keep"])) if value]
-    if options["dry_run"] and kept:
-        raise UsageError(f"{', '.join(kept)} with --dry-run, which does nothing; leave one of them out")
+    outputs = [f"--{name}" for name, value in (("out", options["out"]), ("keep", options["keep"])) if value]
+    if options["dry_run"] and outputs:
+        raise UsageError(f"{', '.join(outputs)} with --dry-run, which does nothing; leave one of them out")
     if options["results"] is not None and not options["keep"]:
         raise UsageError("--results without --keep, which is what writes there; add --keep")
     check_file(options["out"], "--out")
@@ -88,14 +88,14 @@ def reproduce(options: ReproduceOptions) -> None:
     if options["keep"]:
         check_files([f"reproduce-{name}" for name in chosen], options["results"])
     budget = Budget(options["trials"], options["repeats"], **vars(workforce_of(options)))
-    found = []
+    reproductions = []
     with progress(quiet=options["quiet"]) as reporter:
-        for name, wanted in chosen.items():
+        for name, selection in chosen.items():
             made = carry_out(
                 name,
                 settings,
                 budget,
-                only=wanted,
+                only=selection,
                 ways=ways,
                 standins=options["standins"],
                 oracle=options["oracle"],
@@ -104,18 +104,18 @@ def reproduce(options: ReproduceOptions) -> None:
                 reporter=reporter,
                 watch=lambda one: reporter.note(f"{one.cell.name}: {one.verdict.verdict} ({one.verdict.why})"),
             )
-            found.append(made)
+            reproductions.append(made)
     if options["keep"]:
-        for made in found:
+        for made in reproductions:
             keep_cells(made, options["results"], lambda text: echo(text, err=True))
     if options["out"] is not None:
-        write_cells(found, options["out"])
+        write_cells(reproductions, options["out"])
     if options["json"]:
-        print_json([made.to_json() for made in found])
+        print_json([made.to_json() for made in reproductions])
     else:
-        for made in found:
+        for made in reproductions:
             print_reproduction(made, settings, dry_run=options["dry_run"])
-    if any(one.status == "failed" for made in found for one in made.made):
+    if any(one.status == "failed" for made in reproductions for one in made.made):
         raise typer.Exit(1)
 
 
@@ -154,10 +154,16 @@ def claims(options: ClaimsOptions) -> None:
     from zslplat.suites.result_files import FOLDER, check_file, check_places
     from zslplat_papers.cli.printing import print_claims
     from zslplat_papers.reproduction.cells import check_root
-    from zslplat_papers.reproduction.claims import RESULTS, keep_claims, lines_of_no_claim, recorded_claims, run_claims
+    from zslplat_papers.reproduction.claims import (
+        RESULTS,
+        keep_claims,
+        lines_of_no_claim,
+        recorded_claims,
+        run_claims,
+        write_claims,
+    )
     from zslplat_papers.reproduction.page import check_page, write_page
     from zslplat_papers.reproduction.results import check_files
-    from zslplat_papers.reproduction.written import write_claims
 
     check_file(options["out"], "--out")
     check_places(*(path.parent for path in (options["out"], options["page"]) if path))
@@ -182,7 +188,7 @@ def claims(options: ClaimsOptions) -> None:
             **vars(workforce_of(options)),
         )
         with progress(quiet=options["quiet"]) as reporter:
-            found = run_claims(
+            judgements = run_claims(
                 options["names"] or (),
                 settings,
                 grid_options,
@@ -191,24 +197,24 @@ def claims(options: ClaimsOptions) -> None:
                 watch=reporter.note,
             )
         if options["keep"]:
-            keep_claims(found, options["results"])
+            keep_claims(judgements, options["results"])
     else:
         of_runs = ["suite", "only", "trials", "repeats", "workers", "cluster", "trial_timeout", "memory", "keep"]
         of_runs += ["data_root", "store", "tracking_uri", "storage_url"]
         idle = [f"--{name.replace('_', '-')}" for name in of_runs if options[name]]  # type: ignore[literal-required]
         if idle:
             raise UsageError(f"{', '.join(idle)} without --run, which carries out what tests the claims; add --run")
-        found = recorded_claims(options["names"] or (), options["results"])
+        judgements = recorded_claims(options["names"] or (), options["results"])
         with progress(quiet=options["quiet"]) as reporter:
             for line in lines_of_no_claim(options["results"]):
                 reporter.warn(line)
     if options["out"] is not None:
-        write_claims(found, options["out"])
+        write_claims(judgements, options["out"])
     if options["page"] is not None:
         write_page(options["page"], options["results"])
     if options["json"]:
-        print_json([judged.to_json() for judged in found])
+        print_json([judged.to_json() for judged in judgements])
     else:
-        print_claims(found)
-    if any(judged.failed for judged in found):
+        print_claims(judgements)
+    if any(judged.failed for judged in judgements):
         raise typer.Exit(1)

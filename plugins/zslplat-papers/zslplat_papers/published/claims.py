@@ -67,7 +67,7 @@ class Comparison:
         """Return first minus second in each column; raises :class:`UsageError` for rows or columns not in the table."""
         table = load_table(self.table)
         other = load_table(self.second_table or self.table)
-        found = []
+        results = []
         for name in self.columns:
             first, second = table.cell(self.first, name).value, other.cell(self.second, name).value
             if first is None or second is None:
@@ -75,8 +75,8 @@ class Comparison:
             # Decimal fractions: without rounding 0.3 - 0.1 would carry binary dust that nobody printed.
             difference = round(first - second, 6)
             as_claimed = {"higher": difference > 0, "lower": difference < 0}.get(direction)
-            found.append(Effect(self.table, name, self.first, self.second, difference, as_claimed))
-        return tuple(found)
+            results.append(Effect(self.table, name, self.first, self.second, difference, as_claimed))
+        return tuple(results)
 
 
 @dataclass(frozen=True)

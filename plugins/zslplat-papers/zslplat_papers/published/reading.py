@@ -56,9 +56,9 @@ def table_ids() -> list[str]:
 @cache
 def load_table(table: str) -> PublishedTable:
     """Return a published table by its id; raises :class:`UsageError` that lists the ids for an unknown one."""
-    known = table_ids()
-    if table not in known:
-        raise unknown("published table", table, known)
+    ids = table_ids()
+    if table not in ids:
+        raise unknown("published table", table, ids)
     return read_table(DATA / f"{table}.toml")
 
 

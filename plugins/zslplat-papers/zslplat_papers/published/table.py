@@ -28,10 +28,10 @@ def parse_printed(text: str) -> tuple[float | None, float | None]:
     """
     if text in MISSING:
         return None, None
-    found = _PRINTED.fullmatch(text)
-    if found is None:
+    match = _PRINTED.fullmatch(text)
+    if match is None:
         raise DataError(f"{text!r} is not a cell; write a number, 'number ± spread', 'count/of' or '-'")
-    value, spread = (None if part is None else float(part.replace(",", "")) for part in found.groups())
+    value, spread = (None if part is None else float(part.replace(",", "")) for part in match.groups())
     return value, spread
 
 
@@ -183,8 +183,8 @@ def _named(parts: tuple[_Part, ...], kind: str, name: str, table: str) -> _Part:
     raise unknown(f"{kind} of table {table}", name, [part.id for part in parts])
 
 
-def unknown(kind: str, name: str, known: list[str]) -> UsageError:
+def unknown(kind: str, name: str, names: list[str]) -> UsageError:
     """Return the error for a name that is not there: near matches first, then all names."""
-    near = near_names(name, known)
+    near = near_names(name, names)
     hint = f"did you mean {', '.join(near)}? " if near else ""
-    return UsageError(f"unknown {kind} {name!r}; {hint}known: {', '.join(known) or 'none'}")
+    return UsageError(f"unknown {kind} {name!r}; {hint}known: {', '.join(names) or 'none'}")

@@ -117,8 +117,8 @@ def planned(
     :class:`UnknownNameError` for an ``only`` that names nothing, and :class:`UsageError` where ``ways`` and
     ``standins`` leave nothing of what is asked for; a recipe without rows says itself why.
     """
-    asked = [_asked(text, recipe) for text in only]
-    for text, one in zip(only, asked, strict=True):
+    selections = [_selection(text, recipe) for text in only]
+    for text, one in zip(only, selections, strict=True):
         if why := _nothing_of(one, recipe, ways, standins=standins):
             raise UsageError(f"--only {text!r}: {why}")
     if recipe.rows and not any(way in row for row in recipe.rows.values() for way in ways):
@@ -127,12 +127,12 @@ def planned(
     missing: list[Missing] = []
     for way in ways:
         for place in _places(table, recipe, way, standins=standins):
-            rows = [row for row in recipe.rows if _wanted(row, place, asked) and way in recipe.rows[row]]
+            rows = [row for row in recipe.rows if _is_selected(row, place, selections) and way in recipe.rows[row]]
             if not rows:
                 continue
             if not at_hand(place.dataset, place.files, settings):
                 named_so = place.column if place.standin is None else place.standin.id
-                is_named = place.standin is None or any(column in (named_so, place.id) for _, column in asked)
+                is_named = place.standin is None or any(column in (named_so, place.id) for _, column in selections)
                 if is_named and named_so not in [entry.column for entry in missing]:
                     how = sources().get(place.get, "") or _where_expected(place)
                     missing.append(Missing(named_so, place.dataset, place.files, how))
@@ -159,35 +159,35 @@ def only_by_table(
 
     Raises like :func:`planned` for a text that names nothing in any of them, or of which nothing is left in all.
     """
-    found: dict[str, list[str]] = {name: [] for name in tables}
+    by_table: dict[str, list[str]] = {name: [] for name in tables}
     for text in only:
         errors, left = [], []
         for name, recipe in tables.items():
             try:
-                why = _nothing_of(_asked(text, recipe), recipe, ways, standins=standins)
+                why = _nothing_of(_selection(text, recipe), recipe, ways, standins=standins)
             except UnknownNameError as error:
                 errors.append(error)
             else:
                 left += [why]
-                found[name] += [] if why else [text]
+                by_table[name] += [] if why else [text]
         if left and all(left):
             raise UsageError(f"--only {text!r}: {left[0]}")
         if len(errors) == 1 == len(tables):
             raise errors[0]
         if len(errors) == len(tables):
-            raise UnknownNameError(f"row or column (--only) of {', '.join(tables)}", text, _known(tables, text))
-    return {name: texts for name, texts in found.items() if texts or not only}
+            raise UnknownNameError(f"row or column (--only) of {', '.join(tables)}", text, _selectable(tables, text))
+    return {name: texts for name, texts in by_table.items() if texts or not only}
 
 
-def _known(tables: Mapping[str, Recipe], text: str) -> list[str]:
+def _selectable(tables: Mapping[str, Recipe], text: str) -> list[str]:
     """Return what a text for ``--only`` might have named in any of several tables."""
     names = {f"/{name}" for recipe in tables.values() for name in (*recipe.columns, *recipe.standins)}
     return sorted(names if text.startswith("/") else names | {row for one in tables.values() for row in one.rows})
 
 
-def _nothing_of(asked: tuple[str, str], recipe: Recipe, ways: Sequence[str], *, standins: bool) -> str:
+def _nothing_of(selection: tuple[str, str], recipe: Recipe, ways: Sequence[str], *, standins: bool) -> str:
     """Return why nothing of a row and column is carried out in these ways; empty where something is."""
-    row, column = asked
+    row, column = selection
     if column and column not in recipe.columns and not standins:
         return f"{column} is a stand-in, and these are left out (--no-standins); leave that away, or name a column"
     rows = [recipe.rows[row]] if row else list(recipe.rows.values())
@@ -223,23 +223,23 @@ def at_hand(dataset: str, files: Sequence[str], settings: Settings) -> bool:
 
 
 def _places(table: PublishedTable, recipe: Recipe, way: str, *, standins: bool) -> list[Place]:
-    found = [_of_column(column, recipe, way) for column in recipe.columns.values()]
+    places = [_of_column(column, recipe, way) for column in recipe.columns.values()]
     if not standins:
-        return found
+        return places
     printed = {column.id: column for column in table.columns}
     for standin in recipe.standins.values():
         for metric in standin.metrics:
             label = standin.id if len(standin.metrics) == 1 else f"{standin.id} {metric}"
             task = standin.tasks.get(way, recipe.tasks[way])
             column = standin.of if standin.of in printed else ""
-            found.append(
+            places.append(
                 Place(
                     *(label, column, standin.dataset, metric, task, standin.files, ""),
                     differs=standin.differs,
                     standin=standin,
                 )
             )
-    return found
+    return places
 
 
 def _of_column(column: Column, recipe: Recipe, way: str) -> Place:
@@ -250,7 +250,7 @@ def _of_column(column: Column, recipe: Recipe, way: str) -> Place:
     )
 
 
-def _asked(text: str, recipe: Recipe) -> tuple[str, str]:
+def _selection(text: str, recipe: Recipe) -> tuple[str, str]:
     """Return (row, column) of a text ROW/COLUMN, either of them empty for all."""
     row, slash, column = (part.strip() for part in text.partition("/"))
     if not row and not column:
@@ -265,9 +265,9 @@ def _asked(text: str, recipe: Recipe) -> tuple[str, str]:
     return row, column
 
 
-def _wanted(row: str, place: Place, asked: Sequence[tuple[str, str]]) -> bool:
+def _is_selected(row: str, place: Place, selections: Sequence[tuple[str, str]]) -> bool:
     ids = {"", place.id, place.column if place.standin is None else place.standin.id}
-    return not asked or any(r in ("", row) and c in ids for r, c in asked)
+    return not selections or any(r in ("", row) and c in ids for r, c in selections)
 
 
 def _cell(table: PublishedTable, row: str, named_way: str, way: Way, place: Place, seed: int, budget: Budget) -> Cell:
@@ -275,13 +275,13 @@ def _cell(table: PublishedTable, row: str, named_way: str, way: Way, place: Plac
     method = Spec(method.name, {k: str(v) if isinstance(v, Spec) else v for k, v in method.parameters.items()})
     features = way.features
     if place.standin is not None:
-        known = component("methods", method.name).parameters
-        fixed = {k: v for k, v in place.standin.fixed.items() if k in known and k not in method.parameters}
+        parameters = component("methods", method.name).parameters
+        fixed = {k: v for k, v in place.standin.fixed.items() if k in parameters and k not in method.parameters}
         method = method.with_parameters(fixed)
     template = component("methods", method.name).build(method.parameters)
     if place.standin is not None and place.standin.first_steps:
-        wanted = template.wanted_preprocessing.overridden(features, way.signatures)
-        features = ",".join([place.standin.first_steps, *wanted.features])
+        preprocessing = template.wanted_preprocessing.overridden(features, way.signatures)
+        features = ",".join([place.standin.first_steps, *preprocessing.features])
     space = searched_space(template, method.parameters, way.space)
     experiment = Experiment(
         method, Spec.parse(place.dataset), Spec.parse(way.task or place.task), space, features, way.signatures, seed

@@ -13,6 +13,7 @@ from typing import Any
 from zslplat.errors import UnknownNameError, ZslplatError, near_names, quoted, split_code
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.scoring.messages import collect_warnings
+from zslplat.figures import Table, write_table
 from zslplat.names import counted
 from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, GridOptions
@@ -21,15 +22,15 @@ from zslplat.suites.result import GridResult
 from zslplat.suites.result_files import Line, number
 from zslplat.suites.suite import Suite
 from zslplat_papers.published import Claim, load_claims
-from zslplat_papers.reproduction.contrasts import contrasts_of, named
-from zslplat_papers.reproduction.experiments import (
-    Experiment,
-    Experiments,
-    Measured,
-    load_experiments,
+from zslplat_papers.reproduction.claim_tests import (
+    ClaimTest,
+    ClaimTests,
+    MeasuredTest,
+    load_claim_tests,
     needed_rows,
     suite_of,
 )
+from zslplat_papers.reproduction.contrasts import contrasts_of, named
 from zslplat_papers.reproduction.measures import load_measure
 from zslplat_papers.reproduction.measures.ground import DATA, DRAWN, Ground
 from zslplat_papers.reproduction.results import keep_results, read_results
@@ -82,34 +83,34 @@ def chosen_claims(names: Sequence[str] = ()) -> list[Claim]:
 
     Raises :class:`UnknownNameError` for a name that means none.
     """
-    known = load_claims()
+    claims = load_claims()
     for name in names:
-        if not any(name in (claim.id, claim.paper.code) for claim in known):
-            raise UnknownNameError("claim or paper", name, {c.id for c in known} | {c.paper.code for c in known})
-    return [claim for claim in known if not names or claim.id in names or claim.paper.code in names]
+        if not any(name in (claim.id, claim.paper.code) for claim in claims):
+            raise UnknownNameError("claim or paper", name, {c.id for c in claims} | {c.paper.code for c in claims})
+    return [claim for claim in claims if not names or claim.id in names or claim.paper.code in names]
 
 
 def recorded_claims(names: Sequence[str] = (), folder: Path | None = None) -> list[Judged]:
     """Return claims with the verdicts that follow from the kept results; nothing is carried out."""
-    experiments = load_experiments()
-    kept = read_results(RESULTS, folder, KEY)
+    experiments = load_claim_tests()
+    lines = read_results(RESULTS, folder, KEY)
     return [
-        _judged(claim, experiments, [_plain(line) for line in kept if line["claim"] == claim.id])
+        _judged(claim, experiments, [_plain(line) for line in lines if line["claim"] == claim.id])
         for claim in chosen_claims(names)
     ]
 
 
 def lines_of_no_claim(folder: Path | None = None) -> list[str]:
     """Return what is to be said of kept differences whose claim is not known: no verdict counts them."""
-    known = {claim.id for claim in load_claims()}
-    told = []
+    ids = {claim.id for claim in load_claims()}
+    texts = []
     for name, count in Counter(line["claim"] for line in read_results(RESULTS, folder, KEY)).items():
-        if name not in known:
-            meant = near_names(name, known)
+        if name not in ids:
+            near = near_names(name, ids)
             differences = counted(count, "kept difference is", "kept differences are")
-            what = f"was {' or '.join(meant)} meant?" if meant else "zslplat claims lists them all"
-            told.append(f"{differences} of {quoted(name)}, which is no claim: left out; {what}")
-    return told
+            what = f"was {' or '.join(near)} meant?" if near else "zslplat claims lists them all"
+            texts.append(f"{differences} of {quoted(name)}, which is no claim: left out; {what}")
+    return texts
 
 
 def run_claims(
@@ -127,26 +128,26 @@ def run_claims(
     restricts suites and measures. A cell that fails, or whose data are not at hand, leaves the others alone.
     """
     reporter, options = reporter or SilentReporter(), options or GridOptions()
-    experiments, claims = load_experiments(), chosen_claims(names)
-    wanted: dict[str, list[Experiment]] = {}
+    experiments, claims = load_claim_tests(), chosen_claims(names)
+    by_suite: dict[str, list[ClaimTest]] = {}
     for claim in claims:
         for tested in experiments.tested.get(claim.id, ()):
             if not suites or tested.suite in suites:
-                wanted.setdefault(tested.suite, []).append(tested)
+                by_suite.setdefault(tested.suite, []).append(tested)
     measures = [one for claim in claims for one in experiments.measured.get(claim.id, ())]
-    _check_asked(claims, experiments, suites, options.only, settings)
+    _check_selection(claims, experiments, suites, options.only, settings)
     lines: dict[str, list[dict[str, Any]]] = {claim.id: [] for claim in claims}
     failed: dict[str, list[str]] = {claim.id: [] for claim in claims}
-    for name, tests in wanted.items():
+    for name, tests in by_suite.items():
         watch(f"suite {name}, for {len(tests)} experiments")
         try:
-            found, troubles = _carried_out(suite_of(name, settings), tests, options, settings, reporter)
+            differences, troubles = _carried_out(suite_of(name, settings), tests, options, settings, reporter)
         except Interrupted:
             raise
         except ZslplatError as error:
             reporter.warn(f"suite {name}: {error}")
-            found, troubles = [], {one.claim: [f"suite {name}: {error}"] for one in tests}
-        for line in found:
+            differences, troubles = [], {one.claim: [f"suite {name}: {error}"] for one in tests}
+        for line in differences:
             lines[line["claim"]].append(line)
         for claimed, texts in troubles.items():
             failed[claimed] += texts
@@ -162,19 +163,19 @@ def run_claims(
     return [_judged(claim, experiments, lines[claim.id], failed[claim.id]) for claim in claims]
 
 
-def _check_asked(
-    claims: Sequence[Claim], experiments: Experiments, suites: Sequence[str], only: Sequence[str], settings: Settings
+def _check_selection(
+    claims: Sequence[Claim], experiments: ClaimTests, suites: Sequence[str], only: Sequence[str], settings: Settings
 ) -> None:
     """Raise :class:`UnknownNameError` for a suite or measure that tests none of the claims, or data that none has."""
     tests = [one for claim in claims for one in experiments.of(claim.id)]
-    known = sorted({one.suite for one in tests})
+    names = sorted({one.suite for one in tests})
     for name in suites:
-        if name not in known:
-            raise UnknownNameError("suite or measure that tests these claims (--suite)", name, known)
+        if name not in names:
+            raise UnknownNameError("suite or measure that tests these claims (--suite)", name, names)
     if only:
-        of_suites = {one.suite for one in tests if isinstance(one, Experiment) and (not suites or one.suite in suites)}
+        of_suites = {one.suite for one in tests if isinstance(one, ClaimTest) and (not suites or one.suite in suites)}
         data = {entry.name for name in of_suites for entry in suite_of(name, settings).data}
-        if any(isinstance(one, Measured) and (not suites or one.suite in suites) for one in tests):
+        if any(isinstance(one, MeasuredTest) and (not suites or one.suite in suites) for one in tests):
             data |= {*DATA, DRAWN}
         for name in only:
             if name not in data:
@@ -201,11 +202,11 @@ def single_line(line: Mapping[str, Any]) -> str:
 
 
 def _carried_out(
-    suite: Suite, tests: Sequence[Experiment], options: GridOptions, settings: Settings, reporter: Reporter
+    suite: Suite, tests: Sequence[ClaimTest], options: GridOptions, settings: Settings, reporter: Reporter
 ) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
     """Return the differences that a suite gives, and by claim the cells that failed."""
     rows = needed_rows(tests)
-    data = [entry.name for entry in suite.data if _is_wanted(entry.name, tests, options.only)]
+    data = [entry.name for entry in suite.data if _is_selected(entry.name, tests, options.only)]
     only = [f"{name}/{row}" for name in data for row in rows]
     if not only:
         return [], {}
@@ -213,34 +214,34 @@ def _carried_out(
     for cell in grid.cells:
         if cell.status in (FAILED, SKIPPED):
             reporter.note(f"{cell.title}: {cell.status}: {cell.reason}")
-    asked = {entry.name: options.trials or entry.trials or suite.trials for entry in suite.data}
+    requested = {entry.name: options.trials or entry.trials or suite.trials for entry in suite.data}
     lines = []
     for tested in tests:
-        own = needed_rows([tested])
-        for found in contrasts_of(tested, grid.scores):
-            name = found.of.partition(":")[0]
-            made = _trials(grid, name, own) or {asked[name]}
+        own_rows = needed_rows([tested])
+        for difference in contrasts_of(tested, grid.scores):
+            name = difference.of.partition(":")[0]
+            made = _trials(grid, name, own_rows) or {requested[name]}
             if len(made) > 1:
                 counts = ", ".join(map(str, sorted(made)))
                 reporter.warn(
-                    f"{found.of}: searches of {counts} trials are compared; --trials {max(made)} makes them equal"
+                    f"{difference.of}: searches of {counts} trials are compared; --trials {max(made)} makes them equal"
                 )
-            spent = sum(c.seconds for c in grid.having(DONE) if c.data == name and c.row in own)
-            lines.append(_line(tested, found, min(made), grid.repeats, suite.seed, spent))
+            spent = sum(c.seconds for c in grid.having(DONE) if c.data == name and c.row in own_rows)
+            lines.append(_line(tested, difference, min(made), grid.repeats, suite.seed, spent))
     troubles: dict[str, list[str]] = {}
     for tested in tests:
-        own = needed_rows([tested])
-        texts = [f"{cell.title}: {cell.reason}" for cell in grid.having(FAILED) if cell.row in own]
+        own_rows = needed_rows([tested])
+        texts = [f"{cell.title}: {cell.reason}" for cell in grid.having(FAILED) if cell.row in own_rows]
         troubles.setdefault(tested.claim, []).extend(texts)
     return lines, troubles
 
 
-def _measured(tested: Measured, ground: Ground, reporter: Reporter) -> list[dict[str, Any]]:
+def _measured(tested: MeasuredTest, ground: Ground, reporter: Reporter) -> list[dict[str, Any]]:
     """Return the differences that a measure finds; each says the time since the one before."""
     lines, begun = [], time.perf_counter()
     with collect_warnings() as warned:
-        for found in load_measure(tested.suite)(ground, tested.given):
-            lines.append(_line(tested, found, 0, 1, 0, time.perf_counter() - begun))
+        for difference in load_measure(tested.suite)(ground, tested.given):
+            lines.append(_line(tested, difference, 0, 1, 0, time.perf_counter() - begun))
             begun = time.perf_counter()
     by_check: dict[str, list[str]] = {}
     for text in warned:
@@ -252,31 +253,31 @@ def _measured(tested: Measured, ground: Ground, reporter: Reporter) -> list[dict
 
 def _trials(grid: GridResult, data: str, rows: Sequence[str]) -> set[int]:
     """Return how many trials the searches of rows had, which may be more than this command asked for."""
-    found: dict[str, int] = {}
+    by_row: dict[str, int] = {}
     for key, entry in grid.entries.items():
         # Of the tasks of a row the first is searched; studies of the others make one trial.
         if key[0] == data and key[1] in rows:
-            found[key[1]] = max(found.get(key[1], 0), entry.trials if entry.searched else 0)
-    return {trials for trials in found.values() if trials}
+            by_row[key[1]] = max(by_row.get(key[1], 0), entry.trials if entry.searched else 0)
+    return {trials for trials in by_row.values() if trials}
 
 
-def _is_wanted(name: str, tests: Sequence[Experiment], only: Sequence[str]) -> bool:
+def _is_selected(name: str, tests: Sequence[ClaimTest], only: Sequence[str]) -> bool:
     return (not only or name in only) and any(not one.data or name in one.data for one in tests)
 
 
 def _line(
-    tested: Experiment | Measured, found: Contrast, trials: int, repeats: int, seed: int, seconds: float
+    tested: ClaimTest | MeasuredTest, contrast: Contrast, trials: int, repeats: int, seed: int, seconds: float
 ) -> dict[str, Any]:
-    single = contrast_verdict(found, tested.least, level=tested.direction == "level")
+    single = contrast_verdict(contrast, tested.least, level=tested.direction == "level")
     return {
         "claim": tested.claim,
         "suite": tested.suite,
-        "contrast": found.of,
-        "difference": found.difference,
-        "low": found.low,
-        "high": found.high,
-        "over": found.over,
-        "classes": found.classes,
+        "contrast": contrast.of,
+        "difference": contrast.difference,
+        "low": contrast.low,
+        "high": contrast.high,
+        "over": contrast.over,
+        "classes": contrast.classes,
         "verdict": single.verdict,
         "direction": tested.direction,
         "joined": tested.joined,
@@ -295,7 +296,7 @@ def _plain(line: Line) -> dict[str, Any]:
     return {**line, **numbers, **counts}
 
 
-def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]], failed: Sequence[str] = ()) -> Judged:
+def _judged(claim: Claim, experiments: ClaimTests, lines: list[dict[str, Any]], failed: Sequence[str] = ()) -> Judged:
     tested = experiments.of(claim.id)
     if claim.id in experiments.shown:
         by, verdict = experiments.shown[claim.id]
@@ -316,20 +317,20 @@ def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]],
         first.least,
         level=first.direction == "level",
         every=first.joined == "all",
-        absent=sum(_absent(one, lines) for one in tested if isinstance(one, Experiment)),
+        absent=sum(_absent(one, lines) for one in tested if isinstance(one, ClaimTest)),
         missing=missing,
     )
     apart = "; ".join(filter(None, dict.fromkeys(one.apart for one in tested)))
     return Judged(claim, ", ".join(dict.fromkeys(one.suite for one in tested)), verdict, lines, apart, tuple(failed))
 
 
-def _judged_now(line: dict[str, Any], tested: Sequence[Experiment | Measured]) -> dict[str, Any] | None:
+def _judged_now(line: dict[str, Any], tested: Sequence[ClaimTest | MeasuredTest]) -> dict[str, Any] | None:
     """Return a line as the experiments judge it now; None where none of them asks for the difference any longer."""
     for one in tested:
         if one.suite != line["suite"]:
             continue
         # A measure names its differences itself.
-        if isinstance(one, Measured) or any(line["contrast"].endswith(named("", side)) for side in one.sides):
+        if isinstance(one, MeasuredTest) or any(line["contrast"].endswith(named("", side)) for side in one.sides):
             judged = contrast_verdict(_contrast(line), one.least, level=one.direction == "level")
             now = {"direction": one.direction, "joined": one.joined, "least": one.least}
             return {**line, **now, "verdict": judged.verdict}
@@ -358,11 +359,19 @@ def _weight(line: Mapping[str, Any]) -> tuple[float, float, str]:
     return float(line["trials"] or 0), float(line["repeats"] or 0), str(line.get("kept", ""))
 
 
-def _absent(tested: Experiment, lines: Sequence[Mapping[str, Any]]) -> int:
+def _absent(tested: ClaimTest, lines: Sequence[Mapping[str, Any]]) -> int:
     """Return how many differences of an experiment are missing on the data sets on which others of it were found."""
-    found = {str(line["contrast"]) for line in lines if line["suite"] == tested.suite}
-    wanted = 0
-    for data in {text.partition(":")[0] for text in found}:
-        own = {named(data, side) for side in tested.sides}
-        wanted += len(own - found) if own & found else 0
-    return wanted
+    contrasts = {str(line["contrast"]) for line in lines if line["suite"] == tested.suite}
+    expected = 0
+    for data in {text.partition(":")[0] for text in contrasts}:
+        own_data = {named(data, side) for side in tested.sides}
+        expected += len(own_data - contrasts) if own_data & contrasts else 0
+    return expected
+
+
+def write_claims(judgements: Sequence[Judged], path: Path) -> None:
+    """Write a line per claim with its verdict; the differences are those of the kept results."""
+    lines = [{**line, "failed": "; ".join(line["failed"])} for line in (judged.to_json() for judged in judgements)]
+    names = [name for name in lines[0] if name != "contrasts"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_table(Table({name: [line[name] for line in lines] for name in names}), path)

@@ -14,29 +14,28 @@ import numpy as np
 from zslplat.comparison.classes import class_difference
 from zslplat.comparison.paired import difference
 from zslplat.evidence.scores import Scored
-from zslplat_papers.reproduction.experiments import Experiment, Term
-from zslplat_papers.reproduction.intervals import CLASSES, DRAWS, SEEDS, t_interval
-from zslplat_papers.reproduction.verdicts import Contrast
+from zslplat_papers.reproduction.claim_tests import ClaimTest, Term
+from zslplat_papers.reproduction.verdicts import CLASSES, DRAWS, SEEDS, Contrast, t_interval
 
 Key = tuple[str, str, str, int | None]
 
 
-def contrasts_of(tested: Experiment, scores: Mapping[Key, Scored]) -> list[Contrast]:
+def contrasts_of(tested: ClaimTest, scores: Mapping[Key, Scored]) -> list[Contrast]:
     """Return the differences of an experiment on every data set on which all its sides were carried out."""
-    found = []
+    contrasts = []
     for data in dict.fromkeys(key[0] for key in scores if not tested.data or key[0] in tested.data):
         for side in tested.sides:
             chosen = [_score(term, data, scores) for term in side]
             if all(one is not None for one in chosen):
-                found.append(contrast(data, side, [one for one in chosen if one is not None]))
-    return found
+                contrasts.append(contrast(data, side, [one for one in chosen if one is not None]))
+    return contrasts
 
 
 def contrast(data: str, side: Sequence[Term], scored: Sequence[Scored]) -> Contrast:
     """Return the sum of signed terms on one data set with its interval."""
     estimate = float(sum(t.sign * np.mean(s.values[t.metric]) for t, s in zip(side, scored, strict=True)))
-    if (found := _over_classes(side, scored)) is not None:
-        return Contrast(named(data, side), estimate, *found[0], CLASSES, found[1])
+    if (over_classes := _over_classes(side, scored)) is not None:
+        return Contrast(named(data, side), estimate, *over_classes[0], CLASSES, over_classes[1])
     for over, ends in (
         (DRAWS, _over_draws(side, scored)),
         (SEEDS, _over_seeds(side, scored, estimate)),
@@ -80,9 +79,9 @@ def _over_classes(side: Sequence[Term], scored: Sequence[Scored]) -> tuple[tuple
     if len({len(mean) for mean in means}) > 1:
         return None
     total = np.sum([term.sign * mean for term, mean in zip(side, means, strict=True)], axis=0)
-    known = total[np.isfinite(total)]
-    ends = t_interval(float(known.mean()), known) if len(known) else None
-    return None if ends is None else (ends, len(known))
+    finite = total[np.isfinite(total)]
+    ends = t_interval(float(finite.mean()), finite) if len(finite) else None
+    return None if ends is None else (ends, len(finite))
 
 
 def _over_draws(side: Sequence[Term], scored: Sequence[Scored]) -> tuple[float, float] | None:

@@ -65,8 +65,8 @@ def gain_words(gain: float | None, by_metric: float | None, metric: str) -> str:
     """Return the gain of an oracle in words, with that over the choice by its own metric where it is another."""
     if gain is None:
         return ""
-    own = "" if by_metric is None or abs(by_metric - gain) < _SAME else f"; {by_metric:+.3f} by {metric}"
-    return f"({gain:+.3f}{own})"
+    by_own_metric = "" if by_metric is None or abs(by_metric - gain) < _SAME else f"; {by_metric:+.3f} by {metric}"
+    return f"({gain:+.3f}{by_own_metric})"
 
 
 def score_trials(
@@ -99,10 +99,10 @@ def score_trials(
         owner = f"{SEALED}{study}"
         complete = [record for record in trials if record["state"] == "complete"]
         scored = _evaluated(session, owner, study, complete, limits or Limits())
-        found = {number: _value(record, metric) for number, record in scored.items()}
+        result = {number: _value(record, metric) for number, record in scored.items()}
         validated = {trial["number"]: trial["metrics"].get(metric) for trial in complete}
         winner = int(values["finished"]["winner"])
-        return _oracle(found, validated, metric, winner, study, less_is_better=less_is_better)
+        return _oracle(result, validated, metric, winner, study, less_is_better=less_is_better)
 
 
 def _evaluated(
@@ -110,21 +110,23 @@ def _evaluated(
 ) -> dict[int, dict[str, Any] | None]:
     """Return the oracle's record of each trial by its number, those that are missing made and recorded now."""
     records = session.records
-    known = records.evaluations(owner)
+    recorded = records.evaluations(owner)
     requests = {}
     for trial in trials:
         experiment = session.experiment.evaluation(trial["parameters"], TEST, session.experiment.seed, trial["carry"])
-        key = _key(trial["number"], known, experiment, session.context.code(trial["parameters"]))
+        key = _key(trial["number"], recorded, experiment, session.context.code(trial["parameters"]))
         run = run_identifier("", owner, key)
         requests[key] = Request(label=f"oracle {key}", run=run, experiment=experiment, parameters=trial["parameters"])
-    missing = [key for key in requests if key not in known]
+    missing = [key for key in requests if key not in recorded]
     if missing:
         _evaluate(session, owner, study, {key: requests[key] for key in missing}, limits)
-        known = records.evaluations(owner)
-    return {trial["number"]: known.get(key) for trial, key in zip(trials, requests, strict=True)}
+        recorded = records.evaluations(owner)
+    return {trial["number"]: recorded.get(key) for trial, key in zip(trials, requests, strict=True)}
 
 
-def _key(number: int, known: Mapping[str, Mapping[str, Any]], experiment: Experiment, code: Mapping[str, str]) -> str:
+def _key(
+    number: int, recorded: Mapping[str, Mapping[str, Any]], experiment: Experiment, code: Mapping[str, str]
+) -> str:
     """Return the key of a trial's record: that of one which is complete, of this experiment, by the code of today.
 
     Where there is none, one that is free: what failed is tried again, and what was computed otherwise stays as it is,
@@ -132,7 +134,7 @@ def _key(number: int, known: Mapping[str, Mapping[str, Any]], experiment: Experi
     """
     for again in count():
         key = f"trial-{number}/again-{again}" if again else f"trial-{number}"
-        record = known.get(key)
+        record = recorded.get(key)
         if record is None:
             break
         same = record.get("question") == experiment.question and record.get("code") == code
@@ -168,7 +170,7 @@ def _value(record: Mapping[str, Any] | None, metric: str) -> float | None:
 
 
 def _oracle(
-    found: Mapping[int, float | None],
+    scores: Mapping[int, float | None],
     validated: Mapping[int, float | None],
     metric: str,
     winner: int,
@@ -176,13 +178,13 @@ def _oracle(
     *,
     less_is_better: bool,
 ) -> Oracle:
-    scored = {number: value for number, value in found.items() if value is not None}
+    scored = {number: value for number, value in scores.items() if value is not None}
     if winner not in scored:
         raise StoreError(f"study {study!r}: its winner has no {metric} on the test split, so the oracle has no price")
     sign = -1.0 if less_is_better else 1.0
     best = min(scored, key=lambda number: (-sign * scored[number], number))
-    known = {number: value for number in scored if (value := validated.get(number)) is not None}
+    recorded = {number: value for number in scored if (value := validated.get(number)) is not None}
     # Of several that are best on validation the one that the search chose counts.
-    first = min(known, key=lambda number: (-sign * known[number], number != winner, number), default=None)
+    first = min(recorded, key=lambda number: (-sign * recorded[number], number != winner, number), default=None)
     by_metric = None if first is None else scored[first]
     return Oracle(metric, scored[best], best, scored[winner], winner, len(scored), by_metric)

@@ -17,12 +17,11 @@ from zslplat.suites.tables import GIVEN
 from zslplat_papers.published import PublishedTable, load_table
 from zslplat_papers.reproduction.cells import every_cell
 from zslplat_papers.reproduction.claims import Judged, recorded_claims
-from zslplat_papers.reproduction.intervals import CLASSES
 from zslplat_papers.reproduction.oracle import gain_words
 from zslplat_papers.reproduction.recipe import load_recipe
+from zslplat_papers.reproduction.reproduce import CELL_KEY
 from zslplat_papers.reproduction.results import read_results
-from zslplat_papers.reproduction.verdicts import CLAIM_VERDICTS, LEAST_LEAD
-from zslplat_papers.reproduction.written import CELL_KEY
+from zslplat_papers.reproduction.verdicts import CLAIM_VERDICTS, CLASSES, LEAST_LEAD
 
 _CELLS, _GRID, _SCORES = "reproduce-", "bench-", "-scores"
 _MARK = "# Results\n\nMade by `zslplat claims --page"  # what a page is known by
@@ -86,9 +85,9 @@ def check_page(path: Path) -> None:
 def page(folder: Path | None = None) -> str:
     """Return the page."""
     parts = [_HEAD, _CLAIMS, *_claims(recorded_claims((), folder))]
-    kept = [name for name in result_names(folder) if name.startswith(_CELLS)]
-    parts += [_TABLES] if kept else []
-    for name in kept:
+    tables = [name for name in result_names(folder) if name.startswith(_CELLS)]
+    parts += [_TABLES] if tables else []
+    for name in tables:
         parts += _table(name.removeprefix(_CELLS), read_results(name, folder, CELL_KEY))
     grids: dict[str, list[Line]] = {}
     for name in result_names(folder):
@@ -102,23 +101,23 @@ def page(folder: Path | None = None) -> str:
     return "\n".join(parts).replace("\n\n\n", "\n\n")
 
 
-def _claims(found: Sequence[Judged]) -> Iterable[str]:
-    counts = {name: sum(judged.verdict.verdict == name for judged in found) for name in CLAIM_VERDICTS}
-    yield "Of {} claims: {}.\n".format(len(found), ", ".join(f"{count} {name}" for name, count in counts.items()))
-    for code in dict.fromkeys(judged.claim.paper.code for judged in found):
-        own = [judged for judged in found if judged.claim.paper.code == code]
-        yield f"\n### {code}: {own[0].claim.paper.title}\n"
+def _claims(judgements: Sequence[Judged]) -> Iterable[str]:
+    counts = {name: sum(judged.verdict.verdict == name for judged in judgements) for name in CLAIM_VERDICTS}
+    yield "Of {} claims: {}.\n".format(len(judgements), ", ".join(f"{count} {name}" for name, count in counts.items()))
+    for code in dict.fromkeys(judged.claim.paper.code for judged in judgements):
+        of_paper = [judged for judged in judgements if judged.claim.paper.code == code]
+        yield f"\n### {code}: {of_paper[0].claim.paper.title}\n"
         yield "| claim | tested by | verdict | differences | not the paper's |"
         yield "|---|---|---|---|---|"
-        for judged in own:
+        for judged in of_paper:
             by = ", ".join(f"`{part.rpartition('::')[2]}`" for part in judged.experiment.split(", ") if part)
             # What is not tested says what is missing; the rest says its differences.
             why = "<br>".join(_short(line) for line in judged.lines) or _inline(judged.verdict.why)
             text = _inline(judged.claim.text)
             verdict = judged.verdict.verdict + (f": {_inline(judged.verdict.why)}" if judged.lines else "")
             yield f"| `{judged.claim.id}`: {text} | {by} | {verdict} | {why} | {_apart(judged)} |"
-        if kept := [line for judged in own for line in judged.lines if line.get("commit")]:
-            commits = sorted({f"{line['commit']} ({line['kept']})" for line in kept})
+        if lines := [line for judged in of_paper for line in judged.lines if line.get("commit")]:
+            commits = sorted({f"{line['commit']} ({line['kept']})" for line in lines})
             yield f"\nCommits: {', '.join(commits)}."
 
 
@@ -163,33 +162,33 @@ def _table(name: str, lines: Sequence[Line]) -> Iterable[str]:
 def _how_many(table: PublishedTable, lines: Sequence[Line]) -> str:
     """Return how many cells of a table are kept, and of which stand-ins it is not all."""
     oracles = {(line["row"], line["column"], line["way"], line["metric"]): line.get("oracle") for line in lines}
-    kept: dict[str, list[bool]] = {}
+    by_column: dict[str, list[bool]] = {}
     for row, place, way in every_cell(table, load_recipe(table.id)):
         column = place.standin.id if place.standin else ""
-        kept.setdefault(column, []).append((row, place.id, way, place.metric) in oracles)
-    own = kept.pop("", [])
-    others = [cell for cells in kept.values() for cell in cells]
-    short = [f"{column} {sum(cells)} of {len(cells)}" for column, cells in kept.items() if not all(cells)]
+        by_column.setdefault(column, []).append((row, place.id, way, place.metric) in oracles)
+    on_own_data = by_column.pop("", [])
+    others = [cell for cells in by_column.values() for cell in cells]
+    short = [f"{column} {sum(cells)} of {len(cells)}" for column, cells in by_column.items() if not all(cells)]
     without = sum(not oracle for oracle in oracles.values())
     text = f"Cells: {sum(others)} of {len(others)} on stand-ins"
     text += f" ({', '.join(short)})" if short else ""
-    text += f", {sum(own)} of {len(own)} on the paper's own data"
+    text += f", {sum(on_own_data)} of {len(on_own_data)} on the paper's own data"
     return text + (f"; {without} without an oracle" if without else "") + "."
 
 
 def _grid(suite: str, lines: Sequence[Line]) -> Iterable[str]:
     for data in dict.fromkeys(line["data"] for line in lines):
-        own = [line for line in lines if line["data"] == data]
-        kinds = dict.fromkeys((line["task"], line["metric"]) for line in sorted(own, key=lambda line: line["task"]))
+        of_data = [line for line in lines if line["data"] == data]
+        kinds = dict.fromkeys((line["task"], line["metric"]) for line in sorted(of_data, key=lambda line: line["task"]))
         yield f"\n### Suite {suite}: {_inline(data)}\n"
         yield f"| row | knows of the batch | trials | {' | '.join(f'{task}: {metric}' for task, metric in kinds)} |"
         yield "|---" * (3 + len(kinds)) + "|"
-        for row in dict.fromkeys(line["row"] for line in own):
-            cells = {(line["task"], line["metric"]): line for line in own if line["row"] == row}
+        for row in dict.fromkeys(line["row"] for line in of_data):
+            cells = {(line["task"], line["metric"]): line for line in of_data if line["row"] == row}
             first = next(iter(cells.values()))
             name = f"{_inline(row)}{' *' if first['from_memory'] == 'yes' else ''}"
-            found = (cells.get(kind) for kind in kinds)
-            scores = [_with_ends(line) if line else "" for line in found]
+            lines_of_kinds = (cells.get(kind) for kind in kinds)
+            scores = [_with_ends(line) if line else "" for line in lines_of_kinds]
             yield f"| {name} | {first['knows_of_batch']} | {first['trials']} | {' | '.join(scores)} |"
 
 
@@ -200,7 +199,7 @@ def _origin(suite: str, lines: Sequence[Line]) -> str:
     whole = sum(len(piece.cells) for piece in pieces_of(load_suite(suite))) if suite in suite_names() else None
     count = f"{len(cells)} cells" if whole in (None, len(cells)) else f"{len(cells)} of {whole} cells"
     commands = sorted({(line["commit"], line["kept"], line["hours"]) for line in lines})
-    commits = dict.fromkeys(f"{commit} ({kept})" for commit, kept, _ in commands)
+    commits = dict.fromkeys(f"{commit} ({day})" for commit, day, _ in commands)
     hours = sum(number(hours) or 0.0 for *_, hours in commands)
     return f"\nSuite {suite}: {count}. Commits: {', '.join(commits)}; {hours:.2f} hours."
 

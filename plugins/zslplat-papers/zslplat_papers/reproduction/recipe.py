@@ -9,14 +9,14 @@ compared with a printed number.
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from zslplat.errors import DataError, UnknownNameError
+from zslplat_papers.published.reading import only, read_toml
 
 RECIPES = Path(__file__).parent / "recipes"
 PRINTED, OURS = WAYS = ("printed", "ours")
@@ -118,11 +118,11 @@ def recipes_of(name: str) -> list[str]:
 
     Raises :class:`UnknownNameError` for a name that means none.
     """
-    known = recipe_ids()
-    found = [table for table in known if name in (table, table.partition("-")[0])]
-    if not found:
-        raise UnknownNameError("published table or paper", name, {*known, *(one.partition("-")[0] for one in known)})
-    return found
+    ids = recipe_ids()
+    matches = [table for table in ids if name in (table, table.partition("-")[0])]
+    if not matches:
+        raise UnknownNameError("published table or paper", name, {*ids, *(one.partition("-")[0] for one in ids)})
+    return matches
 
 
 @cache
@@ -136,16 +136,16 @@ def load_recipe(table: str) -> Recipe:
 @cache
 def sources() -> Mapping[str, str]:
     """Return {name: how to get the data} of the sources that columns name."""
-    return {name: " ".join(entry["how"].split()) for name, entry in _toml(RECIPES / _SOURCES).items()}
+    return {name: " ".join(entry["how"].split()) for name, entry in read_toml(RECIPES / _SOURCES).items()}
 
 
 @cache
 def facts_of_data() -> Mapping[str, Mapping[str, int]]:
     """Return {data set: {fact: number}} of what the papers' data are known by (:data:`FACTS`, some of them)."""
-    found = _toml(RECIPES / _FACTS)
-    for name, known in found.items():
-        _only(known, FACTS, f"{_FACTS}: {name}")
-    return found
+    facts = read_toml(RECIPES / _FACTS)
+    for name, of_data in facts.items():
+        only(of_data, FACTS, f"{_FACTS}: {name}")
+    return facts
 
 
 def read_recipe(path: Path) -> Recipe:
@@ -160,20 +160,20 @@ def read_recipe(path: Path) -> Recipe:
 
 def _with_likeness(path: Path) -> dict[str, Any]:
     """Return a file's content over that of the recipe which it is like."""
-    content = _toml(path)
-    _only(content, _TOP, "the recipe")
+    content = read_toml(path)
+    only(content, _TOP, "the recipe")
     if "like" not in content:
         return content
     other = _with_likeness(path.with_name(f"{content['like']}.toml"))
     rows = {**other["rows"], **content.get("rows", {})}
-    kept = content.get("only_rows", list(rows))
-    return {**other, **content, "rows": {row: rows[row] for row in kept}}
+    names = content.get("only_rows", list(rows))
+    return {**other, **content, "rows": {row: rows[row] for row in names}}
 
 
 def _recipe(table: str, content: Mapping[str, Any]) -> Recipe:
     defaults = {way: content.get(way, {}) for way in WAYS}
     for way, entry in defaults.items():
-        _only(entry, _WAY, f"[{way}]")
+        only(entry, _WAY, f"[{way}]")
     tasks = {way: str(defaults[way]["task"]) for way in WAYS}
     rows = {
         row: {way: _way(entry[way], defaults[way]) for way in WAYS if way in entry}
@@ -186,14 +186,14 @@ def _recipe(table: str, content: Mapping[str, Any]) -> Recipe:
 
 
 def _way(entry: str | Mapping[str, Any], defaults: Mapping[str, Any]) -> Way:
-    given = {"method": entry} if isinstance(entry, str) else dict(entry)
-    _only(given, _WAY, "a row")
+    fields = {"method": entry} if isinstance(entry, str) else dict(entry)
+    only(fields, _WAY, "a row")
     # The task of the table belongs to its columns; a row says one only where it needs another.
-    return Way(**{**{k: v for k, v in defaults.items() if k != "task"}, **given})
+    return Way(**{**{k: v for k, v in defaults.items() if k != "task"}, **fields})
 
 
 def _column(name: str, entry: Mapping[str, Any], content: Mapping[str, Any]) -> Column:
-    _only(entry, _COLUMN, f"column {name}")
+    only(entry, _COLUMN, f"column {name}")
     if entry.get("get", "") not in {"", *sources()}:
         raise DataError(f"column {name}: {_SOURCES} does not say how to get {entry['get']!r}")
     return Column(
@@ -208,7 +208,7 @@ def _column(name: str, entry: Mapping[str, Any], content: Mapping[str, Any]) -> 
 
 
 def _standin(entry: Mapping[str, Any], metrics: tuple[str, ...]) -> StandIn:
-    _only(entry, _STANDIN, f"stand-in {entry.get('id')}")
+    only(entry, _STANDIN, f"stand-in {entry.get('id')}")
     return StandIn(
         entry["id"],
         entry["dataset"],
@@ -224,18 +224,5 @@ def _standin(entry: Mapping[str, Any], metrics: tuple[str, ...]) -> StandIn:
 
 def _own_tasks(entry: Mapping[str, Any]) -> dict[str, str]:
     """Return the tasks by way that a column says itself: ``printed_task`` for one way, ``task`` for both."""
-    found = {way: entry["task"] for way in WAYS if "task" in entry}
-    return found | ({PRINTED: entry["printed_task"]} if "printed_task" in entry else {})
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{path.name} is not TOML: {error}") from error
-
-
-def _only(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:
-    odd = sorted(set(keys) - set(allowed))
-    if odd:
-        raise DataError(f"{where} has {', '.join(odd)}; it may have {', '.join(sorted(allowed))}")
+    tasks = {way: entry["task"] for way in WAYS if "task" in entry}
+    return tasks | ({PRINTED: entry["printed_task"]} if "printed_task" in entry else {})

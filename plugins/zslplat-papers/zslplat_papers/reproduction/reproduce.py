@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,21 +23,25 @@ from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import read_test_scores
+from zslplat.figures import Table, write_table
 from zslplat.metrics.intervals import within
 from zslplat.records.costs import took_together
 from zslplat.records.database import SEALED, Records
 from zslplat.registry import one_line
 from zslplat.settings import Settings
+from zslplat.suites.result_files import key_of
 from zslplat.tuning.options import StudyResult
 from zslplat.tuning.study import run_study
 from zslplat_papers.published import load_table
 from zslplat_papers.reproduction.cells import Budget, Cell, Missing, planned
-from zslplat_papers.reproduction.intervals import t_interval
 from zslplat_papers.reproduction.oracle import Oracle, score_trials
 from zslplat_papers.reproduction.recipe import WAYS, facts_of_data, load_recipe
-from zslplat_papers.reproduction.verdicts import CANNOT_TELL, Estimate, Verdict, cell_verdict
+from zslplat_papers.reproduction.results import keep_results, read_results
+from zslplat_papers.reproduction.verdicts import CANNOT_TELL, Estimate, Verdict, cell_verdict, t_interval
 
 ROWS, CLASSES, SEEDS = "these test rows", "new classes", "these seeds"
+CELL_KEY = ("table", "row", "column", "way", "metric", "seed")
+_LOCAL = ("study", "status")  # columns that are not kept: they mean nothing outside the store
 DONE, FAILED, PLANNED = "done", "failed", "planned"
 
 
@@ -154,14 +159,14 @@ def reproduce(
         seed=seed,
         budget=budget,
     )
-    found = Reproduction(table, [Made(c, trials=c.trials, repeats=c.repeats) for c in cells], missing)
+    reproduction = Reproduction(table, [Made(c, trials=c.trials, repeats=c.repeats) for c in cells], missing)
     if dry_run:
-        return found
+        return reproduction
     work = _Work(settings, budget, reporter, oracle=oracle)
-    for made in found.made:
+    for made in reproduction.made:
         work.make(made)
         watch(made)
-    return found
+    return reproduction
 
 
 class _Work:
@@ -188,8 +193,8 @@ class _Work:
     def _make(self, made: Made) -> None:
         cell = made.cell
         if cell.place.standin is None:
-            known = facts_of_data().get(cell.place.dataset, {})
-            made.differs = other_data(open_dataset(cell.experiment.dataset, self.settings), known)
+            facts = facts_of_data().get(cell.place.dataset, {})
+            made.differs = other_data(open_dataset(cell.experiment.dataset, self.settings), facts)
         study = self._study(made)
         made.study = study.name
         experiment = cell.experiment
@@ -267,29 +272,29 @@ def judge(made: Made, scored: Scored) -> None:
     made.verdict = cell_verdict(cell.printed, by, rounding=cell.rounding, share=cell.share, differs=differs)
 
 
-def other_data(data: Dataset, known: Mapping[str, int]) -> str:
-    """Return in words what tells data from those of the paper, by what these are ``known`` by; empty where nothing."""
+def other_data(data: Dataset, facts: Mapping[str, int]) -> str:
+    """Return in words what tells data from those of the paper, by what these are ``facts`` by; empty where nothing."""
     S = data.signature_set() if data.signatures else None
-    found = {
+    sizes = {
         "rows": len(data.X),
         "classes": len(data.class_names),
         "dimensions": data.X.shape[1],
         "attributes": 0 if S is None else S.values.shape[1],
     }
-    wrong = [f"{found[name]} {name}, not {number}" for name, number in known.items() if found[name] != number]
+    wrong = [f"{sizes[name]} {name}, not {number}" for name, number in facts.items() if sizes[name] != number]
     return f"other data than the paper's: {'; '.join(wrong)}" if wrong else ""
 
 
 def estimate(scored: Scored, metric: str) -> Estimate:
     """Return a metric with its interval over these test rows; over the seeds where it has no value per row."""
-    own = interval(scored, metric)
-    if not np.isnan(own.low):
-        return Estimate(own.estimate, *within(metric, own.estimate, own.low, own.high), ROWS)
+    over_rows = interval(scored, metric)
+    if not np.isnan(over_rows.low):
+        return Estimate(over_rows.estimate, *within(metric, over_rows.estimate, over_rows.low, over_rows.high), ROWS)
     values = np.asarray(scored.values[metric], dtype=float)
-    ends = t_interval(own.estimate, values)
+    ends = t_interval(over_rows.estimate, values)
     if ends is None:
-        return Estimate(own.estimate)
-    return Estimate(own.estimate, *within(metric, own.estimate, *ends), SEEDS)
+        return Estimate(over_rows.estimate)
+    return Estimate(over_rows.estimate, *within(metric, over_rows.estimate, *ends), SEEDS)
 
 
 def class_estimate(scored: Scored, metric: str) -> Estimate | None:
@@ -298,3 +303,50 @@ def class_estimate(scored: Scored, metric: str) -> Estimate | None:
     if draw is None or np.isnan(draw.ends[0]):
         return None
     return Estimate(draw.estimate, *within(metric, draw.estimate, *draw.ends), CLASSES)
+
+
+def write_cells(reproductions: Sequence[Reproduction], path: Path) -> None:
+    """Write a line per cell, those whose data are not at hand included, with the way to get them in ``why``."""
+    lines = [made.to_json() for one in reproductions for made in one.made]
+    for one in reproductions:
+        for missing in one.missing:
+            why = f"data not at hand: {missing.how}"
+            columns_of_cell = {"table": one.table, "column": missing.column, "dataset": missing.dataset}
+            lines.append({**columns_of_cell, "verdict": "cannot tell", "why": why, "status": "not at hand"})
+    columns = list(dict.fromkeys(name for line in lines for name in line))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_table(Table({column: [line.get(column) for line in lines] for column in columns}), path)
+
+
+def keep_cells(
+    reproduction: Reproduction, folder: Path | None = None, report: Callable[[str], None] = lambda text: None
+) -> Path | None:
+    """Keep the cells that were carried out as ``reproduce-TABLE.csv``; None where there are none.
+
+    A cell that is kept already with more trials, or with as many and with more repeats or an oracle that is not priced
+    now, stays as it is; of that, and of an oracle that goes with what had fewer trials, ``report`` is told.
+    """
+    name = f"reproduce-{reproduction.table}"
+    before = {key_of(line, CELL_KEY): line for line in read_results(name, folder, CELL_KEY)}
+    done = [made.to_json() for made in reproduction.made if made.status == DONE]
+    lines = [line for line in done if not _stays(before.get(key_of(line, CELL_KEY), {}), line)]
+    if len(lines) < len(done):
+        stay = f"{reproduction.table}: {len(done) - len(lines)} of {len(done)} cells are kept already"
+        report(f"{stay} with more trials or repeats, or with an oracle, and stay")
+    lost = sum(bool(before.get(key_of(line, CELL_KEY), {}).get("oracle")) and line["oracle"] is None for line in lines)
+    if lost:
+        count = f"{reproduction.table}: {lost} of {len(done)} cells"
+        report(f"{count} were kept with the oracle of fewer trials; give --oracle")
+    if not lines:
+        return None
+    lines = [{name: value for name, value in line.items() if name not in _LOCAL} for line in lines]
+    hours = sum(made.seconds for made in reproduction.made) / 3600
+    return keep_results(name, lines, CELL_KEY, folder, hours=hours)
+
+
+def _stays(earlier: Mapping[str, Any], made: Mapping[str, Any]) -> bool:
+    """Tell whether a kept cell says more than the same one made now."""
+    trials, repeats = ([int(line.get(name) or 0) for line in (earlier, made)] for name in ("trials", "repeats"))
+    if trials[0] != trials[1]:
+        return trials[0] > trials[1]
+    return repeats[0] > repeats[1] or (bool(earlier.get("oracle")) and made.get("oracle") is None)

@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from zslplat.metrics.intervals import TOO_FEW, too_few
 
 CONFIRMED, ABOVE, BELOW, CANNOT_TELL = CELL_VERDICTS = ("confirmed", "above", "below", "cannot tell")
@@ -25,6 +27,8 @@ _ONE_SIDED = 0.025
 _NO_WIDTH = 1e-12
 # A lead below this is none worth the name: shares of 1, where a claim names no other.
 LEAST_LEAD = 0.01
+# What intervals of differences are over, in words.
+CLASSES, DRAWS, SEEDS = "new classes", "test rows, queries or draws", "seeds"
 
 
 @dataclass(frozen=True)
@@ -99,19 +103,19 @@ def contrast_verdict(contrast: Contrast, least: float = LEAST_LEAD, *, level: bo
     it lies below 0 otherwise. Of as few classes as a comparison gives no verdict by, none is given here, nor of values
     that are all the same, whose spread nobody knows.
     """
-    found = f"{contrast.of} {contrast.difference:+.3f}"
+    text = f"{contrast.of} {contrast.difference:+.3f}"
     ends = _ends(contrast)
     if ends is None:
-        return Verdict(CANNOT_TELL, f"{found} without an interval")
+        return Verdict(CANNOT_TELL, f"{text} without an interval")
     low, high = ends
-    found += f" [{low:+.3f}, {high:+.3f}]"
+    text += f" [{low:+.3f}, {high:+.3f}]"
     if high - low < _NO_WIDTH:
-        return Verdict(CANNOT_TELL, f"{found}: all the same, which says nothing of others")
+        return Verdict(CANNOT_TELL, f"{text}: all the same, which says nothing of others")
     if too_few(contrast.classes):
-        return Verdict(CANNOT_TELL, f"{found} of {contrast.classes} classes: {TOO_FEW}")
+        return Verdict(CANNOT_TELL, f"{text} of {contrast.classes} classes: {TOO_FEW}")
     if low > (-least if level else 0):
-        return Verdict(HOLDS, found)
-    return Verdict(HOLDS_NOT if high < (0 if level else least) else CANNOT_TELL, found)
+        return Verdict(HOLDS, text)
+    return Verdict(HOLDS_NOT if high < (0 if level else least) else CANNOT_TELL, text)
 
 
 def claim_verdict(
@@ -171,3 +175,13 @@ def _refuting_p(contrast: Contrast, bound: float) -> float:
     if error < _NO_WIDTH:
         return 1.0
     return float(law.cdf((contrast.difference - bound) / error))
+
+
+def t_interval(estimate: float, values: np.ndarray) -> tuple[float, float] | None:
+    """Return the ends of Student's interval of a mean (95 %) about an estimate; None for fewer than two values."""
+    from scipy.stats import t
+
+    if len(values) < 2:
+        return None
+    half = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    return estimate - half, estimate + half

@@ -1,4 +1,4 @@
-"""Measures: experiments on a claim that no suite of studies can be, and how each is called in ``experiments.toml``.
+"""Measures: experiments on a claim that no suite of studies can be, and how each is called in ``claim_tests.toml``.
 
 How long a fit takes, what a fit does from step to step, what a choice by the test split would have given, how compact
 projected classes are: none of these is the score of a tuned method. A measure fits methods in this process, with the
@@ -38,5 +38,5 @@ MEASURES: Mapping[str, str] = {
 def load_measure(name: str) -> Measure:
     """Return the function of a measure; raises KeyError for a name that is none."""
     module, _, function = MEASURES[name].partition(":")
-    found: Measure = getattr(import_module(f"{__name__}.{module}"), function)
-    return found
+    measure: Measure = getattr(import_module(f"{__name__}.{module}"), function)
+    return measure

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from zslplat.tasks.zsl import ZeroShot
-from zslplat_papers.reproduction.intervals import CLASSES, t_interval
 from zslplat_papers.reproduction.measures.ground import Ground, accuracies, build, held_out_accuracies
-from zslplat_papers.reproduction.verdicts import Contrast
+from zslplat_papers.reproduction.verdicts import CLASSES, Contrast, t_interval
 
 STARTS, REPLICATES, POINT = 3, 2000, 0.01
 
@@ -36,15 +35,15 @@ def price_of_validation(ground: Ground, options: Mapping[str, Any]) -> Iterator[
         test = task.test(dataset)
         held_out, tested = [], []
         for value in options["values"]:
-            given = [{options["parameter"]: value, "seed": seed} for seed in range(STARTS)]
-            found = [held_out_accuracies(partial(build, options["method"], **one), dataset)[-1] for one in given]
-            held_out.append(np.mean(found, axis=0))
+            variants = [{options["parameter"]: value, "seed": seed} for seed in range(STARTS)]
+            repeated = [held_out_accuracies(partial(build, options["method"], **one), dataset)[-1] for one in variants]
+            held_out.append(np.mean(repeated, axis=0))
             tested.append(
-                np.mean([accuracies(build(options["method"], **one), task, test)[-1] for one in given], axis=0)
+                np.mean([accuracies(build(options["method"], **one), task, test)[-1] for one in variants], axis=0)
             )
-        chosen, best = (int(np.mean(found, axis=1).argmax()) for found in (held_out, tested))
-        told = f"{options['values'][chosen]} on held-out classes, {options['values'][best]} on the test"
-        ground.say(f"{name}: the best {options['parameter']} is {told}")
+        chosen, best = (int(np.mean(repeated, axis=1).argmax()) for repeated in (held_out, tested))
+        choices = f"{options['values'][chosen]} on held-out classes, {options['values'][best]} on the test"
+        ground.say(f"{name}: the best {options['parameter']} is {choices}")
         price = tested[best] - tested[chosen]
         ends = [*np.percentile(replicates_of_price(np.array(held_out), np.array(tested)), (2.5, 97.5))]
         ends += t_interval(float(price.mean()), price) or ()

@@ -49,10 +49,10 @@ def drawn(rows: int, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _seconds(method: str, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:
     """Return the least processor time of two fits: other work on the machine only adds."""
-    found = []
+    seconds = []
     for _ in range(2):
         one = build(method)
         begun = time.process_time()
         one.fit(X, y, S)
-        found.append(time.process_time() - begun)
-    return min(found)
+        seconds.append(time.process_time() - begun)
+    return min(seconds)

@@ -20,8 +20,7 @@ from zslplat.tasks.base import Problem, Task
 from zslplat.tasks.feature_draws import overlap
 from zslplat.tasks.unseen import REQUEST
 from zslplat.tasks.zsl import ZeroShot
-from zslplat_papers.reproduction.intervals import CLASSES, t_interval
-from zslplat_papers.reproduction.verdicts import Contrast
+from zslplat_papers.reproduction.verdicts import CLASSES, Contrast, t_interval
 
 # The data sets of the suites that are small enough to fit a method some hundred times.
 DATA = {"digit-pairs": "digit-pairs", "ISOLET": "ISOLET(features=isolet)"}
@@ -95,25 +94,25 @@ def seen_rows(dataset: Dataset, share: float, draws: int) -> Iterator[tuple[np.n
     rows = dataset.rows("train")
     X, y = np.asarray(dataset.X[rows], dtype=np.float64), dataset.y[rows]
     signatures = np.asarray(dataset.class_signatures("")[0], dtype=np.float64)
-    for own in seen_classes(dataset, share, draws):
-        taken = np.isin(y, own)
-        S = signatures[own] - signatures[own].mean(axis=0)
-        yield X[taken] - X[taken].mean(axis=0), np.searchsorted(own, y[taken]), S
+    for classes in seen_classes(dataset, share, draws):
+        taken = np.isin(y, classes)
+        S = signatures[classes] - signatures[classes].mean(axis=0)
+        yield X[taken] - X[taken].mean(axis=0), np.searchsorted(classes, y[taken]), S
 
 
 def seen_classes(dataset: Dataset, share: float, draws: int) -> list[np.ndarray]:
     """Return the training classes, sorted, of each draw of :func:`seen_rows`."""
     classes = np.unique(dataset.y[dataset.rows("train")])
     count = max(2, round(share * len(classes)))
-    found = (np.random.default_rng([number, 17]).choice(classes, count, replace=False) for number in range(draws))
-    return [np.sort(own) for own in found]
+    drawn = (np.random.default_rng([number, 17]).choice(classes, count, replace=False) for number in range(draws))
+    return [np.sort(one) for one in drawn]
 
 
 def over_classes(of: str, values: np.ndarray) -> Contrast:
     """Return the mean of values of classes (c,) with its interval over new classes; classes without rows are out."""
-    known = values[np.isfinite(values)]
-    low, high = t_interval(float(known.mean()), known) or (None, None)
-    return Contrast(of, float(known.mean()), low, high, CLASSES, len(known))
+    finite = values[np.isfinite(values)]
+    low, high = t_interval(float(finite.mean()), finite) or (None, None)
+    return Contrast(of, float(finite.mean()), low, high, CLASSES, len(finite))
 
 
 def over_draws(
@@ -125,11 +124,11 @@ def over_draws(
     common (:func:`zslplat.tasks.feature_draws.overlap`). Values that are all the same say nothing of further draws, and
     have none, nor have draws that are all the same.
     """
-    found = np.array(list(values), dtype=float)
-    mean, ratio = float(found.mean()), 1.0
+    contrasts = np.array(list(values), dtype=float)
+    mean, ratio = float(contrasts.mean()), 1.0
     if classes:
-        known = sorted({name for drawn in classes for name in drawn})
-        ratio = overlap(np.array([np.isin(known, list(drawn)) for drawn in classes]))
-    spread = mean + np.sqrt(ratio) * (found - mean) if np.isfinite(ratio) else np.zeros(0)
-    low, high = (t_interval(mean, spread) if np.ptp(found) else None) or (None, None)
-    return Contrast(of, mean, low, high, f"{len(found)} {what}")
+        finite = sorted({name for drawn in classes for name in drawn})
+        ratio = overlap(np.array([np.isin(finite, list(drawn)) for drawn in classes]))
+    spread = mean + np.sqrt(ratio) * (contrasts - mean) if np.isfinite(ratio) else np.zeros(0)
+    low, high = (t_interval(mean, spread) if np.ptp(contrasts) else None) or (None, None)
+    return Contrast(of, mean, low, high, f"{len(contrasts)} {what}")

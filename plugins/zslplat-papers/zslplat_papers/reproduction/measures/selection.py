@@ -23,7 +23,7 @@ ROWS, STARTS = 800, 10
 
 
 def gain_at_features(ground: Ground, options: Mapping[str, Any]) -> Iterator[Contrast]:
-    """With ``features`` of them: relative gain of each of ``own`` over the best of ``others``, less ``claimed``.
+    """With ``features`` of them: relative gain of each of ``accuracies`` over the best of ``others``, less ``claimed``.
 
     The best is the one with the highest mean over the draws.
     """
@@ -35,9 +35,9 @@ def gain_at_features(ground: Ground, options: Mapping[str, Any]) -> Iterator[Con
         }
         unseen = _unseen(dataset, ground.draws)
         best = max(options["others"], key=lambda text: float(np.mean(scores[text])))
-        for own in options["own"]:
-            gain = np.array(scores[own]) / np.array(scores[best]) - 1
-            what = f"{name}: relative gain of {own} with {count} features - {claimed}"
+        for accuracies in options["own"]:
+            gain = np.array(scores[accuracies]) / np.array(scores[best]) - 1
+            what = f"{name}: relative gain of {accuracies} with {count} features - {claimed}"
             yield over_draws(what, gain - claimed, DRAWS, unseen)
 
 

@@ -68,8 +68,8 @@ def epochs_saved(ground: Ground, options: Mapping[str, Any]) -> Iterator[Contras
 
 def _soonest(by_rate: Mapping[float, list[np.ndarray]], goal: float) -> np.ndarray:
     """Return how many epochs each start takes, with the rate that takes fewest on average."""
-    found = [np.array([epochs_to(path, goal) for path in paths]) for paths in by_rate.values()]
-    return min(found, key=lambda epochs: float(epochs.mean()))
+    by_rates = [np.array([epochs_to(path, goal) for path in paths]) for paths in by_rate.values()]
+    return min(by_rates, key=lambda epochs: float(epochs.mean()))
 
 
 def epochs_to(path: np.ndarray, goal: float) -> float:
@@ -97,5 +97,5 @@ def _path(dataset: Dataset, text: str) -> tuple[np.ndarray, list[float], list[li
     objectives = [method.diagnostics_.series["objective"] for method in fitted]
     held_out = [set(problem.meta["classes"]) for problem in ZeroShot().validation(dataset)]
     every = [dataset.class_names[label] for label in np.unique(dataset.y[dataset.rows("train")])]
-    trained = [[name for name in every if name not in own] for own in held_out]
+    trained = [[name for name in every if name not in values] for values in held_out]
     return path, [(one[0] - one[-1]) / abs(one[0]) for one in objectives], trained

@@ -1,6 +1,6 @@
 """Which experiment tests which claim: rows of a suite and the differences between them, or why there is none.
 
-``experiments.toml`` has entries of four kinds, each under the id of its claim:
+``claim_tests.toml`` has entries of four kinds, each under the id of its claim:
 
 [[tested]]                        # differences of rows of a suite
 claim = "000-ort-beats-plain"
@@ -65,7 +65,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class ClaimTest:
     """Differences of rows of a suite that bear on a claim.
 
     ``sides``: each a sum of terms, positive where the claim is right (``level``: not below 0 by more than ``least``).
@@ -89,10 +89,10 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredTest:
     """Differences on a claim that a measure finds (:mod:`.measures`), positive where it is right.
 
-    ``given`` is what the measure takes; the other fields are those of :class:`Experiment`. What a measure may be off by
+    ``given`` is what the measure takes; the other fields are those of :class:`ClaimTest`. What a measure may be off by
     is in its differences already, so that ``least`` is 0 mostly.
     """
 
@@ -111,31 +111,31 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Experiments:
+class ClaimTests:
     """All experiments by claim; ``shown`` maps a claim to the tests that show it, ``untested`` to what is missing."""
 
-    tested: Mapping[str, tuple[Experiment, ...]]
+    tested: Mapping[str, tuple[ClaimTest, ...]]
     shown: Mapping[str, tuple[tuple[str, ...], Verdict]]
     untested: Mapping[str, str]
-    measured: Mapping[str, tuple[Measured, ...]] = field(default_factory=dict)
+    measured: Mapping[str, tuple[MeasuredTest, ...]] = field(default_factory=dict)
 
-    def of(self, claim: str) -> tuple[Experiment | Measured, ...]:
+    def of(self, claim: str) -> tuple[ClaimTest | MeasuredTest, ...]:
         """Return the experiments on a claim that find differences."""
         return (*self.tested.get(claim, ()), *self.measured.get(claim, ()))
 
 
 @cache
-def load_experiments() -> Experiments:
+def load_claim_tests() -> ClaimTests:
     """Return the experiments of all claims."""
-    return read_experiments(HERE / "experiments.toml")
+    return read_claim_tests(HERE / "claim_tests.toml")
 
 
-def read_experiments(path: Path) -> Experiments:
+def read_claim_tests(path: Path) -> ClaimTests:
     """Read a file of experiments; raises :class:`DataError` for keys that nobody reads and claims that nobody makes."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     directions = {claim.id: claim.direction for claim in load_claims()}
-    tested: dict[str, tuple[Experiment, ...]] = {}
-    measured: dict[str, tuple[Measured, ...]] = {}
+    tested: dict[str, tuple[ClaimTest, ...]] = {}
+    measured: dict[str, tuple[MeasuredTest, ...]] = {}
     shown: dict[str, tuple[tuple[str, ...], Verdict]] = {}
     untested: dict[str, str] = {}
     for kind, entries in content.items():
@@ -144,15 +144,15 @@ def read_experiments(path: Path) -> Experiments:
             if name not in directions:
                 raise DataError(f"{path.name}: no paper claims {name!r}")
             if kind == "tested":
-                found = _tested(entry, directions[name], path.name)
-                tested[name] = (*tested.get(name, ()), found, *_also(entry, found, path.name))
+                test = _tested(entry, directions[name], path.name)
+                tested[name] = (*tested.get(name, ()), test, *_also(entry, test, path.name))
             elif kind == "measured":
                 measured[name] = (*measured.get(name, ()), _measured(entry, path.name))
             elif kind == "shown":
                 shown[name] = (tuple(entry["by"]), Verdict(entry.get("verdict", HOLDS), entry["says"]))
             else:
                 untested[name] = entry["missing"] if "missing" in entry else f"the data: {sources()[entry['get']]}"
-    return Experiments(tested, shown, untested, measured)
+    return ClaimTests(tested, shown, untested, measured)
 
 
 def suite_of(name: str, settings: Settings | None = None) -> Suite:
@@ -161,12 +161,12 @@ def suite_of(name: str, settings: Settings | None = None) -> Suite:
     return load_suite(path if path.exists() else name, settings)
 
 
-def needed_rows(experiments: Sequence[Experiment]) -> list[str]:
+def needed_rows(experiments: Sequence[ClaimTest]) -> list[str]:
     """Return the rows of a suite that experiments compare, each once."""
     return list(dict.fromkeys(term.row for one in experiments for side in one.sides for term in side))
 
 
-def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> Experiment:
+def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> ClaimTest:
     direction = entry.get("direction", claimed)
     _check(entry, _TESTED, direction, where)
     # Where less is claimed, the second side is the one that should be ahead.
@@ -185,7 +185,7 @@ def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> Experiment:
             raise DataError(f"{where}: the experiment of {entry['claim']} has a term without a task or a metric")
     if not sides:
         raise DataError(f"{where}: the experiment of {entry['claim']} has neither pairs nor terms")
-    return Experiment(
+    return ClaimTest(
         entry["claim"],
         entry["suite"],
         tuple(sides),
@@ -197,7 +197,7 @@ def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> Experiment:
     )
 
 
-def _also(entry: Mapping[str, Any], first: Experiment, where: str) -> list[Experiment]:
+def _also(entry: Mapping[str, Any], first: ClaimTest, where: str) -> list[ClaimTest]:
     """Return the same experiment by another suite, on the data sets that are named; none where nothing is said."""
     if "also" not in entry:
         return []
@@ -207,11 +207,11 @@ def _also(entry: Mapping[str, Any], first: Experiment, where: str) -> list[Exper
     return [replace(first, suite=other["suite"], data=tuple(other["data"]))]
 
 
-def _measured(entry: Mapping[str, Any], where: str) -> Measured:
+def _measured(entry: Mapping[str, Any], where: str) -> MeasuredTest:
     _check(entry, _MEASURED, "higher", where)
     if entry.get("measure") not in MEASURES:
         raise DataError(f"{where}: the experiment of {entry['claim']} has no measure of these: {', '.join(MEASURES)}")
-    return Measured(
+    return MeasuredTest(
         entry["claim"],
         entry["measure"],
         dict(entry.get("with", {})),
@@ -221,8 +221,8 @@ def _measured(entry: Mapping[str, Any], where: str) -> Measured:
     )
 
 
-def _check(entry: Mapping[str, Any], known: Sequence[str], direction: str, where: str) -> None:
-    odd = sorted(set(entry) - set(known))
+def _check(entry: Mapping[str, Any], allowed: Sequence[str], direction: str, where: str) -> None:
+    odd = sorted(set(entry) - set(allowed))
     if odd or direction not in DIRECTIONS or entry.get("joined", "any") not in JOINED:
         what = f"has {', '.join(odd)}" if odd else f"has direction {direction!r}; expected {', '.join(DIRECTIONS)}"
         raise DataError(f"{where}: the experiment of {entry['claim']} {what}")
