@@ -9,7 +9,7 @@ import pytest
 
 from zslplat.errors import DataError, UsageError
 from zslplat.kernels import incomplete_cholesky, nystrom, parse_kernel
-from zslplat.testing.blocks import in_blocks
+from zslplat.testing.rows import in_blocks
 
 KERNEL = parse_kernel("gaussian(sigma=1.2)")
 

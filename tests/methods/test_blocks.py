@@ -13,8 +13,8 @@ from zslplat.methods.zero_shot import feature_metric, spectral
 from zslplat.methods.zero_shot.keszsl import KernelESZSL
 from zslplat.registry import component, names
 from zslplat.space import Integer
-from zslplat.testing.blocks import in_blocks
 from zslplat.testing.kits import kit_of
+from zslplat.testing.rows import in_blocks
 
 ROWS, CLASSES = 5000, 7  # three blocks, the last of them shorter
 

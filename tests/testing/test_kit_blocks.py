@@ -6,7 +6,7 @@ from kit_toys import Plain
 
 from zslplat.api import blocks_of, check_fit_inputs, rowwise
 from zslplat.testing import checks_for, run_checks
-from zslplat.testing.blocks import BLOCK_CHECKS
+from zslplat.testing.rows import BLOCK_CHECKS
 
 
 class Streams(Plain):

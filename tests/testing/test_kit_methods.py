@@ -15,8 +15,8 @@ from zslplat.methods.base import Diagnostics
 from zslplat.methods.zero_shot.base import check_fit_inputs
 from zslplat.space import POSITIVE, Parameter, Real
 from zslplat.testing import checks_for, run_checks
+from zslplat.testing.rows import view_checks
 from zslplat.testing.state import STATE_CHECKS
-from zslplat.testing.views import view_checks
 from zslplat.testing.zero_shot import zero_shot_checks
 
 

@@ -13,11 +13,13 @@ from zslplat.tasks.base import Metric, Outcome, Task
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.zsl import ZeroShot
 from zslplat.testing import checks_for, parametrize_with_checks, run_checks
-from zslplat.testing.class_values import values_per_class_are_those_of_the_metrics
-from zslplat.testing.label_sets import rows_with_several_labels_are_judged_alike
 from zslplat.testing.running import PASSED, SKIPPED
 from zslplat.testing.task_samples import data_sets
-from zslplat.testing.tasks import TASK_CHECKS
+from zslplat.testing.tasks import (
+    TASK_CHECKS,
+    rows_with_several_labels_are_judged_alike,
+    values_per_class_are_those_of_the_metrics,
+)
 
 KEPT = data_sets()[0].rows("test_seen")
 

@@ -10,7 +10,7 @@ from zslplat.data.sets.synthetic import Synthetic
 from zslplat.kernels.dot_products import Linear
 from zslplat.tasks.zsl import ZeroShot
 from zslplat.testing import checks_for
-from zslplat.testing.traces import (
+from zslplat.testing.checks import (
     evaluation_leaves_no_traces,
     loading_leaves_no_traces,
     protocol_leaves_no_traces,

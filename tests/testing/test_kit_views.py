@@ -8,13 +8,13 @@ from kit_toys import Plain
 from zslplat.methods.zero_shot.keszsl import KernelESZSL
 from zslplat.methods.zero_shot.zskl.zskl import ZSKL
 from zslplat.registry import component
-from zslplat.testing.running import FAILED, run_check
-from zslplat.testing.views import (
+from zslplat.testing.rows import (
     a_kernel_on_a_view_sees_that_view_alone,
     a_view_of_matrices_without_a_kernel_is_refused,
     view_checks,
     views_side_by_side_are_one_feature_set,
 )
+from zslplat.testing.running import FAILED, run_check
 
 
 class TakesAnything(Plain):

@@ -44,19 +44,19 @@ def checked_apart(
     """
     subjects = subjects_of(registry(), distribution)
     results: list[tuple[Subject, CheckResult]] = []
-    told = -1  # the last subject that ``beginning`` was told
+    announced = -1  # the last subject that ``beginning`` was told
     number, check, over = 0, _BUILDING, False
     while not over:
         process = _Process(distribution, number, check)
         begun = None
         try:
-            while not over and (message := process.told(limit)) is not None:
+            while not over and (message := process.next_message(limit)) is not None:
                 kind, *content = message
                 if kind == _BEGINS:
                     number, check, *begun = content
-                    if number > told:
+                    if number > announced:
                         beginning(subjects[number])
-                        told = number
+                        announced = number
                 elif kind == _ENDED:
                     results.append((subjects[number], content[0]))
                 elif kind == _REFUSED:
@@ -84,27 +84,27 @@ class _Process:
     def __init__(self, distribution: str, number: int, check: int) -> None:
         # As trials have it: forked where that is safe, with the plugins imported already.
         context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-        self._told, theirs = context.Pipe(duplex=False)
+        self._messages, theirs = context.Pipe(duplex=False)
         self._process = context.Process(target=_carry_out, args=(theirs, distribution, number, check))
         self.is_late = False
         with ctrl_c_blocked(), without_main_module():
             self._process.start()
         theirs.close()
 
-    def told(self, limit: float) -> tuple[Any, ...] | None:
+    def next_message(self, limit: float) -> tuple[Any, ...] | None:
         """Return the next message, None where none comes any more, or none within ``limit`` seconds.
 
         What a component started may hold the pipe open.
         """
         last = time.monotonic() + limit
-        while not self._told.poll(_LOOK_SECONDS):
+        while not self._messages.poll(_LOOK_SECONDS):
             if time.monotonic() > last:
                 self.is_late = True
                 return None
-            if not self._process.is_alive() and not self._told.poll():
+            if not self._process.is_alive() and not self._messages.poll():
                 return None
         try:
-            message: tuple[Any, ...] = self._told.recv()
+            message: tuple[Any, ...] = self._messages.recv()
         except (EOFError, OSError):
             return None
         return message
@@ -115,7 +115,7 @@ class _Process:
             self._process.join(_END_SECONDS)
         self._process.kill()
         self._process.join()
-        self._told.close()
+        self._messages.close()
         code: int | None = self._process.exitcode
         return code
 

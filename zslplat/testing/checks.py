@@ -1,32 +1,38 @@
-"""Which checks a component has to pass, by its kind, and how they are run: one by one, all at once, or under pytest."""
+"""Which checks a component has to pass, by its kind, and how they are run: one by one, all at once, or under pytest.
+
+Here, too: that a coded check of a plugin says what it is and expects facts of which nothing is known, and that
+kernels, data sources and tasks print nothing and leave what a process shares as it is (for methods:
+:mod:`zslplat.testing.isolation`).
+"""
 
 from __future__ import annotations
 
+import copy
+import inspect
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from zslplat.checks.base import SCOPES
 from zslplat.checks.base import Check as CodedCheck
-from zslplat.data.source import DataSource
+from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.base import Method
 from zslplat.tasks.base import Task
-from zslplat.testing.blocks import BLOCK_CHECKS
-from zslplat.testing.class_values import values_per_class_are_those_of_the_metrics
-from zslplat.testing.coded_checks import CODED_CHECKS
-from zslplat.testing.datasets import DATASET_CHECKS
+from zslplat.testing.datasets import DATASET_CHECKS, data_root, loaded
 from zslplat.testing.derivatives import DERIVATIVE_CHECKS
 from zslplat.testing.isolation import ISOLATION_CHECKS
-from zslplat.testing.kernels import KERNEL_CHECKS
+from zslplat.testing.kernels import KERNEL_CHECKS, general, ready
 from zslplat.testing.kits import kit_for_task, kit_of
-from zslplat.testing.label_sets import rows_with_several_labels_are_judged_alike
 from zslplat.testing.method_checks import (
     COMMON_CHECKS,
     another_seed_gives_another_result,
     learned_matrices_are_stationary,
     objective_never_rises,
 )
+from zslplat.testing.rows import BLOCK_CHECKS, view_checks
 from zslplat.testing.running import (
     Check,
     CheckResult,
@@ -39,9 +45,13 @@ from zslplat.testing.running import (
     under_pytest,
 )
 from zslplat.testing.state import STATE_CHECKS
-from zslplat.testing.tasks import TASK_CHECKS
-from zslplat.testing.traces import evaluation_leaves_no_traces, loading_leaves_no_traces, protocol_leaves_no_traces
-from zslplat.testing.views import view_checks
+from zslplat.testing.surroundings import assert_no_traces
+from zslplat.testing.task_samples import data_for, player
+from zslplat.testing.tasks import (
+    TASK_CHECKS,
+    rows_with_several_labels_are_judged_alike,
+    values_per_class_are_those_of_the_metrics,
+)
 
 
 def method_checks(method: Method) -> tuple[Check, ...]:
@@ -176,3 +186,73 @@ def _checked(component: Any, kind: type, what: str, expected_failures: Expected 
         lines = "\n".join(f"  {r.check}: {r.state}: {r.message}" for r in bad)
         raise ConformanceError(f"{describe(instance)}: {len(bad)} of {len(results)} checks:\n{lines}")
     return results
+
+
+_CODE = re.compile(r"[A-Z]+[0-9]+")
+
+
+def check_says_what_it_is(check: CodedCheck) -> None:
+    """A check has a code of capital letters and digits, a title, a scope, and a page or a docstring."""
+    for name in ("code", "title", "scope"):
+        assert isinstance(getattr(check, name, None), str), f"{name} is {getattr(check, name, None)!r}, expected a text"
+    assert _CODE.fullmatch(check.code), f"the code is {check.code!r}, expected capital letters and digits: LAB101"
+    assert check.title.strip(), "the title is empty; say in a few words what is found"
+    assert check.scope in SCOPES, f"the scope is {check.scope!r}, expected one of {', '.join(SCOPES)}"
+    page = inspect.cleandoc(check.page) or inspect.getdoc(type(check)) or ""
+    assert page.strip(), "there is neither a page nor a docstring, which `zslplat explain` shows"
+
+
+def nothing_is_said_of_what_is_not_known(check: CodedCheck) -> None:
+    """Facts that are None or empty give no finding and no error."""
+    lines = list(check.find(SCOPES[check.scope]("nothing known")))
+    assert lines == [], f"of facts of which nothing is known it says {lines[0]!r}"
+
+
+def the_same_facts_give_the_same_lines(check: CodedCheck) -> None:
+    """A check keeps no state: asked twice, and after a copy, it says the same."""
+    facts = SCOPES[check.scope]("nothing known")
+    before = copy.deepcopy(vars(check))
+    first = list(check.find(facts))
+    assert list(check.find(facts)) == first == list(type(check)().find(facts)), "asked again it says something else"
+    assert vars(check) == before, f"it keeps something of what it saw: {sorted(vars(check))}"
+
+
+CODED_CHECKS: tuple[Check, ...] = (
+    check_says_what_it_is,
+    nothing_is_said_of_what_is_not_known,
+    the_same_facts_give_the_same_lines,
+)
+
+
+def evaluation_leaves_no_traces(kernel: Kernel) -> None:
+    """Evaluation prints nothing, and leaves folder, environment, np.seterr, global random states and the like alone."""
+    X, Y = general(kernel), general(kernel, 17, seed=2)
+
+    def use() -> None:
+        made = ready(kernel)
+        made(X, Y), made.diag(X)
+
+    assert_no_traces(use)
+
+
+def loading_leaves_no_traces(source: DataSource) -> None:
+    """Loading prints nothing, and leaves np.seterr, global random states, filters of warnings and the like alone."""
+    # Skipped where its files are not there. They may lie beside the current folder, which therefore stays what it is.
+    loaded(source)
+    places = DataPlaces(root=data_root())
+    assert_no_traces(lambda: source.load(places), elsewhere=False)
+
+
+def protocol_leaves_no_traces(task: Task) -> None:
+    """Building, running and scoring a problem prints nothing, and leaves what all code of a process shares alone."""
+    dataset = data_for(task)
+
+    def use() -> None:
+        problems = [*task.validation(dataset)[:1], task.test(dataset)]
+        for problem in problems:
+            method = player(task, "works")
+            task.chance(problem)
+            for _, outputs in task.run(method, problem, task.prepare(method, problem, {})):
+                task.score(problem, outputs, {}, full=True)
+
+    assert_no_traces(use)

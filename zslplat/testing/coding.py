@@ -1,4 +1,4 @@
-"""What coding methods promise beside: a code and class scores for every row by itself, free of any order."""
+"""The kit of coding methods: a code and class scores for every row by itself, free of any order."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def order_of_classes_does_not_matter(method: Method) -> None:
     order = np.random.default_rng(9).permutation(len(problem.S))
     other: Any = clone(method)
     other.fit(problem.X, np.argsort(order)[problem.y])
-    found = {"scores": other.decision_function(problem.X_pool)}
+    actual = {"scores": other.decision_function(problem.X_pool)}
     direct = {"scores": fitted.decision_function(problem.X_pool)[:, order]}
-    assert_close(method, found, direct, "with classes in another order", at_least=SAME)
+    assert_close(method, actual, direct, "with classes in another order", at_least=SAME)
 
 
 def score_of_a_row_does_not_depend_on_other_rows(method: Method) -> None:
@@ -61,9 +61,9 @@ def score_of_a_row_does_not_depend_on_other_rows(method: Method) -> None:
     order = np.random.default_rng(9).permutation(len(problem.X_pool))
     for rows in (order, order[:1], order[:7]):
         X = problem.X_pool[rows]
-        found = {"codes": fitted.transform(X), "scores": fitted.decision_function(X)}
+        actual = {"codes": fitted.transform(X), "scores": fitted.decision_function(X)}
         expected = {name: values[rows] for name, values in whole.items()}
-        assert_close(method, found, expected, f"of {len(rows)} rows by themselves", at_least=SAME)
+        assert_close(method, actual, expected, f"of {len(rows)} rows by themselves", at_least=SAME)
 
 
 def better_than_guessing(method: Method) -> None:
@@ -84,8 +84,8 @@ def sets_of_labels_are_ranked(method: Method) -> None:
     count = len(p.S)
     y, y_pool = (np.hstack([np.eye(count, dtype=int), _neighbours(count)])[labels] for labels in (p.y, p.y_pool))
     y[np.random.default_rng(9).random(y.shape) < 0.02] = -1
-    found, order = clone(method).fit(p.X, y), np.random.default_rng(8).permutation(y.shape[1])
-    scores = found.decision_function(p.X_pool)
+    ranked, order = clone(method).fit(p.X, y), np.random.default_rng(8).permutation(y.shape[1])
+    scores = ranked.decision_function(p.X_pool)
     assert scores.shape == y_pool.shape, f"scores have shape {scores.shape}, expected {y_pool.shape}"
     assert np.isfinite(scores).all(), "scores are not finite"
     value, chance = (
@@ -125,8 +125,8 @@ def _fitted(method: Method) -> tuple[Any, ClassProblem]:
     return kits.fitted(method), classification_problem(method.preprocessing)
 
 
-def _same_scores(method: Method, found: Any, expected: Any, problem: ClassProblem, when: str) -> None:
-    scores = [{"scores": fitted.decision_function(problem.X_pool)} for fitted in (found, expected)]
+def _same_scores(method: Method, actual: Any, expected: Any, problem: ClassProblem, when: str) -> None:
+    scores = [{"scores": fitted.decision_function(problem.X_pool)} for fitted in (actual, expected)]
     assert_close(method, scores[0], scores[1], when, at_least=SAME)
 
 

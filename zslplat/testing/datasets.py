@@ -141,11 +141,11 @@ def views_describe_the_same_rows(source: DataSource) -> None:
     assert len(set(names)) == len(names), f"two views have the same name: {names}"
     assert len(parts) == 1 or all(names), f"one of several views has no name: {names}"
     for part in parts:
-        shape, told = tuple(part.source.shape), f"view {part.view.name!r}"
-        assert shape[0] == len(dataset.y), f"{told} has {shape[0]} rows, but there are {len(dataset.y)} labels"
-        assert shape[1:] == part.view.shape, f"{told} is said to have rows of {part.view.shape}, but has {shape[1:]}"
+        shape, called = tuple(part.source.shape), f"view {part.view.name!r}"
+        assert shape[0] == len(dataset.y), f"{called} has {shape[0]} rows, but there are {len(dataset.y)} labels"
+        assert shape[1:] == part.view.shape, f"{called} is said to have rows of {part.view.shape}, but has {shape[1:]}"
         matrices = len(shape) == 3 and shape[1] == shape[2]
-        assert len(shape) == 2 or matrices, f"{told} has shape {shape}; expected (n, d) or (n, p, p)"
+        assert len(shape) == 2 or matrices, f"{called} has shape {shape}; expected (n, d) or (n, p, p)"
 
 
 def streams_can_be_read_again(source: DataSource) -> None:
@@ -153,7 +153,7 @@ def streams_can_be_read_again(source: DataSource) -> None:
     for name, stream in loaded(source).features().items():
         if not isinstance(stream, RowStream):
             continue
-        told = f"view {name!r}" if name else "the stream of features"
+        called = f"view {name!r}" if name else "the stream of features"
         next(stream.blocks())  # a pass that is given up leaves the next one alone
         digests = []
         for _ in range(2):
@@ -161,7 +161,7 @@ def streams_can_be_read_again(source: DataSource) -> None:
             for block in stream.blocks():
                 digest.update(np.ascontiguousarray(block).data)
             digests.append(digest.digest())
-        assert digests[0] == digests[1], f"{told} gives other rows at the second pass"
+        assert digests[0] == digests[1], f"{called} gives other rows at the second pass"
 
 
 def labels_are_classes(source: DataSource) -> None:
@@ -213,10 +213,10 @@ def test_rows_are_not_copied_into_train(source: DataSource) -> None:
     if "train" not in dataset.splits:
         return
     digests = _row_digests(dataset)
-    known = {digests[row] for row in dataset.rows("train")}
+    trained = {digests[row] for row in dataset.rows("train")}
     for name in (name for name in dataset.splits if name.startswith("test")):
         rows = dataset.rows(name)
-        copies = [int(row) for row in rows if digests[row] in known]
+        copies = [int(row) for row in rows if digests[row] in trained]
         assert len(copies) <= MOST_COPIES * len(rows), (
             f"{len(copies)} of {len(rows)} rows of {name!r} are copies of training rows, first row {copies[0]}; drop "
             "them, or name this check in expected_failures where equal features are no accident of the data"
@@ -226,10 +226,10 @@ def test_rows_are_not_copied_into_train(source: DataSource) -> None:
 def labels_are_not_among_the_features(source: DataSource) -> None:
     """No feature tells the class by itself: equal within every class, and not the same for all."""
     dataset = loaded(source)
-    told = (_constant_within_classes if dataset.y.ndim == 1 else _marking_a_class)(dataset.X, dataset.y)
-    assert not len(told), (
-        f"feature {told[0]} has one value per class"
-        + (f", as have {len(told) - 1} more" if len(told) > 1 else "")
+    columns = (_constant_within_classes if dataset.y.ndim == 1 else _marking_a_class)(dataset.X, dataset.y)
+    assert not len(columns), (
+        f"feature {columns[0]} has one value per class"
+        + (f", as have {len(columns) - 1} more" if len(columns) > 1 else "")
         + "; take the labels out of X"
     )
 
@@ -306,8 +306,8 @@ def _constant_within_classes(X: np.ndarray | Rows, y: np.ndarray) -> np.ndarray:
     if len(counted) < 2:
         return np.array([], dtype=np.int64)
     values = np.array([first[label] for label in counted])
-    told = np.all([same[label] for label in counted], axis=0) & (values != values[0]).any(axis=0)
-    return np.flatnonzero(told)
+    constant = np.all([same[label] for label in counted], axis=0) & (values != values[0]).any(axis=0)
+    return np.flatnonzero(constant)
 
 
 def _marking_a_class(X: np.ndarray | Rows, y: np.ndarray) -> np.ndarray:

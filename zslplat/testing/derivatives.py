@@ -14,7 +14,7 @@ import numpy as np
 from zslplat.kernels.gradients import parameter_gradient
 from zslplat.kernels.inner_product import InnerProductKernel, Partial, squared_norms
 from zslplat.space import Integer
-from zslplat.testing.kernel_samples import TIGHT, assert_same, general, ready, variants
+from zslplat.testing.kernels import TIGHT, assert_same, general, ready, variants
 
 STEP = 1e-4
 # Relative to the largest derivative, and to the largest value (which rounds).
@@ -41,25 +41,25 @@ def values_follow_from_inner_products(kernel: InnerProductKernel) -> None:
 def partials_agree_with_finite_differences(kernel: InnerProductKernel) -> None:
     """The derivatives of f by t, u and v are those of f, to 1e-6 of the largest, at every point of the space."""
     for name, other in _variants(kernel):
-        given = arguments(other)
-        largest = float(np.abs(other.f(*given)).max())
-        partials = other.partials(*given)
+        products = arguments(other)
+        largest = float(np.abs(other.f(*products)).max())
+        partials = other.partials(*products)
         assert len(partials) == 3, f"{name}: {len(partials)} partials, expected those by t, u and v"
         for position, letter in enumerate("tuv"):
-            step = STEP * np.sqrt(given[1] * given[2])  # each pair has a scale of its own
-            numeric = _difference(partial(_moved, other, given, position), step)
-            claimed = np.broadcast_to(np.asarray(partials[position], dtype=np.float64), given[0].shape)
+            step = STEP * np.sqrt(products[1] * products[2])  # each pair has a scale of its own
+            numeric = _difference(partial(_moved, other, products, position), step)
+            claimed = np.broadcast_to(np.asarray(partials[position], dtype=np.float64), products[0].shape)
             _agree(claimed, numeric, largest / float(step.min()) * STEP, f"{name}: derivative by {letter}")
 
 
 def values_and_partials_together_are_the_same(kernel: InnerProductKernel) -> None:
     """f_and_partials gives what f and partials give."""
     for name, other in _variants(kernel):
-        given = arguments(other)
-        together = other.f_and_partials(*given)
-        apart = (other.f(*given), *other.partials(*given))
+        products = arguments(other)
+        together = other.f_and_partials(*products)
+        apart = (other.f(*products), *other.partials(*products))
         for letter, one, two in zip(("f", "df/dt", "df/du", "df/dv"), together, apart, strict=True):
-            both = [np.broadcast_to(np.asarray(x, dtype=np.float64), given[0].shape) for x in (one, two)]
+            both = [np.broadcast_to(np.asarray(x, dtype=np.float64), products[0].shape) for x in (one, two)]
             assert_same(both[0], both[1], TIGHT, f"{name}: {letter} of f_and_partials")
 
 
@@ -85,18 +85,18 @@ def derivatives_keep_precision_and_inputs(kernel: InnerProductKernel) -> None:
     """f, its partials and those by parameters keep float32, and accept read-only arguments."""
     filled = ready(kernel)
     assert isinstance(filled, InnerProductKernel), f"resolved(X) turned {kernel} into one without derivatives"
-    t, u, v = given = [np.asarray(x, dtype=np.float32) for x in arguments(kernel)]
-    before = [x.copy() for x in given]
-    for x in given:
+    t, u, v = products = [np.asarray(x, dtype=np.float32) for x in arguments(kernel)]
+    before = [x.copy() for x in products]
+    for x in products:
         x.setflags(write=False)
     results: dict[str, Partial] = {"f": filled.f(t, u, v), **filled.parameter_partials(t, u, v)}
     results |= dict(zip(("df/dt", "df/du", "df/dv"), filled.partials(t, u, v), strict=True))
     for name, result in results.items():
         if isinstance(result, np.ndarray):
             assert result.dtype == np.float32, f"{name} of float32 arguments is {result.dtype}"
-            assert not any(np.shares_memory(result, x) for x in given), f"{name} shares memory with an argument"
+            assert not any(np.shares_memory(result, x) for x in products), f"{name} shares memory with an argument"
             assert np.isfinite(result).all(), f"{name} holds NaN or infinity"
-    assert all((x == y).all() for x, y in zip(given, before, strict=True)), "an argument was changed"
+    assert all((x == y).all() for x, y in zip(products, before, strict=True)), "an argument was changed"
 
 
 def _variants(kernel: InnerProductKernel) -> Iterator[tuple[str, InnerProductKernel]]:
@@ -106,9 +106,9 @@ def _variants(kernel: InnerProductKernel) -> Iterator[tuple[str, InnerProductKer
 
 
 def _moved(
-    kernel: InnerProductKernel, given: tuple[np.ndarray, np.ndarray, np.ndarray], position: int, h: np.ndarray
+    kernel: InnerProductKernel, products: tuple[np.ndarray, np.ndarray, np.ndarray], position: int, h: np.ndarray
 ) -> np.ndarray:
-    t, u, v = (x + h if p == position else np.broadcast_to(x, h.shape) for p, x in enumerate(given))
+    t, u, v = (x + h if p == position else np.broadcast_to(x, h.shape) for p, x in enumerate(products))
     return kernel.f(t, u, v)
 
 

@@ -39,25 +39,25 @@ def subjects_of(registry: Registry, distribution: str) -> list[Subject]:
     Raises :class:`UnknownNameError` with the near matches when it has no plugin, :class:`PluginError` with the cause
     when none of its plugins loads.
     """
-    wanted = normal_name(distribution)
-    plugins = [p for p in registry.plugins if normal_name(p.distribution) == wanted]
-    broken = [b for b in registry.broken if normal_name(b.distribution) == wanted]
+    normal = normal_name(distribution)
+    plugins = [p for p in registry.plugins if normal_name(p.distribution) == normal]
+    broken = [b for b in registry.broken if normal_name(b.distribution) == normal]
     entries = [
         entry
         for by_name in registry.entries.values()
         for claims in by_name.values()
         for entry in claims
-        if normal_name(entry.plugin.distribution) == wanted
+        if normal_name(entry.plugin.distribution) == normal
     ]
-    commands = [p for p in entry_points(group=COMMAND_GROUP) if p.dist and normal_name(p.dist.name) == wanted]
+    commands = [p for p in entry_points(group=COMMAND_GROUP) if p.dist and normal_name(p.dist.name) == normal]
     if not (plugins or commands):
         if broken:
             causes = "; ".join(f"plugin {b.name!r} of {b.distribution} does not load: {b.cause}" for b in broken)
             raise PluginError(causes)
-        known = {plugin.distribution for plugin in registry.plugins}
-        raise UnknownNameError("distribution with a plugin", distribution, known)
+        distributions = {plugin.distribution for plugin in registry.plugins}
+        raise UnknownNameError("distribution with a plugin", distribution, distributions)
     names = sorted({p.name for p in [*plugins, *broken]})
-    subjects = [Subject("plugin", name, partial(_plugin, registry, name, wanted)) for name in names]
+    subjects = [Subject("plugin", name, partial(_plugin, registry, name, normal)) for name in names]
     subjects += [
         Subject(REGISTERED[e.kind], e.name, partial(_pending_of, registry, e))
         for e in sorted(entries, key=lambda e: (e.kind, e.name))
@@ -76,7 +76,7 @@ def _pending_of(registry: Registry, entry: Entry) -> list[Pending]:
     results: list[Pending] = []
     if len(claimed) > 1:
         owners = ", ".join(e.plugin.distribution for e in claimed)
-        results.append(_known(CheckResult("name_is_unique", FAILED, f"claimed by {owners}; choose another name")))
+        results.append(_ended(CheckResult("name_is_unique", FAILED, f"claimed by {owners}; choose another name")))
     if entry.kind in _SOUND:
         return [*results, pending_check(_SOUND[entry.kind], entry)]
     try:
@@ -85,10 +85,10 @@ def _pending_of(registry: Registry, entry: Entry) -> list[Pending]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return [*results, _known(CheckResult(BUILT, FAILED, one_line(error)))]
+        return [*results, _ended(CheckResult(BUILT, FAILED, one_line(error)))]
 
 
-def _known(result: CheckResult) -> Pending:
+def _ended(result: CheckResult) -> Pending:
     return Pending(result.check, result.promise, lambda: result)
 
 
@@ -154,8 +154,8 @@ def _plugin(registry: Registry, name: str, distribution: str) -> list[Pending]:
     if not causes and not _registers(registry, name, distribution):
         causes = ["registers nothing; implement a hook of zslplat.hookspecs, marked with @hookimpl"]
     if causes:
-        return [_known(CheckResult("hooks_are_sound", FAILED, cause, promise)) for cause in causes]
-    return [_known(CheckResult("hooks_are_sound", PASSED, "", promise))]
+        return [_ended(CheckResult("hooks_are_sound", FAILED, cause, promise)) for cause in causes]
+    return [_ended(CheckResult("hooks_are_sound", PASSED, "", promise))]
 
 
 def _registers(registry: Registry, name: str, distribution: str) -> bool:

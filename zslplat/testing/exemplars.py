@@ -1,22 +1,29 @@
-"""What exemplar methods promise beside: encodings of rows by themselves, and a similarity between any two of them."""
+"""The kit of exemplar methods: encodings of rows by themselves, and a similarity between any two of them.
+
+Their tasks promise of data with designated queries what they promise of other data.
+"""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from zslplat.errors import DataError, UsageError
 from zslplat.methods.base import Arrays, Method
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
-from zslplat.testing import kits
-from zslplat.testing.designated_queries import designated_checks
+from zslplat.registry import registered_name
+from zslplat.tasks.base import Task
+from zslplat.testing import kits, tasks
 from zslplat.testing.kits import MethodKit, Player
 from zslplat.testing.method_checks import assert_close, assert_data_refused
 from zslplat.testing.problems import ClassProblem
-from zslplat.testing.running import Check
-from zslplat.testing.truth_seekers import Seeker, indicators
+from zslplat.testing.running import Check, Skipped
+from zslplat.testing.task_samples import designated, more_noise
+from zslplat.testing.truth_seekers import INFORMATION_BOUND, UNDER_ATTACK, Seeker, attack_outcomes, indicators
 
 QUERIES = 20
 
@@ -25,11 +32,11 @@ def similarity_has_an_entry_per_pair(method: Method) -> None:
     """similarity(A, B) is (rows of A, rows of B), float64, and the transpose of similarity(B, A)."""
     fitted, X = _fitted(method)
     A, B = fitted.encode(X), fitted.encode(X[:11])
-    found = fitted.similarity(A, B)
-    assert found.shape == (len(X), 11), f"similarity has shape {found.shape}, expected {len(X), 11}"
-    assert found.dtype == np.float64, f"similarity is {found.dtype}, expected float64"
+    actual = fitted.similarity(A, B)
+    assert actual.shape == (len(X), 11), f"similarity has shape {actual.shape}, expected {len(X), 11}"
+    assert actual.dtype == np.float64, f"similarity is {actual.dtype}, expected float64"
     back = {"similarity": fitted.similarity(B, A).T}
-    assert_close(method, back, {"similarity": found}, "with both sides exchanged", at_least=1e-9)
+    assert_close(method, back, {"similarity": actual}, "with both sides exchanged", at_least=1e-9)
 
 
 def similarity_follows_the_rows(method: Method) -> None:
@@ -39,8 +46,10 @@ def similarity_follows_the_rows(method: Method) -> None:
     whole = fitted.similarity(fitted.encode(X), B)
     order = np.random.default_rng(9).permutation(len(X))
     for rows in (order, order[:1], order[:5]):
-        found = {"similarity": fitted.similarity(fitted.encode(X[rows]), B)}
-        assert_close(method, found, {"similarity": whole[rows]}, f"of {len(rows)} rows in another order", at_least=1e-9)
+        actual = {"similarity": fitted.similarity(fitted.encode(X[rows]), B)}
+        assert_close(
+            method, actual, {"similarity": whole[rows]}, f"of {len(rows)} rows in another order", at_least=1e-9
+        )
     taken = {"similarity": fitted.similarity(fitted.encode(X).take(order[:5]), B)}
     assert_close(method, taken, {"similarity": whole[order[:5]]}, "of rows taken out of an encoding", at_least=1e-9)
 
@@ -52,19 +61,19 @@ def order_of_negatives_does_not_matter(method: Method) -> None:
     direct = {"similarity": fitted.similarity(fitted.encode(X), fitted.encode(X[:11]))}
     order = np.random.default_rng(9).permutation(len(negatives))
     others: dict[str, Any] = {"in another order": negatives[order], "in blocks": [negatives[:40], negatives[40:]]}
-    for when, given in others.items():
+    for when, same_negatives in others.items():
         fresh: Any = clone(method)
-        fresh.fit(given)
-        found = {"similarity": fresh.similarity(fresh.encode(X), fresh.encode(X[:11]))}
-        assert_close(method, found, direct, f"with negatives {when}")
+        fresh.fit(same_negatives)
+        actual = {"similarity": fresh.similarity(fresh.encode(X), fresh.encode(X[:11]))}
+        assert_close(method, actual, direct, f"with negatives {when}")
 
 
 def a_row_is_most_like_itself(method: Method) -> None:
     """Among all rows, nearly every row is most similar to itself."""
     fitted, X = _fitted(method)
     encoding = fitted.encode(X)
-    own = np.mean(np.argmax(fitted.similarity(encoding, encoding), axis=1) == np.arange(len(X)))
-    assert own >= 0.9, f"only {own:.0%} of the rows are most similar to themselves"
+    share = np.mean(np.argmax(fitted.similarity(encoding, encoding), axis=1) == np.arange(len(X)))
+    assert share >= 0.9, f"only {share:.0%} of the rows are most similar to themselves"
 
 
 def unusable_data_are_refused(method: Method) -> None:
@@ -152,3 +161,61 @@ class ExemplarKit(MethodKit):
     def task_checks(self, task: Any) -> tuple[Check, ...]:
         """Return the checks of tasks on data with designated queries."""
         return designated_checks()
+
+
+_ON_DATA: tuple[Check, ...] = (
+    tasks.validation_is_built_from_training_rows_only,
+    tasks.test_problem_holds_all_rows,
+    tasks.rows_that_are_scored_are_not_trained_on,
+    tasks.folds_hold_out_whole_classes,
+    tasks.problems_hold_copies,
+    tasks.same_seed_gives_the_same_problems,
+    tasks.missing_data_is_refused,
+    tasks.scoring_gives_the_primary_metric,
+    tasks.a_method_that_works_beats_chance,
+    tasks.chance_is_what_guesses_reach,
+    tasks.metrics_do_not_depend_on_any_order,
+    tasks.drawing_every_unit_once_changes_nothing,
+    tasks.unusable_outputs_are_refused,
+)
+
+
+def designated_checks() -> tuple[Check, ...]:
+    """Return the checks of a task on data with designated queries."""
+    return (*map(_on_designated, _ON_DATA), truth_of_designated_queries_is_out_of_reach)
+
+
+def truth_of_designated_queries_is_out_of_reach(task: Task) -> None:
+    """Methods that go through their memory, or their callers' frames, find neither classes nor what is right."""
+    _with_designated(task)
+    name = registered_name(type(task), "tasks")
+    attacked, unregistered = (name, None) if name else (UNDER_ATTACK, type(task))
+    for outcome in attack_outcomes(attacked, more_noise(designated()), unregistered=unregistered):
+        who = f"{outcome.attack} on {outcome.problem}"
+        gain = (outcome.value - outcome.chance) * (1 if task.primary.maximise else -1)
+        assert gain <= 0.05, f"{who} reaches {outcome.value:.3f}, chance {outcome.chance:.3f}"
+        assert outcome.information <= INFORMATION_BOUND, (
+            f"{who} holds an array that tells of the truth, by adjusted mutual information {outcome.information:.3f}"
+        )
+
+
+def _on_designated(check: Check) -> Check:
+    """Return the check made on data with designated queries, under a name of its own."""
+
+    def promised(task: Task) -> None:
+        check(_with_designated(task))
+
+    promised.__name__ = f"{check.__name__}_of_designated_queries"
+    promised.__doc__ = f"On data that name queries, positives and junk: {check.__doc__}"
+    return promised
+
+
+def _with_designated(task: Task) -> Task:
+    """Return the task with such data for its example; raises :class:`Skipped` where it does not take them."""
+    try:
+        task.test(designated())
+    except (DataError, UsageError) as error:
+        raise Skipped(f"takes no designated queries: {error}") from error
+    other = copy.copy(task)
+    other.example_dataset = designated  # type: ignore[attr-defined]
+    return other

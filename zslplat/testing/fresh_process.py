@@ -33,10 +33,10 @@ def outputs_elsewhere(method: Any, arrays: Arrays) -> Arrays:
     if len(size) < 8:
         _process.cache_clear()
         raise AssertionError(f"the process that fitted {type(method).__name__} ended, exit code {process.wait()}")
-    found = pickle.loads(answer.read(int.from_bytes(size, "big")))
-    if isinstance(found, str):
-        raise AssertionError(f"in a process of its own: {found}")
-    return cast(Arrays, found)
+    actual = pickle.loads(answer.read(int.from_bytes(size, "big")))
+    if isinstance(actual, str):
+        raise AssertionError(f"in a process of its own: {actual}")
+    return cast(Arrays, actual)
 
 
 @lru_cache(maxsize=1)
@@ -69,15 +69,15 @@ def serve() -> None:
     os.dup2(2, 1)
     requests = sys.stdin.buffer
     while len(size := requests.read(8)) == 8:
-        found: Any
+        actual: Any
         try:
-            asked, arrays, path = pickle.loads(requests.read(int.from_bytes(size, "big")))
+            request, arrays, path = pickle.loads(requests.read(int.from_bytes(size, "big")))
             sys.path[:] = path
-            cls, parameters = pickle.loads(asked)
+            cls, parameters = pickle.loads(request)
             method = cls(**parameters)
-            found = kit_of(method.kind).apply(method, arrays)
+            actual = kit_of(method.kind).apply(method, arrays)
         except BaseException as error:
-            found = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        content = pickle.dumps(found)
+            actual = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        content = pickle.dumps(actual)
         answers.write(len(content).to_bytes(8, "big") + content)
         answers.flush()

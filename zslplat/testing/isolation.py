@@ -11,10 +11,9 @@ from sklearn.base import clone
 
 from zslplat.methods.base import Arrays, Method
 from zslplat.testing.fresh_process import outputs_elsewhere
-from zslplat.testing.kits import assert_equal, copied, direct_outputs, fitted, kit_of
+from zslplat.testing.kits import assert_equal, copied, direct_outputs, fitted, kit_of, stored
 from zslplat.testing.method_checks import SAME, assert_close
 from zslplat.testing.running import Check
-from zslplat.testing.storage import stored
 from zslplat.testing.surroundings import Traces, watched
 
 
@@ -31,8 +30,8 @@ def read_only_memory_maps_are_accepted(method: Method) -> None:
     direct = direct_outputs(method)
     with stored(arrays) as (mapped, _):
         kit.prepare(clone(method), mapped, method.space)
-        found = kit.apply(clone(method), mapped)
-    assert_close(method, found, direct, "from memory-mapped inputs")
+        actual = kit.apply(clone(method), mapped)
+    assert_close(method, actual, direct, "from memory-mapped inputs")
 
 
 def rows_around_the_inputs_are_not_seen(method: Method) -> None:
@@ -67,9 +66,9 @@ def other_instances_do_not_interfere(method: Method) -> None:
 
 def same_seed_gives_the_same_result(method: Method) -> None:
     """Two fits with the same parameters agree to the last bit, whatever NumPy's global random state."""
-    found = _watched(method).outputs
+    actual = _watched(method).outputs
     for name, values in direct_outputs(method).items():
-        assert np.array_equal(values, found[name]), f"{name} differ between two fits with the same seed"
+        assert np.array_equal(values, actual[name]), f"{name} differ between two fits with the same seed"
 
 
 def shared_settings_are_left_alone(method: Method) -> None:
@@ -121,13 +120,13 @@ def _watched(method: Method) -> _Watched:
     with watched() as traces:
         statistics = kit.prepare(clone(method), arrays, method.space)
         prepared = {name: np.array(values) for name, values in statistics.items()}
-        found = kit.apply(clone(method), arrays)
+        actual = kit.apply(clone(method), arrays)
         kit.apply(clone(method), arrays, statistics)
     changed = [name for name, values in before.items() if not np.array_equal(arrays[name], values)]
     changed += [
         f"the prepared statistic {name}" for name, v in prepared.items() if not np.array_equal(statistics[name], v)
     ]
-    return _Watched(traces, changed, found)
+    return _Watched(traces, changed, actual)
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ def _met_others(method: Method) -> _Met:
     elsewhere = kit.arrays(method, seed=5)
     others = kit.apply(clone(method), elsewhere)
     after, again = (kit.outputs(first, arrays, {}) for _ in range(2))
-    statistics = [kit.prepare(clone(method), given, {}) for given in (arrays, elsewhere)][1]
+    statistics = [kit.prepare(clone(method), arrays_of_problem, {}) for arrays_of_problem in (arrays, elsewhere)][1]
     prepared = kit.apply(clone(method), elsewhere, statistics) if statistics else others
     return _Met(direct, others, prepared, after, again)
 

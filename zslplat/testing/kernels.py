@@ -1,4 +1,8 @@
-"""What every kernel promises. Checks run on small fixed inputs; see :mod:`zslplat.testing.kernel_samples`."""
+"""What every kernel promises, on small fixed inputs.
+
+``general``: rows in general position, at distances from near to far, of about unit length. ``special``: among them
+rows that are equal, and a row of zeros, where square roots and angles lose half of their digits.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import copy
 import importlib
 import inspect
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,15 +19,6 @@ from zslplat.errors import DataError, UsageError
 from zslplat.kernels.base import Kernel, require_psd, rounding_of_eigenvalues
 from zslplat.kernels.composition import Composite
 from zslplat.space import Scaled
-from zslplat.testing.kernel_samples import (
-    LOOSE,
-    TIGHT,
-    assert_same,
-    general,
-    ready,
-    special,
-    variants,
-)
 from zslplat.testing.spaces import check_declared, check_ranges, illegal_values, points
 
 
@@ -129,8 +125,8 @@ def diagonal_is_that_of_the_gram(kernel: Kernel) -> None:
             diagonal, K = other.diag(X), other(X, X.copy())
             scale = max(float(np.abs(K).max()), np.finfo(np.float64).tiny)
             assert np.shape(diagonal) == (len(X),), f"{name}: diag has shape {np.shape(diagonal)}, expected ({len(X)},)"
-            found = float(np.abs(diagonal - np.diag(K)).max()) / scale
-            assert found <= LOOSE, f"{name}: diag is off the diagonal of k(X, X) by {found:.1e}"
+            actual = float(np.abs(diagonal - np.diag(K)).max()) / scale
+            assert actual <= LOOSE, f"{name}: diag is off the diagonal of k(X, X) by {actual:.1e}"
             assert (np.diag(other(X)) == diagonal).all(), f"{name}: diag(X) is not exactly the diagonal of k(X)"
 
 
@@ -173,10 +169,10 @@ def inputs_are_not_changed(kernel: Kernel) -> None:
     """Inputs keep their values, read-only inputs are accepted, and the result is no view of an input."""
     kernel = ready(kernel)
     X, Y = general(kernel), general(kernel, 17, seed=2)
-    given = {"X": X, "Y": Y}
-    before = {name: rows.copy() for name, rows in given.items()}
+    originals = {"X": X, "Y": Y}
+    before = {name: rows.copy() for name, rows in originals.items()}
     results = [kernel(X, Y), kernel(X), kernel.diag(X)]
-    for name, rows in given.items():
+    for name, rows in originals.items():
         assert np.array_equal(rows, before[name]), f"{name} was changed"
         shared = any(np.shares_memory(result, rows) for result in results)
         assert not shared, f"the result shares memory with {name}"
@@ -198,10 +194,10 @@ def kernel_remembers_nothing(kernel: Kernel) -> None:
     assert (other(X, Y) == first).all(), "k(X, Y) is another one after the kernel has seen other rows"
     assert (other.diag(X) == diagonal).all(), "diag(X) is another one after the kernel has seen other rows"
     near, far = general(kernel, seed=3), general(kernel, 17, seed=4)
-    found, alone = kernel(near, far), [kernel(near[i : i + 1], far)[0] for i in range(len(near))]
-    assert_same(found, np.array(alone), TIGHT, "k(A, B) after other rows of the same shape against one row at a time")
-    beside, own = kernel.diag(near), [kernel.diag(near[i : i + 1])[0] for i in range(len(near))]
-    assert_same(beside, np.array(own), TIGHT, "diag(A) after other rows of the same shape against one row at a time")
+    actual, alone = kernel(near, far), [kernel(near[i : i + 1], far)[0] for i in range(len(near))]
+    assert_same(actual, np.array(alone), TIGHT, "k(A, B) after other rows of the same shape against one row at a time")
+    beside, unused = kernel.diag(near), [kernel.diag(near[i : i + 1])[0] for i in range(len(near))]
+    assert_same(beside, np.array(unused), TIGHT, "diag(A) after other rows of the same shape against one row at a time")
 
 
 def kernel_travels_to_other_processes(kernel: Kernel) -> None:
@@ -236,9 +232,9 @@ def search_does_not_depend_on_the_units_of_the_data(kernel: Kernel) -> None:
     X = general(kernel)
     for point in points(kernel.space, kernel.values):
         at = kernel.replaced(point)
-        given, larger = at.resolved(X)(X), at.resolved(128 * X)(128 * X)
-        factor = float(np.abs(larger).max() / max(float(np.abs(given).max()), np.finfo(np.float64).tiny))
-        assert_same(larger, factor * given, 1e-6, f"values of {at} for 128 times the rows, which no factor explains")
+        inputs, larger = at.resolved(X)(X), at.resolved(128 * X)(128 * X)
+        factor = float(np.abs(larger).max() / max(float(np.abs(inputs).max()), np.finfo(np.float64).tiny))
+        assert_same(larger, factor * inputs, 1e-6, f"values of {at} for 128 times the rows, which no factor explains")
 
 
 def unsuitable_inputs_are_refused(kernel: Kernel) -> None:
@@ -257,12 +253,12 @@ def assert_importable(cls: type) -> None:
     place = f"{cls.__module__}:{cls.__qualname__}"
     assert cls.__module__ != "__main__", f"{place} is defined in a script; move it into a module that can be imported"
     try:
-        found: Any = importlib.import_module(cls.__module__)
+        module_or_class: Any = importlib.import_module(cls.__module__)
         for name in cls.__qualname__.split("."):
-            found = getattr(found, name)
+            module_or_class = getattr(module_or_class, name)
     except (ImportError, AttributeError) as error:
         raise AssertionError(f"{place} cannot be imported ({error}); define it at the top of a module") from error
-    assert found is cls, f"{place} is another class than this one"
+    assert module_or_class is cls, f"{place} is another class than this one"
 
 
 def _refused(call: Any, expected: type[Exception], otherwise: str) -> None:
@@ -294,3 +290,63 @@ KERNEL_CHECKS = (
     search_does_not_depend_on_the_units_of_the_data,
     unsuitable_inputs_are_refused,
 )
+
+
+ROWS, OTHERS, DIMENSIONS = 23, 17, 6
+# Relative accuracy that is asked for in general position, and where half of the digits are lost.
+TIGHT, LOOSE = 1e-10, 1e-6
+
+
+def general(kernel: Kernel, rows: int = ROWS, *, seed: int = 0, dimensions: int = DIMENSIONS) -> np.ndarray:
+    """Return rows (n, d), or (n, p, p) for kernels on matrices, float64, in general position."""
+    rng = np.random.default_rng([seed, 11])
+    if kernel.input == "spd":
+        factors = rng.normal(size=(rows, 4, 8))
+        return np.asarray(factors @ factors.transpose(0, 2, 1) / 8 + 0.1 * np.eye(4))
+    dimensions = -(-dimensions // kernel.width_multiple) * kernel.width_multiple
+    centres = rng.normal(size=(4, dimensions)) / np.sqrt(dimensions)
+    spread = rng.choice([0.02, 0.2, 1.0], size=(rows, 1))
+    X = centres[rng.integers(4, size=rows)] + spread * rng.normal(size=(rows, dimensions)) / np.sqrt(dimensions)
+    return np.asarray(np.abs(X) if kernel.non_negative else X)
+
+
+def special(kernel: Kernel) -> np.ndarray:
+    """Return rows of which two are equal, and one is zero where the kernel takes vectors."""
+    X = general(kernel, 9, seed=1)
+    X[3] = X[5]
+    if kernel.input != "spd":
+        X[6] = 0
+    return X
+
+
+def ready(kernel: Kernel) -> Kernel:
+    """Return the kernel with its open parameters taken from the general rows."""
+    return kernel.resolved(general(kernel))
+
+
+def variants(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
+    """Yield the kernel as it is and at points of its search space, each with a word on which one it is."""
+    base = ready(kernel)
+    yield str(base), base
+    for point in points(base.space, base.values):
+        other = ready(base.replaced(point))
+        yield str(other), other
+
+
+def deviation(values: np.ndarray, expected: np.ndarray) -> float:
+    """Return the largest difference relative to the largest expected value; infinite for shapes that differ."""
+    values, expected = np.asarray(values), np.asarray(expected)
+    if values.shape != expected.shape or not (np.isfinite(values).all() and np.isfinite(expected).all()):
+        return np.inf
+    if not expected.size:
+        return 0.0
+    scale = max(float(np.abs(expected).max()), np.finfo(np.float64).tiny)
+    return float(np.abs(values.astype(np.float64) - expected.astype(np.float64)).max()) / scale
+
+
+def assert_same(values: np.ndarray, expected: np.ndarray, tolerance: float, what: str) -> None:
+    """Fail with ``what`` unless both agree within a tolerance relative to the largest value."""
+    if np.shape(values) != np.shape(expected):
+        raise AssertionError(f"{what}: shape {np.shape(values)}, expected {np.shape(expected)}")
+    actual = deviation(values, expected)
+    assert actual <= tolerance, f"{what}: off by {actual:.1e} of the largest value, allowed {tolerance:.0e}"

@@ -8,15 +8,19 @@ call them, by the protocol of their kind (:mod:`zslplat.methods.protocols`).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
 from zslplat.errors import UnknownNameError, UsageError
+from zslplat.evaluation.cache.arrays import read_arrays, write_arrays
 from zslplat.kinds import load_part
 from zslplat.methods.base import Arrays
 from zslplat.methods.protocols import Protocol, protocol_of
@@ -158,7 +162,16 @@ def direct_outputs(method: Any) -> Arrays:
     return kit.outputs(fitted(method), kit.arrays(method), {})
 
 
-def assert_equal(found: Arrays, expected: Arrays, when: str) -> None:
+def assert_equal(actual: Arrays, expected: Arrays, when: str) -> None:
     """Fail unless all outputs are the same to the last bit."""
     for name, values in expected.items():
-        assert np.array_equal(found[name], values), f"{name} differ {when}"
+        assert np.array_equal(actual[name], values), f"{name} differ {when}"
+
+
+@contextmanager
+def stored(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[Arrays, Path]]:
+    """Yield the arrays as read-only memory maps of files in a folder that lives as long as the context."""
+    with tempfile.TemporaryDirectory(prefix="zslplat-kit-", ignore_cleanup_errors=True) as folder:
+        entry = Path(folder) / "entry"
+        write_arrays(entry, arrays, {})
+        yield read_arrays(entry)[0], entry

@@ -15,12 +15,10 @@ from sklearn.base import clone
 from zslplat.errors import DataError, MethodError, UsageError
 from zslplat.methods.base import Arrays, Diagnostics, Method
 from zslplat.space import Parameter, Real, is_active
-from zslplat.testing.kernel_samples import deviation
-from zslplat.testing.kernels import assert_importable
-from zslplat.testing.kits import first_fit, fitted, kit_of
+from zslplat.testing.kernels import assert_importable, deviation
+from zslplat.testing.kits import first_fit, fitted, kit_of, stored
 from zslplat.testing.running import Check, Skipped
 from zslplat.testing.spaces import check_declared, check_ranges, illegal_values, points
-from zslplat.testing.storage import stored
 
 # Scores in single precision round in the seventh digit.
 SAME = 1e-6
@@ -148,13 +146,13 @@ def prepared_path_equals_direct_path(method: Method) -> None:
     kit = kit_of(method.kind)
     arrays = kit.arrays(method)
     fixed = {n: v for n, v in method.get_params(deep=False).items() if n not in method.space}
-    known: dict[str, Arrays] = {}
+    by_costly: dict[str, Arrays] = {}
 
     def prepared_for(values: Mapping[str, Any]) -> Arrays:
-        told, space = method.prepared_with(method.space, values)
-        if repr(told) not in known:
-            known[repr(told)] = kit.prepare(type(method).build({**fixed, **told}), arrays, space)
-        return known[repr(told)]
+        costly, space = method.prepared_with(method.space, values)
+        if repr(costly) not in by_costly:
+            by_costly[repr(costly)] = kit.prepare(type(method).build({**fixed, **costly}), arrays, space)
+        return by_costly[repr(costly)]
 
     if not prepared_for(method.get_params(deep=False)) and not kit.prepare(clone(method), arrays, {}):
         return  # a method that prepares nothing has one path
@@ -170,8 +168,8 @@ def prepared_path_equals_direct_path(method: Method) -> None:
         with stored(prepared_for(values)) as (statistics, _):
             through = kit.apply(type(method).build(values), arrays, statistics)
         assert_close(method, through, direct, f"with prepared statistics, {point}", at_least=SAME)
-        own = kit.prepare(type(method).build(values), arrays, {})
-        through = kit.apply(type(method).build(values), arrays, own)
+        prepared_alone = kit.prepare(type(method).build(values), arrays, {})
+        through = kit.apply(type(method).build(values), arrays, prepared_alone)
         assert_close(method, through, direct, f"with statistics prepared for {point} alone", at_least=SAME)
 
 
@@ -229,9 +227,11 @@ def objective_never_rises(method: Method) -> None:
     for values in [method.get_params(deep=False), *settings(method)]:
         built = type(method).build(values)
         kit.apply(built, kit.arrays(method))
-        found = {n: v for n, v in built.diagnostics.series.items() if n == "objective" or n.startswith("objective_")}
-        assert found, "tagged monotone, but diagnostics_.series has no objective"
-        for name, series in found.items():
+        objectives = {
+            n: v for n, v in built.diagnostics.series.items() if n == "objective" or n.startswith("objective_")
+        }
+        assert objectives, "tagged monotone, but diagnostics_.series has no objective"
+        for name, series in objectives.items():
             rise = np.diff(series)
             allowed = 1e-9 * np.maximum(np.abs(series[1:]), np.abs(series[:-1])) if len(series) > 1 else rise
             bad = np.flatnonzero(rise > allowed)
@@ -244,7 +244,7 @@ def objective_never_rises(method: Method) -> None:
 def learned_matrices_are_stationary(method: Any) -> None:
     """No small change of a learned matrix lowers objective() of the data of the fit, for methods tagged stationary."""
     arrays, learned = kit_of(method.kind).arrays(method), fitted(method)
-    given = [arrays[name] for name in ("X", "y", "S") if name in arrays]
+    data = [arrays[name] for name in ("X", "y", "S") if name in arrays]
     names = [name for name in learned.matrices() if hasattr(learned, f"{name}_")]
     assert names, "tagged stationary, but no matrix of matrices() is an attribute with an underscore"
     rng = np.random.default_rng(0)
@@ -257,7 +257,7 @@ def learned_matrices_are_stationary(method: Any) -> None:
             at = []
             for share in (-1, 0, 1):
                 setattr(learned, f"{name}_", matrix + share * direction)
-                at.append(float(learned.objective(*given)))
+                at.append(float(learned.objective(*data)))
             # A parabola through three points: how far its lowest one is, in steps.
             slope, bend = (at[2] - at[0]) / 2, at[2] - 2 * at[1] + at[0]
             # Learned in single precision, a matrix is 1e-7 of its size off; the step is 1e-3 of it.
@@ -291,14 +291,14 @@ def assert_data_refused(cases: Mapping[str, Callable[[], object]]) -> None:
         raise AssertionError(f"{what} is accepted; expected DataError")
 
 
-def assert_close(method: Method, found: Arrays, expected: Arrays, when: str, *, at_least: float = 0.0) -> None:
+def assert_close(method: Method, actual: Arrays, expected: Arrays, when: str, *, at_least: float = 0.0) -> None:
     """Fail unless outputs agree within the method's tolerance, relative to the largest output."""
     allowed = max(method.tolerance, at_least)
     for name, values in expected.items():
-        assert np.shape(found[name]) == np.shape(values), (
-            f"{name} {when}: shape {np.shape(found[name])}, not {np.shape(values)}"
+        assert np.shape(actual[name]) == np.shape(values), (
+            f"{name} {when}: shape {np.shape(actual[name])}, not {np.shape(values)}"
         )
-        off = deviation(found[name], values)
+        off = deviation(actual[name], values)
         assert off <= allowed, f"{name} {when} deviate by {off:.1e} of the largest, allowed {allowed:.0e}"
 
 

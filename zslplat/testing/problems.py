@@ -90,9 +90,9 @@ def _with_shared(attributes: np.ndarray, sizes: Sizes, seed: int) -> np.ndarray:
 def _patterns(count: int, attributes: int, rng: np.random.Generator) -> np.ndarray:
     """Return distinct 0/1 rows with a little variation, every attribute present in some and absent in others."""
     while True:
-        found = np.unique(rng.integers(0, 2, size=(8 * count, attributes)), axis=0)
-        rng.shuffle(found)
-        patterns = found[:count]
+        distinct = np.unique(rng.integers(0, 2, size=(8 * count, attributes)), axis=0)
+        rng.shuffle(distinct)
+        patterns = distinct[:count]
         shares = patterns[: max(2, count // 2)].mean(axis=0)
         if len(patterns) == count and (shares > 0).all() and (shares < 1).all():
             return np.asarray(0.9 * patterns + 0.1 * rng.random(patterns.shape))

@@ -1,4 +1,4 @@
-"""What feature selectors promise beside: one score per feature, and a ranking that follows from the scores."""
+"""The kit of feature selectors: one score per feature, and a ranking that follows from the scores."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ def order_of_rows_does_not_matter(method: Method) -> None:
     """Rows in another order give the same scores, within the declared tolerance."""
     problem = class_problem(method.preprocessing)
     order = np.random.default_rng(9).permutation(len(problem.X))
-    found = clone(method).fit(problem.X[order], problem.y[order], problem.S)
+    actual = clone(method).fit(problem.X[order], problem.y[order], problem.S)
     direct = fitted(method)
-    assert_close(method, {"scores": found.scores_}, {"scores": direct.scores_}, "with rows in another order")
+    assert_close(method, {"scores": actual.scores_}, {"scores": direct.scores_}, "with rows in another order")
 
 
 def order_of_classes_does_not_matter(method: Method) -> None:
     """Other numbers for the same classes give the same scores, within the declared tolerance."""
     problem = class_problem(method.preprocessing)
     order = np.random.default_rng(9).permutation(len(problem.S))
-    found = clone(method).fit(problem.X, np.argsort(order)[problem.y], problem.S[order])
+    actual = clone(method).fit(problem.X, np.argsort(order)[problem.y], problem.S[order])
     direct = fitted(method)
-    assert_close(method, {"scores": found.scores_}, {"scores": direct.scores_}, "with classes in another order")
+    assert_close(method, {"scores": actual.scores_}, {"scores": direct.scores_}, "with classes in another order")
 
 
 def scores_follow_the_columns(method: Method) -> None:
     """Features in another order have the same scores, within the declared tolerance."""
     problem = class_problem(method.preprocessing)
     order = np.random.default_rng(9).permutation(problem.X.shape[1])
-    found = clone(method).fit(np.ascontiguousarray(problem.X[:, order]), problem.y, problem.S)
+    actual = clone(method).fit(np.ascontiguousarray(problem.X[:, order]), problem.y, problem.S)
     direct = fitted(method)
-    assert_close(method, {"scores": found.scores_}, {"scores": direct.scores_[order]}, "with columns in another order")
+    assert_close(method, {"scores": actual.scores_}, {"scores": direct.scores_[order]}, "with columns in another order")
 
 
 def unusable_data_are_refused(method: Method) -> None:
@@ -61,10 +61,10 @@ def unusable_data_are_refused(method: Method) -> None:
     p = class_problem(method.preprocessing)
     spoilt = p.X.copy()
     spoilt[3, 1] = np.nan
-    kept = p.y != 4
+    others = p.y != 4
     cases = {
         "a label without signature": (p.X, np.where(p.y == 4, len(p.S), p.y), p.S),
-        "a class without row": (p.X[kept], p.y[kept], p.S),
+        "a class without row": (p.X[others], p.y[others], p.S),
         "NaN among the features": (spoilt, p.y, p.S),
         "fewer labels than rows": (p.X, p.y[:-1], p.S),
     }
@@ -110,9 +110,9 @@ class SeekingSelector(Seeker, FeatureSelector):
         others = {len(t): t for t in things if _rows_of_width(t, X.shape[1]) and len(t) != len(X)}
         self.labellings_ = []
         for count, rows in others.items():
-            own = labellings(things, count)
-            self.labellings_ += own
-            for labels in own:
+            labels_of_rows = labellings(things, count)
+            self.labellings_ += labels_of_rows
+            for labels in labels_of_rows:
                 means = [rows[labels == label].mean(axis=0) for label in range(labels.max() + 1)]
                 share = np.var(means, axis=0) / (rows.var(axis=0) + 1e-12)
                 # What other labels of other rows (training rows of a fold, say) show of noise is no finding.

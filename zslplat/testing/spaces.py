@@ -22,16 +22,16 @@ def points(space: Space, defaults: Mapping[str, Any] | None = None, *, seed: int
     """
     rng = np.random.default_rng(seed)
     shares: list[Any] = [0.0, 1.0, 0.5, *([None] * RANDOM_POINTS)]
-    found: list[dict[str, Any]] = []
+    values: list[dict[str, Any]] = []
     for share in shares:
         point: dict[str, Any] = {}
         # Conditions may name parameters that stand later in the space: unconditional ones go first.
         for name, dimension in sorted(space.items(), key=lambda item: bool(item[1].when)):
             if is_active(dimension, {**(defaults or {}), **point}):
                 point[name] = value_at(dimension, rng.random() if share is None else share)
-        if point not in found:
-            found.append(point)
-    return found if space else []
+        if point not in values:
+            values.append(point)
+    return values if space else []
 
 
 def value_at(dimension: Range, share: float) -> Any:
@@ -78,7 +78,7 @@ def check_declared(parameters: Mapping[str, Parameter]) -> None:
 
 def misread(parameters: Mapping[str, Parameter]) -> list[str]:
     """Return the choices, as ``name=value``, that are read as something else where a user writes them as they are."""
-    found = []
+    recovered = []
     for name, parameter in parameters.items():
         legal = parameter.legal.inner if isinstance(parameter.legal, Optional | Scaled) else parameter.legal
         for value in legal.values if isinstance(legal, Choice) else ():
@@ -87,8 +87,8 @@ def misread(parameters: Mapping[str, Parameter]) -> list[str]:
             except UsageError:
                 continue  # whoever leaves out the quotation marks is told
             if read != value and not (isinstance(read, Spec) and str(read) == value):
-                found.append(f"{name}={value} (read as {read!r})")
-    return found
+                recovered.append(f"{name}={value} (read as {read!r})")
+    return recovered
 
 
 def check_ranges(space: Space, parameters: Mapping[str, Parameter]) -> None:

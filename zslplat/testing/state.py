@@ -44,8 +44,8 @@ def state_restores_the_method(method: Method) -> None:
     parameters, state = written_and_read(parameters_of(learned), learned.state())
     restored = type(method).from_state(parameters, state)
     assert type(restored) is type(method), f"from_state gives {type(restored).__name__}"
-    given, found = (repr(clone(one).get_params(deep=False)) for one in (method, restored))
-    assert _texts(restored) == _texts(method), f"from_state makes a method with the parameters {found}, not {given}"
+    inputs, actual = (repr(clone(one).get_params(deep=False)) for one in (method, restored))
+    assert _texts(restored) == _texts(method), f"from_state makes a method with the parameters {actual}, not {inputs}"
     assert_equal(kit.outputs(restored, arrays, {}), direct, "once restored from the state")
 
 

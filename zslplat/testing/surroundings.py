@@ -107,14 +107,14 @@ def _set_environment(values: dict[str, str]) -> None:
 @contextmanager
 def _descriptors(traces: Traces) -> Iterator[None]:
     """Catch what compiled code writes to the descriptors 1 and 2 themselves."""
-    kept = {number: os.dup(number) for number in (1, 2)}
+    numbers = {number: os.dup(number) for number in (1, 2)}
     with tempfile.TemporaryFile() as file:
         try:
-            for number in kept:
+            for number in numbers:
                 os.dup2(file.fileno(), number)
             yield
         finally:
-            for number, copy in kept.items():
+            for number, copy in numbers.items():
                 os.dup2(copy, number)
                 os.close(copy)
         file.seek(0)

@@ -31,7 +31,7 @@ def data_sets() -> list[Dataset]:
     X = (3 + shown @ rng.normal(size=(ATTRIBUTES, FEATURES))).astype(np.float32)
     # The how-manieth of its class a row is.
     turn = np.array([np.count_nonzero(y[:i] == y[i]) for i in range(len(y))])
-    seen, kept = y < SEEN, turn < KEPT
+    seen, tested = y < SEEN, turn < KEPT
     rows = np.arange(len(y))
     generalised = Dataset(
         "kit-zero-shot",
@@ -40,10 +40,10 @@ def data_sets() -> list[Dataset]:
         tuple(f"class {chr(97 + c)}" for c in range(classes)),
         {"attributes": SignatureSet(S)},
         "attributes",
-        {"train": rows[seen & ~kept], "test_seen": rows[seen & kept], "test_unseen": rows[~seen]},
+        {"train": rows[seen & ~tested], "test_seen": rows[seen & tested], "test_unseen": rows[~seen]},
     )
     conventional = replace(generalised, splits={"train": rows[seen], "test_unseen": rows[~seen]})
-    samples = replace(generalised, splits={"train": rows[~kept], "test": rows[kept]})
+    samples = replace(generalised, splits={"train": rows[~tested], "test": rows[tested]})
     return [generalised, conventional, samples, replace(generalised, splits={})]
 
 
@@ -51,8 +51,8 @@ def label_sets() -> Dataset:
     """Return samples with several labels per row, of the usual form otherwise; some entries are not counted."""
     rng = np.random.default_rng(35)
     samples = data_sets()[2]
-    told = samples.signatures["attributes"].values[:, :4] > 0.5
-    y = told[samples.y].astype(np.int64)
+    counted = samples.signatures["attributes"].values[:, :4] > 0.5
+    y = counted[samples.y].astype(np.int64)
     return replace(
         samples,
         name="kit-label-sets",
@@ -70,9 +70,9 @@ def designated() -> Dataset:
     first, and the second is searched, too, and junk to itself.
     """
     plain = data_sets()[3]
-    held, asked = 4, range(4, SEEN + UNSEEN)
-    splits, queries = {"train": np.flatnonzero(plain.y < held)}, {}
-    for split, classes in (("validation", asked[:4]), ("test", asked[4:])):
+    pairs, asking = 4, range(4, SEEN + UNSEEN)
+    splits, queries = {"train": np.flatnonzero(plain.y < pairs)}, {}
+    for split, classes in (("validation", asking[:4]), ("test", asking[4:])):
         members = [np.flatnonzero(plain.y == c) for c in classes]
         positive, junk = [], []
         for number, rows in enumerate(members):
@@ -86,8 +86,8 @@ def designated() -> Dataset:
             positive=np.array(positive),
             junk=np.array(junk),
         )
-    y = np.where(plain.y < held, 0, plain.y - held + 1)
-    names = ("unlabelled", *plain.class_names[held:])
+    y = np.where(plain.y < pairs, 0, plain.y - pairs + 1)
+    names = ("unlabelled", *plain.class_names[pairs:])
     return replace(plain, name="kit-designated", y=y, class_names=names, signatures={}, splits=splits, queries=queries)
 
 
@@ -133,7 +133,7 @@ def reordered(dataset: Dataset) -> Dataset:
         class_names=tuple(dataset.class_names[c] for c in classes),
         signatures=signatures,
         splits={name: np.sort(place[index]) for name, index in dataset.splits.items()},
-        queries={split: _elsewhere(asked, place) for split, asked in dataset.queries.items()},
+        queries={split: _elsewhere(of_split, place) for split, of_split in dataset.queries.items()},
         known_fingerprint="",
     )
 
@@ -148,10 +148,10 @@ def more_noise(dataset: Dataset, times: int = 16) -> Dataset:
     """Return so many times the rows, split alike, with features that tell nothing: guesses vary less on more rows."""
     n = len(dataset.y)
     shape = (times * n, *dataset.X.shape[1:])
-    sets = {
-        name: replace(found, values=np.concatenate([found.values] * times)) if found.per_row else found
-        for name, found in dataset.signatures.items()
-    }
+    sets = dict(dataset.signatures)
+    for name, signatures in sets.items():
+        if signatures.per_row:
+            sets[name] = replace(signatures, values=np.concatenate([signatures.values] * times))
     return replace(
         dataset,
         X=np.random.default_rng(33).normal(size=shape).astype(dataset.X.dtype),
@@ -160,26 +160,26 @@ def more_noise(dataset: Dataset, times: int = 16) -> Dataset:
         made_of=None if dataset.made_of is None else np.tile(dataset.made_of, (times, 1)),
         signatures=sets,
         splits={name: np.concatenate([rows + i * n for i in range(times)]) for name, rows in dataset.splits.items()},
-        queries={split: _repeated(asked, n, times) for split, asked in dataset.queries.items()},
+        queries={split: _repeated(of_split, n, times) for split, of_split in dataset.queries.items()},
         known_fingerprint="",
     )
 
 
-def _elsewhere(asked: Queries, place: np.ndarray) -> Queries:
+def _elsewhere(queries: Queries, place: np.ndarray) -> Queries:
     """Return the same queries where row i lies at ``place[i]``."""
-    pairs = [np.column_stack([one[:, 0], place[one[:, 1]]]) for one in (asked.positive, asked.junk)]
-    return Queries(place[asked.rows], place[asked.database], *pairs)
+    pairs = [np.column_stack([one[:, 0], place[one[:, 1]]]) for one in (queries.positive, queries.junk)]
+    return Queries(place[queries.rows], place[queries.database], *pairs)
 
 
-def _repeated(asked: Queries, n: int, times: int) -> Queries:
+def _repeated(queries: Queries, n: int, times: int) -> Queries:
     """Return the queries of so many copies of n rows, each for rows of its own copy."""
-    q = len(asked.rows)
+    q = len(queries.rows)
 
     def copies(array: np.ndarray, step: Any) -> np.ndarray:
         return np.concatenate([array + i * np.asarray(step) for i in range(times)])
 
-    pairs = [copies(one, [q, n]) for one in (asked.positive, asked.junk)]
-    return Queries(copies(asked.rows, n), copies(asked.database, n), *pairs)
+    pairs = [copies(one, [q, n]) for one in (queries.positive, queries.junk)]
+    return Queries(copies(queries.rows, n), copies(queries.database, n), *pairs)
 
 
 def player(task: Task, play: str, seed: int = 0) -> Any:

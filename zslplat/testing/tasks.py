@@ -1,10 +1,12 @@
 """What every task promises: validation apart from the test, honest chance, metrics that depend on no order.
 
-Checks run on small data sets of the usual forms (:mod:`zslplat.testing.task_samples`), with methods of the kit.
+Checks run on small data sets of the usual forms (:mod:`zslplat.testing.task_samples`), with methods of the kit. Tasks
+that take rows with several labels promise for these what they promise for rows with one class.
 """
 
 from __future__ import annotations
 
+import copy
 import inspect
 import math
 import warnings
@@ -25,7 +27,7 @@ from zslplat.testing.kernels import assert_importable
 from zslplat.testing.kits import kit_for_task
 from zslplat.testing.running import Check, Skipped
 from zslplat.testing.spaces import check_declared, illegal_values
-from zslplat.testing.task_samples import data_for, more_noise, noise, player, reordered
+from zslplat.testing.task_samples import data_for, label_sets, more_noise, noise, player, reordered
 from zslplat.testing.truth_seekers import INFORMATION_BOUND, UNDER_ATTACK, attack_outcomes, telling_nothing
 
 GUESSES = 30
@@ -96,10 +98,10 @@ def test_problem_holds_all_rows(task: Task) -> None:
     """The test problem is fitted on all ``train`` rows of validation, and scores all rows of the splits it takes."""
     dataset, problem = _data_and_test(task)
     trained, scored = _rows(task, dataset, problem)
-    known: set[int] = set()
+    used: set[int] = set()
     for fold in _validation(task, dataset):
-        known |= set().union(*_rows(task, dataset, fold))
-    missing = sorted(known - trained - set(dataset.splits.get("validation", np.empty(0, dtype=int)).tolist()))
+        used |= set().union(*_rows(task, dataset, fold))
+    missing = sorted(used - trained - set(dataset.splits.get("validation", np.empty(0, dtype=int)).tolist()))
     assert not missing, f"{len(missing)} rows of validation are not trained on for the test, first row {missing[0]}"
     whole = []
     for name in (name for name in dataset.splits if name not in ("train", "validation")):
@@ -143,8 +145,8 @@ def problems_hold_copies(task: Task) -> None:
     dataset, test = _data_and_test(task)
     for problem in [*_validation(task, dataset), test]:
         for name, array in {**problem.inputs, **problem.truth}.items():
-            for what, own in (("X", dataset.X), ("y", dataset.y)):
-                assert not np.may_share_memory(array, own), (
+            for what, array_of_data in (("X", dataset.X), ("y", dataset.y)):
+                assert not np.may_share_memory(array, array_of_data), (
                     f"{problem.name}: {name} is a view of the data set's {what}; copy the rows out"
                 )
 
@@ -201,9 +203,11 @@ def scoring_gives_the_primary_metric(task: Task) -> None:
     validation_choices = task.validation_choices([_outcome(task, fold, player(task, "works"), {}) for fold in folds])
     outputs = _outputs(task, test, player(task, "works"))
     plain, full = (_scored(task, test, outputs, validation_choices, full=full) for full in (False, True))
-    name, told = task.primary.name, task.metric_names()
+    name, declared = task.primary.name, task.metric_names()
     assert name in plain.metrics, f"the primary metric {name!r} is not among the metrics: {', '.join(plain.metrics)}"
-    assert not told or set(plain.metrics) <= set(told), f"metric_names() lacks {sorted(set(plain.metrics) - set(told))}"
+    assert not declared or set(plain.metrics) <= set(declared), (
+        f"metric_names() lacks {sorted(set(plain.metrics) - set(declared))}"
+    )
     for metric, value in plain.metrics.items():
         number = isinstance(value, int | float | np.number) and math.isfinite(value)
         assert number, f"{metric} is {value!r}; expected a finite number"
@@ -229,21 +233,23 @@ def chance_is_what_guesses_reach(task: Task) -> None:
     values = [
         _outcome(task, problem, player(task, "guesses", seed), {}).metrics[task.primary.name] for seed in range(count)
     ]
-    found, chance = float(np.mean(values)), task.chance(problem)
+    reached, chance = float(np.mean(values)), task.chance(problem)
     # Four standard errors of the mean; guesses that are clustered or ranked are not quite those of the formula.
-    allowed = 4 * float(np.std(values, ddof=1)) / math.sqrt(count) + (spread or 0.02) * abs(found)
-    assert abs(found - chance) <= allowed, f"guesses reach {found:.4f} (+- {allowed:.4f}), chance() says {chance:.4f}"
+    allowed = 4 * float(np.std(values, ddof=1)) / math.sqrt(count) + (spread or 0.02) * abs(reached)
+    assert abs(reached - chance) <= allowed, (
+        f"guesses reach {reached:.4f} (+- {allowed:.4f}), chance() says {chance:.4f}"
+    )
 
 
 def metrics_do_not_depend_on_any_order(task: Task) -> None:
     """The same data with rows and classes in another order give the same metrics."""
     dataset, test = _data_and_test(task)
     direct = _outcome(task, test, player(task, "works"), {}).metrics
-    found = _outcome(task, _test(task, reordered(dataset)), player(task, "works"), {}).metrics
+    actual = _outcome(task, _test(task, reordered(dataset)), player(task, "works"), {}).metrics
     allowed = kit_for_task(task).spread or 1e-9
     for name, value in direct.items():
-        assert abs(found[name] - value) <= allowed, (
-            f"{name} is {value:.6f}, and {found[name]:.6f} for the same data with rows and classes in another order"
+        assert abs(actual[name] - value) <= allowed, (
+            f"{name} is {value:.6f}, and {actual[name]:.6f} for the same data with rows and classes in another order"
         )
 
 
@@ -303,11 +309,11 @@ def _data_and_test(task: Task) -> tuple[Dataset, Problem]:
 
 def _outputs(task: Task, problem: Problem, method: Any) -> Arrays:
     with _quiet():
-        found = list(task.run(method, problem, {}))
-    assert found, "run yields nothing"
-    steps = [step for step, _ in found]
+        steps_and_outputs = list(task.run(method, problem, {}))
+    assert steps_and_outputs, "run yields nothing"
+    steps = [step for step, _ in steps_and_outputs]
     assert steps == list(range(1, len(steps) + 1)), f"run yields the steps {steps[:4]}, expected 1, 2, ..."
-    return found[-1][1]
+    return steps_and_outputs[-1][1]
 
 
 def _scored(
@@ -330,16 +336,16 @@ def _rows(task: Task, dataset: Dataset, problem: Problem) -> tuple[set[int], set
     for name, array in problem.inputs.items():
         if array.ndim != dataset.X.ndim or array.shape[1:] != dataset.X.shape[1:]:
             continue
-        found = [place.get(row.tobytes()) for row in np.ascontiguousarray(array.astype(dataset.X.dtype))]
-        (trained if name in first else others).update(row for row in found if row is not None)
+        places = [place.get(row.tobytes()) for row in np.ascontiguousarray(array.astype(dataset.X.dtype))]
+        (trained if name in first else others).update(row for row in places if row is not None)
     if not trained or not others:
         raise Skipped(f"{problem.name}: rows of the data set are not recognised among the inputs")
     return trained, others
 
 
-def _assert_same_problems(found: list[Problem], expected: list[Problem], when: str) -> None:
-    assert [p.name for p in found] == [p.name for p in expected], f"other problems {when}"
-    for one, other in zip(found, expected, strict=True):
+def _assert_same_problems(actual: list[Problem], expected: list[Problem], when: str) -> None:
+    assert [p.name for p in actual] == [p.name for p in expected], f"other problems {when}"
+    for one, other in zip(actual, expected, strict=True):
         for what in ("inputs", "truth"):
             arrays, others = getattr(one, what), getattr(other, what)
             assert set(arrays) == set(others), f"{one.name}: other {what} {when}"
@@ -357,9 +363,9 @@ def truth_is_out_of_reach(task: Task) -> None:
     # As many folds and clusterings as show it.
     few = {option: value for option, value in FEW.items() if option in type(task).parameters}
     spec, unregistered = str(Spec(name or UNDER_ATTACK, few)), None if name else type(task)
-    own = telling_nothing(zero_shot=kit_for_task(task).signatures)
+    without_information = telling_nothing(zero_shot=kit_for_task(task).signatures)
     outcomes, refusals = [], []
-    for dataset in (own, more_noise(data_for(task))):
+    for dataset in (without_information, more_noise(data_for(task))):
         try:
             outcomes = attack_outcomes(spec, dataset, unregistered=unregistered)
             break
@@ -396,3 +402,68 @@ TASK_CHECKS: tuple[Check, ...] = (
     unusable_outputs_are_refused,
     truth_is_out_of_reach,
 )
+
+
+def values_per_class_are_those_of_the_metrics(task: Task) -> None:
+    """Values per class have one entry per class, NaN for no say, and lie around the metric that they are of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutcomeWarning)
+        problem = task.test(data_for(task))
+        *_, (_, outputs) = task.run(player(task, "works"), problem, {})
+        outcomes = task.outcomes(problem, outputs, {})
+        by_class = None if outcomes is None else task.class_values(outcomes)
+        if by_class is None:
+            return
+        metrics = task.score(problem, outputs, {}, full=False).metrics
+    for name, values in by_class.values.items():
+        assert name in metrics, f"{name} has values per class but is no metric"
+        assert values.shape == by_class.kinds.shape, (
+            f"{name} has {values.shape} values for {by_class.kinds.shape} classes"
+        )
+        for kind in np.unique(by_class.kinds):
+            finite = values[(by_class.kinds == kind) & np.isfinite(values)]
+            # Pseudo-values of a metric that is no mean are off by its bias, which is well inside their spread.
+            allowed = 3 * float(finite.std()) / np.sqrt(len(finite)) + 1e-9 if len(finite) else 0.0
+            assert not len(finite) or abs(finite.mean() - metrics[name]) <= allowed, (
+                f"{name} is {metrics[name]:.6f}; its values per class lie around {finite.mean():.6f}"
+            )
+
+
+_PROMISED: tuple[Check, ...] = (
+    validation_is_built_from_training_rows_only,
+    test_problem_holds_all_rows,
+    rows_that_are_scored_are_not_trained_on,
+    problems_hold_copies,
+    same_seed_gives_the_same_problems,
+    scoring_gives_the_primary_metric,
+    a_method_that_works_beats_chance,
+    chance_is_what_guesses_reach,
+    metrics_do_not_depend_on_any_order,
+    drawing_every_unit_once_changes_nothing,
+    unusable_outputs_are_refused,
+)
+
+
+def rows_with_several_labels_are_judged_alike(task: Task) -> None:
+    """Where a task takes several labels per row, its other promises hold for these, attacks on the truth included."""
+    dataset = label_sets()
+    try:
+        problem = task.test(dataset)
+    except (DataError, UsageError):
+        return  # it takes one class per row
+    form = copy.copy(task.suited(problem))
+    form.example_dataset = lambda: dataset  # type: ignore[attr-defined]
+    for check in _PROMISED:
+        try:
+            check(form)
+        except AssertionError as error:
+            raise AssertionError(f"with several labels per row, {check.__name__}: {error}") from error
+    name = registered_name(type(task), "tasks")
+    if not name or kit_for_task(task).attack is None:
+        return
+    few = {option: value for option, value in FEW.items() if option in type(task).parameters}
+    for outcome in attack_outcomes(str(Spec(name, few)), more_noise(dataset, 8)):
+        gain = (outcome.value - outcome.chance) * (1 if form.primary.maximise else -1)
+        who = f"with several labels per row: {outcome.attack} on {outcome.problem}"
+        assert gain <= 0.05, f"{who} reaches {outcome.value:.3f}, chance {outcome.chance:.3f}"
+        assert outcome.information <= INFORMATION_BOUND, f"{who} holds an array that tells of the truth"

@@ -68,21 +68,21 @@ def in_memory() -> Iterator[Any]:
 def of_callers() -> Iterator[Any]:
     """Yield what the locals and globals of all calling frames hold, four levels deep."""
     frame: Any = sys._getframe(1)
-    known: set[int] = set()
+    visited: set[int] = set()
     while frame is not None:
         waiting = [(frame.f_locals, 0), (frame.f_globals, 1)]
         while waiting:
             thing, depth = waiting.pop()
-            if id(thing) in known:
+            if id(thing) in visited:
                 continue
-            known.add(id(thing))
+            visited.add(id(thing))
             yield thing
             if depth < 4:
-                waiting += [(held, depth + 1) for held in _held(thing)]
+                waiting += [(inner, depth + 1) for inner in _contents(thing)]
         frame = frame.f_back
 
 
-def _held(thing: Any) -> list[Any]:
+def _contents(thing: Any) -> list[Any]:
     if isinstance(thing, Mapping | list | tuple):
         return list(thing.values() if isinstance(thing, Mapping) else thing[:1000])
     try:
@@ -99,17 +99,17 @@ WALKS: dict[str, Callable[[], Iterator[Any]]] = {"memory": in_memory, "callers":
 
 def labellings(things: Iterable[Any], rows: int) -> list[np.ndarray]:
     """Return whatever tells ``rows`` rows apart, as numbers 0, 1, ... (rows,); each labelling once."""
-    found: dict[bytes, np.ndarray] = {}
-    known: set[int] = set()
+    distinct: dict[bytes, np.ndarray] = {}
+    visited: set[int] = set()
     for thing in things:
-        if not isinstance(thing, np.ndarray | list | tuple) or id(thing) in known:
+        if not isinstance(thing, np.ndarray | list | tuple) or id(thing) in visited:
             continue
-        known.add(id(thing))
+        visited.add(id(thing))
         for values in _columns(thing, rows):
             labels = np.unique(values, return_inverse=True)[1].reshape(-1)
-            if 1 <= labels.max() < rows // 2 and len(found) < _MOST_KEPT:
-                found.setdefault(labels.astype(np.int64).tobytes(), labels)
-    return list(found.values())
+            if 1 <= labels.max() < rows // 2 and len(distinct) < _MOST_KEPT:
+                distinct.setdefault(labels.astype(np.int64).tobytes(), labels)
+    return list(distinct.values())
 
 
 def _columns(thing: Any, rows: int) -> Iterator[np.ndarray]:
@@ -256,15 +256,15 @@ def attack_outcomes(
                     answer = worker.run(job, Limits())
                     if answer.result is None:
                         raise ZslplatError(f"{attack} on {problem.name} failed: {answer.reason}")
-                    found = [np.load(path) for path in sorted((artifacts / "matrices").glob("labelling-*.npy"))]
+                    labels = [np.load(path) for path in sorted((artifacts / "matrices").glob("labelling-*.npy"))]
                     value, chance = answer.result["value"], protocol.chance(problem)
-                    outcomes.append(AttackOutcome(attack, problem.name, value, chance, information(problem, found)))
+                    outcomes.append(AttackOutcome(attack, problem.name, value, chance, information(problem, labels)))
         finally:
             worker.stop()
     return outcomes
 
 
-def information(problem: Problem, found: Sequence[np.ndarray]) -> float:
+def information(problem: Problem, labels_found: Sequence[np.ndarray]) -> float:
     """Return the largest adjusted mutual information of labellings, or of the rows' order, with a problem's truth.
 
     The truth is every array of truth whose name begins with ``y``, and where the problem has a mask of seen classes
@@ -281,7 +281,7 @@ def information(problem: Problem, found: Sequence[np.ndarray]) -> float:
             truths = [y] if seen is None or seen.all() or not seen.any() else [y, seen[y]]
             # The selector is shown no unseen row, so their order tells it nothing.
             order = [] if name == "y_unseen" else [np.arange(len(y)) * len(np.unique(y)) // len(y)]
-            for labels in [*found, *order]:
+            for labels in [*labels_found, *order]:
                 if len(labels) == len(y):
                     largest = max(largest, *(float(adjusted_mutual_info_score(truth, labels)) for truth in truths))
     return largest

@@ -1,4 +1,4 @@
-"""What zero-shot methods promise beside: scores of rows against signatures, free of any order, of batch or classes."""
+"""The kit of zero-shot methods: scores of rows against signatures, free of any order, of batch or classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from zslplat.methods.base import Arrays, Method
 from zslplat.methods.zero_shot.base import ZeroShotMethod
-from zslplat.testing.kernel_samples import deviation
+from zslplat.testing.kernels import deviation
 from zslplat.testing.kits import MethodKit, Player, fitted
 from zslplat.testing.method_checks import assert_data_refused
 from zslplat.testing.problems import PLENTY, WITH_SHARED, ClassProblem, class_problem
@@ -77,8 +77,8 @@ def scores_follow_the_rows_of_the_batch(method: ZeroShotMethod) -> None:
     learned = fitted(method)
     direct = _scores(learned, problem)
     order = _order(len(problem.X_pool))
-    found = _scores(learned, dataclasses.replace(problem, X_pool=problem.X_pool[order]))
-    _assert_close(method, found, direct[order], "of a batch in another order")
+    actual = _scores(learned, dataclasses.replace(problem, X_pool=problem.X_pool[order]))
+    _assert_close(method, actual, direct[order], "of a batch in another order")
 
 
 def scores_follow_the_order_of_candidates(method: ZeroShotMethod) -> None:
@@ -131,11 +131,11 @@ def unusable_data_are_refused(method: ZeroShotMethod) -> None:
     p = class_problem(method.preprocessing)
     spoilt, spoilt_S = p.X.copy(), np.array(p.S, dtype=np.float64)
     spoilt[3, 1], spoilt_S[2, 0] = np.nan, np.inf
-    kept = p.y != 4
+    others = p.y != 4
     cases: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {
         "a label without signature": (p.X, np.where(p.y == 4, len(p.S), p.y), p.S),
         "a negative label": (p.X, np.where(p.y == 4, -1, p.y), p.S),
-        "a class without row": (p.X[kept], p.y[kept], p.S),
+        "a class without row": (p.X[others], p.y[others], p.S),
         "NaN among the features": (spoilt, p.y, p.S),
         "infinity among the signatures": (p.X, p.y, spoilt_S),
         "no row": (p.X[:0], p.y[:0], p.S),
@@ -150,11 +150,11 @@ def score_of_a_row_does_not_depend_on_other_rows(method: ZeroShotMethod) -> None
     learned = fitted(method)
     whole = _scores(learned, problem)
     for rows in (slice(0, 1), slice(7, 19)):
-        found = _scores(learned, dataclasses.replace(problem, X_pool=problem.X_pool[rows]))
+        actual = _scores(learned, dataclasses.replace(problem, X_pool=problem.X_pool[rows]))
         scale = float(np.abs(whole).max())
-        off = float(np.abs(found - whole[rows]).max()) / scale if scale else 0.0
+        off = float(np.abs(actual - whole[rows]).max()) / scale if scale else 0.0
         assert off <= max(method.tolerance, 1e-6), (
-            f"scores of {len(found)} rows alone deviate by {off:.1e} from those in a batch of {len(whole)}; "
+            f"scores of {len(actual)} rows alone deviate by {off:.1e} from those in a batch of {len(whole)}; "
             "set transductive = True if rows are scored jointly"
         )
 
@@ -164,16 +164,16 @@ def score_of_a_class_does_not_depend_on_other_candidates(method: ZeroShotMethod)
     problem = class_problem(method.preprocessing)
     learned = fitted(method)
     whole = _scores(learned, problem)
-    for kept in (problem.seen, ~problem.seen):
-        few = dataclasses.replace(problem, S_pool=problem.S_pool[kept], seen=problem.seen[kept])
+    for chosen in (problem.seen, ~problem.seen):
+        few = dataclasses.replace(problem, S_pool=problem.S_pool[chosen], seen=problem.seen[chosen])
         # What is added to all classes of a row changes no comparison.
-        found, expected = (
-            scores - scores.mean(axis=1, keepdims=True) for scores in (_scores(learned, few), whole[:, kept])
+        actual, expected = (
+            scores - scores.mean(axis=1, keepdims=True) for scores in (_scores(learned, few), whole[:, chosen])
         )
-        off = deviation(found, expected)
+        off = deviation(actual, expected)
         assert off <= max(method.tolerance, 1e-6), (
-            f"differences between the scores of {kept.sum()} classes deviate by {off:.1e} when the other "
-            f"{(~kept).sum()} are no candidates; results for a part of the classes are sliced out of one scoring"
+            f"differences between the scores of {chosen.sum()} classes deviate by {off:.1e} when the other "
+            f"{(~chosen).sum()} are no candidates; results for a part of the classes are sliced out of one scoring"
         )
 
 
@@ -182,10 +182,10 @@ def one_signature_per_class_is_the_plain_case(method: Any) -> None:
     problem = class_problem(method.preprocessing)
     direct = _scores(fitted(method), problem)
     several = clone(method).fit(problem.X, problem.y, problem.S, signature_class=np.arange(len(problem.S)))
-    own = np.arange(len(problem.S_pool))
-    found = several.decision_function(problem.X_pool, problem.S_pool, seen=problem.seen, signature_class=own)
-    _assert_close(method, found, direct, "with signature_class = 0, 1, 2, ...")
-    double = np.repeat(own, 2)
+    numbers = np.arange(len(problem.S_pool))
+    actual = several.decision_function(problem.X_pool, problem.S_pool, seen=problem.seen, signature_class=numbers)
+    _assert_close(method, actual, direct, "with signature_class = 0, 1, 2, ...")
+    double = np.repeat(numbers, 2)
     twice = several.decision_function(problem.X_pool, problem.S_pool[double], seen=problem.seen, signature_class=double)
     assert twice.shape == direct.shape, f"two signatures per class give scores {twice.shape}, expected {direct.shape}"
 
@@ -215,9 +215,9 @@ def _order(count: int) -> np.ndarray:
     return np.random.default_rng(9).permutation(count)
 
 
-def _assert_close(method: Method, found: np.ndarray, expected: np.ndarray, when: str) -> None:
-    assert found.shape == expected.shape, f"scores {when} have shape {found.shape}, expected {expected.shape}"
-    off = deviation(found, expected)
+def _assert_close(method: Method, actual: np.ndarray, expected: np.ndarray, when: str) -> None:
+    assert actual.shape == expected.shape, f"scores {when} have shape {actual.shape}, expected {expected.shape}"
+    off = deviation(actual, expected)
     assert off <= method.tolerance, f"scores {when} deviate by {off:.1e} of the largest, allowed {method.tolerance:.0e}"
 
 
