@@ -39,7 +39,6 @@ from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.figures import Table
 from zslplat.kinds import require_kind
 from zslplat.methods.protocols import SelectionProtocol
-from zslplat.methods.selection.seen_classes import number_of_pairs, with_drawn_classes, with_seen_pair
 from zslplat.metrics.clustering import expected_random_accuracy
 from zslplat.metrics.degenerate import look_at_ranked_features
 from zslplat.metrics.intervals import ClassValues
@@ -54,11 +53,14 @@ from zslplat.tasks.feature_draws import (
     joined_problem,
     joined_table,
     labelled_rows,
+    number_of_pairs,
     parts,
     values_of_draws,
+    with_drawn_classes,
+    with_seen_pair,
 )
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
-from zslplat.tasks.selection_outcomes import curve_figure, judge, mean_curve, row_outcomes
+from zslplat.tasks.selection_outcomes import cluster_by_features, curve_figure, judge, mean_curve, row_outcomes
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
 from zslplat.tasks.zero_shot import ClassTask
 
@@ -212,8 +214,6 @@ class FeatureSelection(ClassTask):
             rest = "the rest come in the order in which they might follow; choose a setting that selects more"
             text = f"{chosen} features were chosen and {method.features_taken} are taken: {rest}"
             warnings.warn(OutcomeWarning(text, "ZSP210"), stacklevel=2)
-        from zslplat.methods.selection.kmeans import cluster_by_features
-
         outputs["clusters"] = cluster_by_features(
             inputs["X_unseen"],
             ranking,

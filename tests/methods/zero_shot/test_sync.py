@@ -187,7 +187,7 @@ def test_scales_share_one_training(monkeypatch):
     X, y, S = problem()
     trained = []
     solve = squared_hinge.solve
-    monkeypatch.setattr(trained.squared_hinge, "solve", lambda *given: trained.append(given[3]) or solve(*given))
+    monkeypatch.setattr(squared_hinge, "solve", lambda *given: trained.append(given[3]) or solve(*given))
     space = SynCOneVersusOther().space
     found = {}
     for lam in (1e-3, 1e-2):

@@ -160,7 +160,7 @@ class Engine:
         weights = (self.right, self.wrong, self.objective.squared, self.dtype(1 / b))
         self.weights_and_sums = (*weights, self.A, self.by_row, self.by_column)
         room = (slopes, bits, self.t, self.Z, self.S_norms, self.d)
-        self.all_arguments = (*self.form_and_factor, *room, *self.at_w, *self.weights_and_sums)
+        self.all_arguments = (self.form_and_factor, room, self.at_w, self.weights_and_sums)
         self.views = []
         for piece in self.pieces:
             size = piece.stop - piece.start

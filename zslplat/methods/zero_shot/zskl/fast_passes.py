@@ -185,41 +185,27 @@ def rational(k: np.ndarray, slope: np.ndarray, factor: float) -> None:
 
 @_with_sums
 def terms_of_known_form(
-    rows: np.ndarray,
-    y: np.ndarray,
-    negatives: np.ndarray,
-    form: int,
-    factor: float,
-    single: bool,
-    slope: np.ndarray,
-    bits: np.ndarray,
-    t: np.ndarray,
-    Z: np.ndarray,
-    v: np.ndarray,
-    k: np.ndarray,
-    u: np.ndarray,
-    P: np.ndarray,
-    Q: np.ndarray,
-    w: np.ndarray,
-    right: np.ndarray,
-    wrong: float,
-    squared: bool,
-    scale: float,
-    A: np.ndarray,
-    by_row: np.ndarray,
-    by_column: np.ndarray,
+    rows: np.ndarray, y: np.ndarray, negatives: np.ndarray, form: Any, room: Any, at_w: Any, weights_and_sums: Any
 ) -> float:
-    """Do all of the above in one call; ``k``, ``slope`` and ``bits`` are room for the values, of the shape of d."""
+    """Do all of the above in one call.
+
+    ``form``: kind, factor, whether in single precision; ``room``: slope and bits, of the shape of k, the t, Z and v of
+    :func:`distances`, and k; ``at_w``: the u, P, Q and v of :func:`distances_through_w`; ``weights_and_sums``: what
+    :func:`terms` takes after ``negatives``.
+    """
+    kind, factor, single = form
+    slope, bits, t, Z, v, k = room
     distances(t, Z, v, k)
     if k.shape[0] > t.shape[0]:
+        u, P, Q, w = at_w
         distances_through_w(rows, t, u, P, Q, w, k)
-    if form == RATIONAL:
+    if kind == RATIONAL:
         rational(k.reshape(-1), slope.reshape(-1), factor)
     elif single:
         exponential_single(k.reshape(-1), slope.reshape(-1), bits.reshape(-1), factor)
     else:
         exponential_double(k.reshape(-1), slope.reshape(-1), factor)
-    return terms(k, slope, y, negatives, right, wrong, squared, scale, A, by_row, by_column)
+    return terms(k, slope, y, negatives, *weights_and_sums)
 
 
 @_exact
