@@ -259,7 +259,7 @@ def test_who_leads_a_study_is_made_sure_of_after_a_restart(postgres, tmp_path):
 def test_a_lock_whose_connection_broke_unnoticed_is_taken_over_by_its_own_holder(postgres, tmp_path):
     records, _ = opened(tmp_path, postgres.new_database())
     with records.leads.leading("s", tmp_path / "a.lock"):
-        held = records.leads._held["s"]
+        held = records.leads._locks["s"]
         kept = held.connection  # the server believes in it still
         held.connection = None
         records.leads.confirm("s")

@@ -8,7 +8,7 @@ import pytest
 
 from zslplat.comparison.compare import Comparison
 from zslplat.evidence.results import Evaluation, Result, Sweep
-from zslplat.records.costs import took_together
+from zslplat.records.costs import total_seconds
 from zslplat.reports.artifacts import class_scores, picture_of, series_of, table_of
 from zslplat.reports.blocks import Chart, Folded, Paragraph, TableBlock
 from zslplat.reports.contents import Chapter, Contents
@@ -68,7 +68,7 @@ def test_what_failed_without_a_time_counts_as_long_as_it_was_under_way():
     entry = study(trials)
     assert best_so_far(entry, maximise=True)[1] == [6.5, 8.5]
     assert [row[-1].value for row in trial_table(entry).rows] == [6.5, 2.0]
-    assert took_together(trials) == 8.5
+    assert total_seconds(trials) == 8.5
 
 
 def test_of_many_classes_the_pairs_confused_most_are_told_instead_of_a_matrix(tmp_path):

@@ -31,7 +31,7 @@ def made(tmp_path, monkeypatch, store_template):
         path.write_bytes((store_template / "mlflow.db").read_bytes())
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(local_database, "_made_by_mlflow", make)
+    monkeypatch.setattr(local_database, "_make_by_mlflow", make)
     return calls
 
 

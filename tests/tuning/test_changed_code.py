@@ -261,6 +261,6 @@ def test_on_a_full_disk_what_is_not_remembered_leaves_nothing(tmp_path, monkeypa
 
     monkeypatch.setattr(Path, "write_text", full)
     reader = CodeReader(tmp_path / "code.json")
-    monkeypatch.setattr(reader, "_known", {})
+    monkeypatch.setattr(reader, "_files", {})
     assert reader.digest(["zslplat.multiples"])
     assert list(tmp_path.iterdir()) == []

@@ -55,7 +55,11 @@ def test_a_control_of_the_studys_own_preprocessing_stands_behind_a_better_one(se
     identity = made.records.identities()[own]
 
     def controls(words):
-        return [(c.study, c.alike) for c in controls_of(made.records, identity, "zero-shot", words, lambda found: None)]
+        controls = controls_of(made.records, identity, "zero-shot", words, lambda records: None)
+        return [(control.study, control.same_preprocessing) for control in controls]
+            (c.study, c.same_preprocessing)
+            for c in controls_of(made.records, identity, "zero-shot", words, lambda found: None)
+        ]
 
     assert controls("center, l2") == [(better, False), (alike, True)]
     assert controls("none") == [(better, True)]

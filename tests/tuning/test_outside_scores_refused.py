@@ -67,7 +67,7 @@ def test_seconds_without_end_are_no_seconds_and_suffixes_may_be_capitals(call, s
     exported(settings, tmp_path / "split", split="test")
     (tmp_path / "s.NPY").write_bytes(random_scores(tmp_path / "split").read_bytes())
     given = ("score", "--name", "net", "--scores", "s.NPY", "--manifest", "split", "-q")
-    one_line(call(*given, "--seconds", "inf"), 2, r"--seconds inf: expected a number of seconds, 0 or more")
+    one_line(call(*given, "--seconds", "inf"), 2, r"seconds=inf: expected a number, at least 0")
     done = call(*given, "--seconds", "1.5")
     assert done.returncode == 0, done.stderr
 

@@ -25,7 +25,7 @@ def stopped_after(count):
     study = object.__new__(Study)
     study.options = StudyOptions(batch_size=BATCH, trials=40, pruner="median")
     study.experiment = SimpleNamespace(seed=0, space=SPACE, search={}, evaluation=lambda *asked: None)
-    study.proposer, study.wanted, study.started = proposer(), 40, 0.0
+    study.proposer, study.requested, study.started = proposer(), 40, 0.0
     study.thresholds = PruningThresholds("median", maximise=True)
     study.session = SimpleNamespace(deadline=Deadline())
     trials = []

@@ -222,7 +222,7 @@ def over(values, patience, size=4, wanted=40):
     """Tell whether a study with these values of its trials is over; None is a failed one."""
     study = Study.__new__(Study)
     study.options = StudyOptions(patience=patience, batch_size=size)
-    study.wanted, study.out_of_patience, study.reporter = wanted, False, SilentReporter()
+    study.requested, study.out_of_patience, study.reporter = wanted, False, SilentReporter()
     best = max((v for v in values if v is not None), default=None)
     study.log = SimpleNamespace(records=values, best_number=lambda: -1 if best is None else values.index(best))
     return study._over()

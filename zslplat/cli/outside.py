@@ -57,7 +57,7 @@ def export_split(options: ExportSplitOptions) -> None:
     from zslplat.front.datasets import dataset_spec
     from zslplat.front.requests import settings_of
     from zslplat.spec import Spec
-    from zslplat.tuning.findings import said_findings
+    from zslplat.tuning.findings import warning_findings
 
     if options["split"] not in ("test", "validation", "all"):
         raise UnknownNameError("split", options["split"], ("test", "validation", "all"))
@@ -77,7 +77,7 @@ def export_split(options: ExportSplitOptions) -> None:
             features=options["features"],
             with_labels=options["with_labels"],
         )
-    findings = said_findings(names["dataset"], warning_facts(warning_entries([("", warnings)])))
+    findings = warning_findings(names["dataset"], warning_facts(warning_entries([("", warnings)])))
     shown, silenced = drop_silenced(findings, settings.silenced)
     if options["json"]:
         lines = {"warnings": [one.line for one in shown], "findings": [one.to_json() for one in findings]}

@@ -38,7 +38,7 @@ from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import BASELINE
 from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 from zslplat.metrics.intervals import too_few
-from zslplat.records.costs import mean_known, most_bytes, took
+from zslplat.records.costs import full_seconds, mean_known, most_bytes
 from zslplat.records.database import Records
 from zslplat.tasks.base import Metric
 
@@ -255,7 +255,7 @@ def row_details(group: ResultGroup, knows: str | None, seconds: float | None) ->
         "trial_seconds": seconds,
         "epochs": None if steps is None else float(steps),
         "repeats": len(records),
-        "test_seconds": mean_known(map(took, records)),
+        "test_seconds": mean_known(map(full_seconds, records)),
         "peak_memory_bytes": mean_known(map(most_bytes, records)),
         "transductive": None if knowledge is None else TRANSDUCTIVE in knowledge,
         "class_balance": None if knowledge is None else CLASS_BALANCE in knowledge,

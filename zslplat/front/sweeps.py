@@ -21,7 +21,7 @@ from zslplat.settings import Settings
 from zslplat.space import Choice
 from zslplat.spec import format_value
 from zslplat.tuning.proposals import grid_values
-from zslplat.tuning.sweep import SweepResult, Swept, run_sweep, sweep_figure, swept_by
+from zslplat.tuning.sweep import SweepResult, SweptParameter, run_sweep, sweep_figure, swept_parameter
 from zslplat.tuning.task_sweep import TaskSweepResult, run_task_sweep, task_sweep_figure
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Sweep(Result):
     """
 
     result: SweepResult | TaskSweepResult
-    swept: Swept = field(repr=False)
+    swept: SweptParameter = field(repr=False)
     experiment: Experiment = field(repr=False)
     settings: Settings = field(repr=False)
 
@@ -127,7 +127,7 @@ def carry_out_sweep(options: SweepCommand) -> Sweep:
         raise UsageError("no method to sweep; give at least one method")
     experiments = [experiment_of(one, dataset, options["task"], options) for one in methods]
     values_text = None if options["range"] is None else range_text(options["range"])
-    swept = swept_by(experiments, options["param"], values_text)
+    swept = swept_parameter(experiments, options["param"], values_text)
     workforce = workforce_of(options)
     engine: dict[str, Any] = {
         "test": options["test"],

@@ -19,55 +19,55 @@ def prepared_seconds(record: Mapping[str, Any], name: str = SECONDS) -> float:
     return _seconds_of(record.get(PREPARED, {}), name)
 
 
-def took(record: Mapping[str, Any], name: str = SECONDS) -> float | None:
+def full_seconds(record: Mapping[str, Any], name: str = SECONDS) -> float | None:
     """Return what an evaluation would have taken with nothing prepared beforehand; None where no time is recorded."""
     if record.get(name) is None:
         return None
     return float(record[name]) + prepared_seconds(record, name)
 
 
-def own_seconds(record: Mapping[str, Any], name: str = SECONDS) -> float:
+def evaluation_seconds(record: Mapping[str, Any], name: str = SECONDS) -> float:
     """Return the seconds of an evaluation; of one that failed or was stopped, how long it was under way.
 
     Where no time of the processor is recorded, that on the clock counts; 0 where nothing is known.
     """
-    known = float(record.get(name) or record.get(SECONDS) or 0.0)
-    if known or not {"started", "ended"} <= set(record):
-        return known
+    seconds = float(record.get(name) or record.get(SECONDS) or 0.0)
+    if seconds or not {"started", "ended"} <= set(record):
+        return seconds
     return max(0.0, float(record["ended"]) - float(record["started"]))
 
 
-def took_together(records: Iterable[Mapping[str, Any]], name: str = SECONDS) -> float:
-    """Return what evaluations took one after the other: :func:`own_seconds` of each, and each preparation once."""
-    own, prepared = 0.0, dict[str, Mapping[str, float]]()
+def total_seconds(records: Iterable[Mapping[str, Any]], name: str = SECONDS) -> float:
+    """Return what evaluations took one after the other: the seconds of each, and each preparation once."""
+    evaluated, prepared = 0.0, dict[str, Mapping[str, float]]()
     for record in records:
-        own += own_seconds(record, name)
+        evaluated += evaluation_seconds(record, name)
         prepared |= record.get(PREPARED, {})
-    return own + _seconds_of(prepared, name)
+    return evaluated + _seconds_of(prepared, name)
 
 
 def most_bytes(record: Mapping[str, Any]) -> int | None:
     """Return the most memory that an evaluation, or preparing for it, held; None where none is recorded."""
     if record.get(PEAK_BYTES) is None:
         return None
-    return max(int(held.get(PEAK_BYTES, 0)) for held in (record, *record.get(PREPARED, {}).values()))
+    return max(int(entry.get(PEAK_BYTES, 0)) for entry in (record, *record.get(PREPARED, {}).values()))
 
 
-def costs(record: Mapping[str, Any], *, own: bool = False) -> dict[str, float]:
+def costs(record: Mapping[str, Any], *, alone: bool = False) -> dict[str, float]:
     """Return seconds, processor seconds and most bytes of an evaluation under the names they are shown by.
 
-    ``own``: without what was prepared for it, as for one of the trials that share it.
+    ``alone``: without what was prepared for it, as for one of the trials that share it.
     """
-    counted = {**record, PREPARED: {}} if own else record
-    found: dict[str, float | None] = {name: took(counted, name) for name in (SECONDS, CPU_SECONDS)}
-    found["peak_memory_bytes"] = most_bytes(counted)
-    return {name: float(value) for name, value in found.items() if value is not None}
+    counted = {**record, PREPARED: {}} if alone else record
+    values: dict[str, float | None] = {name: full_seconds(counted, name) for name in (SECONDS, CPU_SECONDS)}
+    values["peak_memory_bytes"] = most_bytes(counted)
+    return {name: float(value) for name, value in values.items() if value is not None}
 
 
 def mean_known(values: Iterable[float | None]) -> float | None:
     """Return the mean of what is recorded; None where nothing is."""
-    known = [float(value) for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    numbers = [float(value) for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def _seconds_of(prepared: Mapping[str, Mapping[str, float]], name: str) -> float:

@@ -56,7 +56,7 @@ _STORE = sa.Table(
 
 
 @dataclass(frozen=True)
-class Found:
+class EvaluationRecord:
     """A recorded evaluation by its run identifier: whose it is, under which key, and its record.
 
     ``study`` is empty for runs of their own.
@@ -162,8 +162,8 @@ class Records:
         opened = self.new_study(name, maximise)
         study = opened.study
         with lasting_errors(self.url):
-            known = study.user_attrs
-            stored = known.get("identity")
+            attributes = study.user_attrs
+            stored = attributes.get("identity")
             if stored is None and study.get_trials(deepcopy=False):
                 raise StoreError(
                     f"the study {name!r} in {self.shown} was written by another program; choose another --study"
@@ -172,7 +172,7 @@ class Records:
                 study.set_user_attr("identity", dict(identity))
             elif stored != json.loads(json.dumps(identity)):
                 raise StoreError(difference(name, stored, identity))
-            if "origin" not in known:
+            if "origin" not in attributes:
                 study.set_user_attr("origin", self.identity)
         return opened
 
@@ -315,7 +315,7 @@ class Records:
         return lambda owner, key: run_identifier(origins.get(owner, ""), owner, key)
 
     @patient
-    def find(self, run: str) -> Found | None:
+    def find(self, run: str) -> EvaluationRecord | None:
         """Return a recorded trial or evaluation by its identifier, or by a beginning of it that fits no other."""
         origins = self._attributes("origin")
         matches: list[tuple[str, str, str, str]] = []
@@ -331,31 +331,31 @@ class Records:
         fitting = [match for match in matches if match[0].startswith(run)] if len(run) >= 6 else []
         if len(fitting) != 1:
             return None
-        found, owner, key, study = fitting[0]
+        identifier, owner, key, study = fitting[0]
         if "/" in key or not study:
-            known = self.evaluations(owner)
-            if key in known:
-                return Found(found, owner, key, study, known[key])
+            evaluations = self.evaluations(owner)
+            if key in evaluations:
+                return EvaluationRecord(identifier, owner, key, study, evaluations[key])
             raise StoreError(damaged(owner, key))
         record = self.study(study).finished()[int(key.removeprefix("trial-"))][1]
-        return Found(found, owner, key, study, record)
+        return EvaluationRecord(identifier, owner, key, study, record)
 
     @patient
     def _evaluations(self, condition: Any, owners: Sequence[str] = ("",)) -> list[_Evaluation]:
-        asked = sa.or_(*(_EVALUATIONS.c.owner.startswith(owner, autoescape=True) for owner in owners))
-        query = sa.select(_EVALUATIONS).where(condition, asked).order_by(_EVALUATIONS.c.id)
+        of_owners = sa.or_(*(_EVALUATIONS.c.owner.startswith(owner, autoescape=True) for owner in owners))
+        query = sa.select(_EVALUATIONS).where(condition, of_owners).order_by(_EVALUATIONS.c.id)
         with lasting_errors(self.url), self.engine.connect() as connection:
             rows = connection.execute(query).all()
-        return [(r.owner, r.key, found | {"created": r.created}) for r in rows if (found := self._content(r))]
+        return [(r.owner, r.key, content | {"created": r.created}) for r in rows if (content := self._content(r))]
 
     def _content(self, row: Any) -> dict[str, Any]:
         """Return what is recorded of an evaluation; nothing where that is damaged."""
-        found: Any = None
+        content: Any = None
         with contextlib.suppress(ValueError, RecursionError):
-            found = json.loads(row.content)
+            content = json.loads(row.content)
         needed = {"winner", "folds", "metrics"} if row.owner.startswith(STUDY) else set()
-        if isinstance(found, dict) and needed <= set(found):
-            return found
+        if isinstance(content, dict) and needed <= set(content):
+            return content
         if (row.owner, row.key) not in self.damaged:
             self.damaged.add((row.owner, row.key))
             self.warn(f"{damaged(row.owner, row.key)}; it is left out")
@@ -370,11 +370,11 @@ class Records:
         )
         with lasting_errors(self.url), self.engine.connect() as connection:
             rows = connection.execute(query, {"key": name}).all()
-        found = {}
+        values = {}
         for study, text in rows:
             with contextlib.suppress(ValueError):  # as if it had none: a study of another program
-                found[study] = json.loads(text)
-        return found
+                values[study] = json.loads(text)
+        return values
 
     @patient
     def _count_trials(self, study: str) -> int:

@@ -46,8 +46,8 @@ def engine_options(url: str) -> dict[str, Any]:
     # A connection that broke while nobody used it is replaced without an error. One command needs few of them.
     options: dict[str, Any] = {"pool_pre_ping": True, "pool_size": 2}
     if parsed.get_backend_name() == "postgresql" and parsed.get_dialect().driver in _LIBPQ:
-        own = {name: value for name, value in _CONNECTION.items() if name not in parsed.query}
-        options["connect_args"] = own
+        defaults = {name: value for name, value in _CONNECTION.items() if name not in parsed.query}
+        options["connect_args"] = defaults
     return options
 
 

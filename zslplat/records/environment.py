@@ -58,8 +58,8 @@ def _git(folder: Path, *arguments: str) -> str:
     # Git's own variables, which are set inside a hook, would lead to another repository.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", "-C", str(folder), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True, env=environment)
-    return done.stdout.strip()
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True, env=environment)
+    return completed.stdout.strip()
 
 
 def _version(name: str) -> str:
@@ -74,5 +74,5 @@ def processor() -> str:
     """Return the architecture of the machine and those that BLAS chose its code for: ``x86_64 SkylakeX``, say."""
     from threadpoolctl import threadpool_info
 
-    found = {str(one["architecture"]) for one in threadpool_info() if one.get("architecture")}
-    return " ".join([platform.machine(), *sorted(found)])
+    architectures = {str(one["architecture"]) for one in threadpool_info() if one.get("architecture")}
+    return " ".join([platform.machine(), *sorted(architectures)])

@@ -30,8 +30,8 @@ class Importance:
         """What is shown in one line."""
         if self.why_not:
             return self.why_not
-        told = ", ".join(f"{name} {share:.2f}" for name, share in self.shares.items())
-        return f"{told} (shares of the variation, by {self.trials} trials)"
+        listed = ", ".join(f"{name} {share:.2f}" for name, share in self.shares.items())
+        return f"{listed} (shares of the variation, by {self.trials} trials)"
 
 
 def importance_of(trials: list[Any]) -> Importance:

@@ -21,7 +21,7 @@ from zslplat.records.outages import Outages, lasting_errors, patient
 # As :mod:`zslplat.records.engines` has it, from the server's side: the lock of a machine that lost its power goes soon.
 _SESSION = ("tcp_keepalives_idle = 20", "tcp_keepalives_interval = 10", "tcp_keepalives_count = 3")
 _POLL_SECONDS = 0.1
-_KEPT_SECONDS = 3.0
+_CONFIRM_SECONDS = 3.0
 
 
 class Leads:
@@ -29,7 +29,7 @@ class Leads:
 
     def __init__(self, url: str, outages: Outages) -> None:
         self.url, self.outages = url, outages
-        self._held: dict[str, ServerLock] = {}
+        self._locks: dict[str, ServerLock] = {}
 
     @contextlib.contextmanager
     def leading(self, name: str, lock: Path, *, wait_seconds: float = 0) -> Iterator[None]:
@@ -39,20 +39,20 @@ class Leads:
         """
         holder = f"study {name!r}"
         with file_lock(lock, wait_seconds=wait_seconds, holder=holder):
-            held = self._held[name] = ServerLock(self.url, f"study {name}", holder)
+            server_lock = self._locks[name] = ServerLock(self.url, f"study {name}", holder)
             try:
                 self.confirm(name, wait_seconds)
                 yield
             finally:
-                held.release()
-                del self._held[name]
+                server_lock.release()
+                del self._locks[name]
 
     @patient
     def confirm(self, name: str, *wait_seconds: float) -> None:
         """Make sure that this process leads a study still, if it ever did: a server that ends forgets who did."""
-        if name in self._held:
+        if name in self._locks:
             with lasting_errors(self.url):
-                self._held[name].confirm(*wait_seconds)
+                self._locks[name].confirm(*wait_seconds)
 
 
 class ServerLock:
@@ -67,7 +67,7 @@ class ServerLock:
         self.connection: sa.Connection | None = None
         self._session: tuple[int, Any] = (0, None)
 
-    def confirm(self, wait_seconds: float = _KEPT_SECONDS) -> None:
+    def confirm(self, wait_seconds: float = _CONFIRM_SECONDS) -> None:
         """Make sure that the lock is held; raises :class:`InUseError` where another command has it for so long."""
         if self.engine is None:
             return

@@ -47,11 +47,11 @@ def recorded_runs(records: Records) -> dict[str, tuple[str, str]]:
 
 def problems_of(records: Records) -> Iterator[str]:
     """Yield a line for everything in the database that is not as it was written."""
-    names, known = records.study_names(), Overview(records)
+    names, overview = records.study_names(), Overview(records)
     for name in names:
         try:
-            values = known.values(name)
-            known.finished(name)
+            values = overview.values(name)
+            overview.finished(name)
         except StoreError as error:
             yield str(error)
             continue
@@ -86,24 +86,24 @@ def removable(settings: Settings, records: Records) -> dict[Path, str]:
 
     While a command evaluates, what it has written and not recorded yet looks like that: see :func:`at_rest`.
     """
-    found: dict[Path, str] = {}
-    known = recorded_runs(records)
+    paths: dict[Path, str] = {}
+    runs = recorded_runs(records)
     owners = {owner.replace(":", "-") for owner in records.owners()}
     studies = {folder_name(name) for name in records.study_names()}
     for folder in _folders(settings.store / "evaluations"):
-        if folder.name not in known:
-            found[folder] = "outcomes of an evaluation that is not recorded"
+        if folder.name not in runs:
+            paths[folder] = "outcomes of an evaluation that is not recorded"
         else:
-            found |= {path: "left by a command that was stopped as it wrote it" for path in drafts_in(folder)}
-    found |= {path: "an array that no model needs" for path in unnamed(settings.store, found)}
+            paths |= {path: "left by a command that was stopped as it wrote it" for path in drafts_in(folder)}
+    paths |= {path: "an array that no model needs" for path in unnamed(settings.store, paths)}
     for folder in _folders(settings.studies):
         if (folder / "unshown").exists():
             continue  # MLflow does not show all of it yet
         if folder.name not in studies and folder.name not in owners:
-            found[folder] = "left by a command that recorded nothing"
+            paths[folder] = "left by a command that recorded nothing"
         else:
-            found |= {path: "log of workers that have ended" for path in folder.glob("workers.log*") if _free(folder)}
-    return found
+            paths |= {path: "log of workers that have ended" for path in folder.glob("workers.log*") if _free(folder)}
+    return paths
 
 
 def _free(folder: Path) -> bool:
@@ -158,7 +158,7 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
     A study of a name that is taken is left out, unless it is the same study, of which a copy grew longer there. What
     both stores hold has the tags and suites of both, and of two tags of one name the one that is here.
     """
-    done = Merged()
+    merged = Merged()
     if records.path and other.path and records.path.samefile(other.path):
         raise StoreError(f"{settings.store} and {theirs.store} are one store; give another one to take over")
     copy_stored_sets(theirs.arrays, settings.arrays)  # what the records were made of comes first
@@ -167,24 +167,24 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
         try:
             with records.leads.leading(name, settings.studies / folder_name(name) / "leader.lock"):
                 if _take_study(records, other, name):
-                    done.studies.append(name)
+                    merged.studies.append(name)
                 elif _take_tags(records.study(name), other.study(name)):
-                    done.tagged += 1
-                _take_configuration(settings, theirs, name, again=name in done.studies)
+                    merged.tagged += 1
+                _take_configuration(settings, theirs, name, again=name in merged.studies)
         except StoreError as error:
             left.add(STUDY + name)
-            done.left_out.append(str(error))
-    known = {(owner, key): content.get("about", {}) for owner, key, content in records.all_evaluations()}
+            merged.left_out.append(str(error))
+    present = {(owner, key): content.get("about", {}) for owner, key, content in records.all_evaluations()}
     run_of = other.runs()
     for owner, key, content in other.all_evaluations():
         if owner in left:
             continue
-        if (owner, key) in known:
-            ours = known[owner, key]
+        if (owner, key) in present:
+            ours = present[owner, key]
             tagged = _with_tags(ours, content.get("about", {}), ours)
             if tagged != ours:
                 records.replace_evaluation(owner, key, {**records.evaluations(owner)[key], "about": tagged})
-                done.tagged += 1
+                merged.tagged += 1
             continue
         run = run_of(owner, key)
         if other.evaluation_folder(run).is_dir():
@@ -192,9 +192,9 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
         take_over(theirs.store, settings.store, run)
         split, fingerprint = other.place_of(owner, key)
         records.add_evaluation(owner, key, split, fingerprint, content)
-        done.evaluations += 1
+        merged.evaluations += 1
     _take_suites(settings, theirs)
-    return done
+    return merged
 
 
 def _take_study(records: Records, other: Records, name: str) -> bool:
@@ -205,8 +205,8 @@ def _take_study(records: Records, other: Records, name: str) -> bool:
     """
     theirs = other.study(name)
     values = theirs.values()
-    known = records.identities()
-    if name not in known:
+    identities = records.identities()
+    if name not in identities:
         ours = records.new_study(name, theirs.maximise)
         if ours.finished():
             raise StoreError(f"study {name!r} was written by another program here")
@@ -217,7 +217,7 @@ def _take_study(records: Records, other: Records, name: str) -> bool:
         raise StoreError(f"study {name!r} is another one in each of the two stores")
     more = ours.extend(theirs)
     before = ours.values()
-    if not (more or name not in known or set(values) - set(before) or _ended(values) > _ended(before)):
+    if not (more or name not in identities or set(values) - set(before) or _ended(values) > _ended(before)):
         return False
     for key, value in values.items():
         if key == RETRIED:
@@ -241,8 +241,8 @@ def _take_tags(ours: OpenStudy, theirs: OpenStudy) -> bool:
 def _with_tags(about: Mapping[str, Any], *copies: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is told of something with the tags and suites of its copies, of two tags of one name the last."""
     tags = {name: value for copy in copies for name, value in copy.get("tags", {}).items()}
-    told = counted_in(about, *(part for copy in copies for part in parts_of(copy)))
-    return {**told, "tags": tags} if tags else told
+    described = counted_in(about, *(part for copy in copies for part in parts_of(copy)))
+    return {**described, "tags": tags} if tags else described
 
 
 def _same_study(ours: OpenStudy, theirs: OpenStudy) -> bool:

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from zslplat.errors import OutageError, StoreError, UsageError
 from zslplat.settings import Settings, masked_url
 
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 # Connections that break, servers that stop, crash or start (classes 08 and 57), have no connection left, or gave way to
@@ -60,7 +60,7 @@ class Outages:
         pause = _FIRST_PAUSE
         while True:
             try:
-                found = action()
+                result = action()
             except LostError as error:
                 if self.url not in self._answered and not any(word in str(error) for word in _BUSY):
                     raise OutageError(str(error)) from error
@@ -81,7 +81,7 @@ class Outages:
                 self._answered.add(self.url)
                 if began is not None:
                     self.warn(f"the database answers again, after {time.monotonic() - began:.1f} s")
-                return found
+                return result
 
 
 class Waiting(Protocol):
@@ -96,12 +96,12 @@ Speaker = TypeVar("Speaker", bound=Waiting)
 
 
 def patient(
-    method: Callable[Concatenate[Speaker, Given], Answer],
-) -> Callable[Concatenate[Speaker, Given], Answer]:
+    method: Callable[Concatenate[Speaker, Arguments], Answer],
+) -> Callable[Concatenate[Speaker, Arguments], Answer]:
     """Have a method, which may be repeated as a whole, wait for a server that is away."""
 
     @wraps(method)
-    def repeated(speaker: Speaker, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+    def repeated(speaker: Speaker, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         return speaker.outages.survive(lambda: method(speaker, *args, **kwargs))
 
     return repeated
@@ -144,7 +144,7 @@ def lasting_errors(url: str, what: str = "a record") -> Iterator[None]:
         shown = shown_address(url)
         if is_outage(error, url):
             raise LostError(f"the store {shown} does not answer ({text})") from error
-        advice = f"{_kept_from_writing(url)}free space, repair permissions or the file, or choose another with --store"
+        advice = f"{_unwritable_files(url)}free space, repair permissions or the file, or choose another with --store"
         if isinstance(cause, ImportError):
             advice = "install what speaks to such a database (for PostgreSQL: pip install 'zslplat[postgres]')"
         elif not url.startswith("sqlite"):
@@ -152,16 +152,16 @@ def lasting_errors(url: str, what: str = "a record") -> Iterator[None]:
         raise StoreError(f"the store {shown} cannot be used: {text}; what was recorded is kept; {advice}") from error
 
 
-def _kept_from_writing(url: str) -> str:
+def _unwritable_files(url: str) -> str:
     """Return in words which file beside a database of sqlite may not be written, though the database itself may."""
     parsed = sa.engine.make_url(url)
     if not (parsed.drivername.startswith("sqlite") and parsed.database):
         return ""
     beside = [Path(parsed.database + ending) for ending in ("-wal", "-shm")]
-    found = [str(path) for path in beside if path.exists() and not os.access(path, os.W_OK)]
-    if not found:
+    paths = [str(path) for path in beside if path.exists() and not os.access(path, os.W_OK)]
+    if not paths:
         return ""
-    return f"{' and '.join(found)} may only be read: make writable (chmod u+w) what another user or a copy left so; "
+    return f"{' and '.join(paths)} may only be read: make writable (chmod u+w) what another user or a copy left so; "
 
 
 def _errors_of_databases() -> tuple[type[Exception], ...]:

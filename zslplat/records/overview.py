@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from zslplat.errors import StoreError
-from zslplat.records.costs import took_together
+from zslplat.records.costs import total_seconds
 from zslplat.records.database import Records
 from zslplat.records.outages import lasting_errors, patient
 from zslplat.records.studies import RETRIED, STUDY, checked_trials, suites_of
@@ -109,17 +109,17 @@ class Overview:
                 winners[study] = int((self.value(study, "finished") or {})["winner"])
         with lasting_errors(self.records.url), self.records.engine.connect() as connection:
             rows = connection.execute(_VALUES).all()
-        found = {study: float(value) for study, number, value in rows if winners.get(study) == number}
-        again = {study: self._retried(study).get(number) for study, number in winners.items() if study not in found}
-        return found | {study: float(record["value"]) for study, record in again.items() if record}
+        values = {study: float(value) for study, number, value in rows if winners.get(study) == number}
+        again = {study: self._retried(study).get(number) for study, number in winners.items() if study not in values}
+        return values | {study: float(record["value"]) for study, record in again.items() if record}
 
     def chosen(self, study: str, number: int, read: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
         """Return the record of one trial: of those that :meth:`trials_of` read for many studies, else by itself.
 
         Raises :class:`StoreError` where it cannot be read.
         """
-        found = self._retried(study).get(number, read.get(study))
-        return found if found is not None else self.records.study(study).finished()[number][1]
+        record = self._retried(study).get(number, read.get(study))
+        return record if record is not None else self.records.study(study).finished()[number][1]
 
     @patient
     def trials_of(self, numbers: Mapping[str, int]) -> dict[str, dict[str, Any]]:
@@ -131,8 +131,8 @@ class Overview:
         with lasting_errors(self.records.url), self.records.engine.connect() as connection:
             for number, studies in alike.items():
                 for start in range(0, len(studies), _AT_ONCE):
-                    asked = {"number": number, "studies": studies[start : start + _AT_ONCE]}
-                    rows += connection.execute(_SAME_TRIAL, asked).all()
+                    parameters = {"number": number, "studies": studies[start : start + _AT_ONCE]}
+                    rows += connection.execute(_SAME_TRIAL, parameters).all()
         return {study: record for study, text in rows if (record := _readable(text)) is not None}
 
     def seconds(self, study: str) -> float:
@@ -140,8 +140,8 @@ class Overview:
         noted = self.value(study, "finished") or {}
         if noted.get("trials") == self.trials(study) and "seconds" in noted:
             return float(noted["seconds"])  # else it goes on
-        found = self._read(study) | self._retried(study)
-        return took_together(found.values())
+        by_number = self._read(study) | self._retried(study)
+        return total_seconds(by_number.values())
 
     def _retried(self, study: str) -> dict[int, dict[str, Any]]:
         return {int(number): record for number, record in (self.value(study, RETRIED) or {}).items()}
@@ -190,42 +190,42 @@ class Summary:
 
 def summaries(records: Records) -> list[Summary]:
     """Return what is recorded of all studies, oldest first; what is damaged of one is left out of its line."""
-    known = Overview(records, ("identity", "about", "finished", "began"))
-    best = known.best()
+    overview = Overview(records, ("identity", "about", "finished", "began"))
+    best = overview.best()
     scored: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for owner, _, record in records.evaluations_on_split("test"):
         if owner.startswith(STUDY):
             scored.setdefault((owner.removeprefix(STUDY), int(record["winner"])), []).append(record["metrics"])
-    return [_summary(name, known, best.get(name), scored) for name in records.study_names()]
+    return [_summary(name, overview, best.get(name), scored) for name in records.study_names()]
 
 
 def _summary(
-    name: str, known: Overview, best: float | None, scored: dict[tuple[str, int], list[dict[str, Any]]]
+    name: str, overview: Overview, best: float | None, scored: dict[tuple[str, int], list[dict[str, Any]]]
 ) -> Summary:
-    trials = known.trials(name)
+    trials = overview.trials(name)
     try:
-        values = known.values(name)
+        values = overview.values(name)
     except StoreError:
         return Summary(name, DAMAGED, trials=trials)
-    asked, about, finished = (values.get(key) or {} for key in ("identity", "about", "finished"))
-    if not asked:
+    identity, about, finished = (values.get(key) or {} for key in ("identity", "about", "finished"))
+    if not identity:
         return Summary(name, FOREIGN, trials=trials)
     metric = about.get("primary", {}).get("name")
-    found = scored.get((name, int(finished["winner"])), []) if "winner" in finished else []
-    tested = [float(metrics[metric]) for metrics in found if metric in metrics]
+    tests = scored.get((name, int(finished["winner"])), []) if "winner" in finished else []
+    tested = [float(metrics[metric]) for metrics in tests if metric in metrics]
     state = UNFINISHED if not finished else FINISHED if finished.get("complete", True) else STOPPED
     return Summary(
         study=name,
         state=state,
-        method=asked.get("method"),
-        dataset=asked.get("dataset"),
-        task=asked.get("task"),
-        seed=asked.get("seed"),
+        method=identity.get("method"),
+        dataset=identity.get("dataset"),
+        task=identity.get("task"),
+        seed=identity.get("seed"),
         trials=trials,
         metric=metric,
         validation=best,
         test=sum(tested) / len(tested) if tested else None,
-        evaluations=len(found),
+        evaluations=len(tests),
         began=values.get("began"),
         ended=finished.get("ended"),
         suite=", ".join(suites_of(about)) or None,

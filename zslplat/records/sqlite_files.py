@@ -80,12 +80,12 @@ def settle(engine: sa.Engine, path: Path) -> None:
 def on_local_disk(path: Path) -> bool:
     """Tell whether a file is, or would be, on a disk of this machine; False where that cannot be told."""
     real = os.path.realpath(path)
-    found, kind = "", ""
+    longest, kind = "", ""
     with suppress(OSError):
         for part in psutil.disk_partitions(all=True):
             mount = part.mountpoint.rstrip("/") + "/"
-            if real.startswith(mount) and len(mount) >= len(found):
-                found, kind = mount, part.fstype
+            if real.startswith(mount) and len(mount) >= len(longest):
+                longest, kind = mount, part.fstype
     return kind.lower() in _LOCAL
 
 

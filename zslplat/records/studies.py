@@ -64,11 +64,11 @@ class OpenStudy:
 
     def recall(self, name: str, make: Callable[[], Any]) -> Any:
         """Return a JSON value of the study, made and stored at the first call."""
-        known = self._value(name)
-        if known is None:
-            known = make()
-            self.note(name, known)
-        return known
+        value = self._value(name)
+        if value is None:
+            value = make()
+            self.note(name, value)
+        return value
 
     @patient
     def _value(self, name: str) -> Any:
@@ -111,8 +111,8 @@ class OpenStudy:
     def extend(self, longer: OpenStudy) -> int:
         """Add the trials that a copy of this study has beyond these; return how many."""
         with lasting_errors(self.url):
-            known = len(self.study.get_trials(deepcopy=False))
-            more = longer.study.get_trials(deepcopy=False)[known:]
+            count = len(self.study.get_trials(deepcopy=False))
+            more = longer.study.get_trials(deepcopy=False)[count:]
             for trial in more:
                 self.study.add_trial(trial)
         return len(more)
@@ -122,8 +122,8 @@ class OpenStudy:
         """Store what a failed trial gave when it was tried again; its first record stays where it is."""
         with lasting_errors(self.url):
             self.confirm()
-            known = self.study.user_attrs.get(RETRIED, {})
-            self.study.set_user_attr(RETRIED, {**known, str(record["number"]): dict(record)})
+            retried = self.study.user_attrs.get(RETRIED, {})
+            self.study.set_user_attr(RETRIED, {**retried, str(record["number"]): dict(record)})
 
     @patient
     def add(self, trial: FinishedTrial, record: Mapping[str, Any], space: Space) -> None:
@@ -168,11 +168,11 @@ def finished_trial(record: Mapping[str, Any]) -> FinishedTrial:
     return FinishedTrial(record["number"], record["state"], dict(record["parameters"]), record["value"], steps)
 
 
-def difference(name: str, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+def difference(name: str, stored: Mapping[str, Any], requested: Mapping[str, Any]) -> str:
     changes = [
-        f"{key}: recorded {stored.get(key)!r}, asked {asked.get(key)!r}"
-        for key in sorted({*stored, *asked})
-        if stored.get(key) != json.loads(json.dumps(asked.get(key)))
+        f"{key}: recorded {stored.get(key)!r}, asked {requested.get(key)!r}"
+        for key in sorted({*stored, *requested})
+        if stored.get(key) != json.loads(json.dumps(requested.get(key)))
     ]
     return (
         f"study {name!r} was recorded with another configuration ({'; '.join(changes)}); "
@@ -198,10 +198,10 @@ def belongs(parts: Sequence[Mapping[str, str]], part: Mapping[str, str]) -> bool
 
 def counted_in(about: Mapping[str, Any], *parts: Mapping[str, str]) -> dict[str, Any]:
     """Return ``about`` with those places that it does not name yet."""
-    known = parts_of(about)
+    present = parts_of(about)
     new: list[Mapping[str, str]] = []
     for part in parts:
-        if not belongs([*known, *new], part):
+        if not belongs([*present, *new], part):
             new.append(dict(part))
     return {**about, "counts_in": [*(about.get("counts_in") or ()), *new]} if new else dict(about)
 

@@ -82,8 +82,8 @@ def add_trial(engine: sa.Engine, study: Any, trial: FinishedTrial, record: Mappi
         intermediate_values=dict(trial.steps),
     )
     if not _writable():
-        known = study.get_trials(deepcopy=False)[trial.number : trial.number + 1]
-        if [other.user_attrs.get("record") for other in known] != [frozen.user_attrs["record"]]:
+        stored = study.get_trials(deepcopy=False)[trial.number : trial.number + 1]
+        if [other.user_attrs.get("record") for other in stored] != [frozen.user_attrs["record"]]:
             study.add_trial(frozen)
         return
     frozen._validate()
@@ -135,10 +135,10 @@ def _write(engine: sa.Engine, study_id: int, trial: Any, name: str) -> None:
             {"step": step, "intermediate_value": value, "intermediate_value_type": kind}
             for step, (value, kind) in ((step, stored(value)) for step, value in trial.intermediate_values.items())
         ]
-        for model, wanted in rows.items():
-            if wanted:
+        for model, entries in rows.items():
+            if entries:
                 table = getattr(models, model).__table__
-                connection.execute(sa.insert(table), [{**row, "trial_id": trial_id} for row in wanted])
+                connection.execute(sa.insert(table), [{**row, "trial_id": trial_id} for row in entries])
 
 
 def _row(study_id: int, trial: Any) -> dict[str, Any]:
@@ -181,5 +181,5 @@ def _writable() -> bool:
 def _takes(table: sa.Table, columns: set[str]) -> bool:
     """Tell whether a table has these columns and asks for no other but the key that it counts itself."""
     others = [column for column in table.columns if column.name not in columns and not column.primary_key]
-    asked = any(not c.nullable and c.default is None and c.server_default is None for c in others)
-    return columns <= set(table.columns.keys()) and not asked
+    required = any(not c.nullable and c.default is None and c.server_default is None for c in others)
+    return columns <= set(table.columns.keys()) and not required

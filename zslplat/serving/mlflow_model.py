@@ -151,25 +151,25 @@ def signature_of(model: Any) -> Any:
 def row_type(model: Any) -> np.dtype[Any]:
     """Return the type of numbers that rows are given as: that of the rows that the model was trained on."""
     kinds = {np.dtype(kind) for kind in model.features.types}
-    found = np.result_type(*kinds) if kinds else np.dtype(np.float64)
-    return found if found.kind == "f" and found.itemsize >= 4 else np.dtype(np.float64)
+    dtype = np.result_type(*kinds) if kinds else np.dtype(np.float64)
+    return dtype if dtype.kind == "f" and dtype.itemsize >= 4 else np.dtype(np.float64)
 
 
 def requirements(model: Any) -> list[str]:
     """Return what must be installed where the model is served, each with the version that is here."""
     from zslplat import registry
 
-    wanted = {"zslplat", "mlflow", "numpy", "pandas"}
+    packages = {"zslplat", "mlflow", "numpy", "pandas"}
     root = registry.component("methods", model.method_name).__module__.partition(".")[0]
     if root != "zslplat":
-        wanted |= set(metadata.packages_distributions().get(root, []))
-    found = []
-    for name in sorted(wanted):
+        packages |= set(metadata.packages_distributions().get(root, []))
+    pinned = []
+    for name in sorted(packages):
         try:
-            found.append(f"{name}=={metadata.version(name)}")
+            pinned.append(f"{name}=={metadata.version(name)}")
         except metadata.PackageNotFoundError:
-            found.append(name)
-    return found
+            pinned.append(name)
+    return pinned
 
 
 def _source(settings: Settings, source: str) -> tuple[Path, Path | None, str]:
@@ -191,7 +191,7 @@ def _save(place: Path, model: Any) -> None:
     code = place / "zslplat_model.py"
     code.write_text(CODE)
     example = np.random.default_rng(0).random((EXAMPLE_ROWS, model.width)).astype(row_type(model))
-    told = model.describe()
+    description = model.describe()
     with _quiet():
         mlflow.pyfunc.save_model(
             str(place / "mlflow"),
@@ -200,7 +200,7 @@ def _save(place: Path, model: Any) -> None:
             signature=signature_of(model),
             input_example=(example, {name: value for name, value in PARAMETERS.items() if value != []}),
             pip_requirements=requirements(model),
-            metadata={name: told[name] for name in ("method", "kind", "task", "dataset", "digest")},
+            metadata={name: description[name] for name in ("method", "kind", "task", "dataset", "digest")},
         )
 
 

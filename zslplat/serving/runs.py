@@ -85,21 +85,21 @@ def load_run(settings: Settings, records: Records, run: str) -> Any:
 
 def model_folder(settings: Settings, records: Records, run: str) -> Path:
     """Return the folder of the model of a run; raises :class:`StoreError` where there is none, and says why."""
-    found = find_record(settings, records, run)
-    folder = records.evaluation_folder(found.run) / MODEL
+    match = find_record(settings, records, run)
+    folder = records.evaluation_folder(match.run) / MODEL
     if exists(folder):
         return folder
-    told: dict[str, Any] = next((f["model"] for f in found.record.get("folds", []) if "model" in f), {})
-    if "left_out" in told:
-        raise StoreError(f"run {run!r} has no model: {told['left_out']}")
-    if told:
+    state: dict[str, Any] = next((f["model"] for f in match.record.get("folds", []) if "model" in f), {})
+    if "left_out" in state:
+        raise StoreError(f"run {run!r} has no model: {state['left_out']}")
+    if state:
         raise StoreError(f"the model of run {run!r} was removed; give the command of the run again to have it anew")
     raise StoreError(f"run {run!r} has no model; {HOW_TO_HAVE}")
 
 
 def stored_models(settings: Settings, records: Records) -> list[StoredModel]:
     """Return the models of the recorded evaluations of a store, oldest first."""
-    run_of, found = records.runs(), []
+    run_of, models = records.runs(), []
     for owner, key, record in records.all_evaluations():
         run = run_of(owner, key)
         folder = records.evaluation_folder(run) / MODEL
@@ -109,13 +109,13 @@ def stored_models(settings: Settings, records: Records) -> list[StoredModel]:
         try:
             content = read_content(folder)
             experiment = content["experiment"]
-            told = (str(experiment["method"]), str(experiment["dataset"]), str(experiment["task"]))
+            described = (str(experiment["method"]), str(experiment["dataset"]), str(experiment["task"]))
             size, problem = bytes_of(folder, settings.store / SHARED), ""
         except (StoreError, KeyError, TypeError) as error:
-            told, size, problem = ("", "", ""), 0, str(error)
+            described, size, problem = ("", "", ""), 0, str(error)
         value = record.get("value")
-        found.append(StoredModel(run, study, *told, value, size, problem))
-    return found
+        models.append(StoredModel(run, study, *described, value, size, problem))
+    return models
 
 
 def remove_model(settings: Settings, records: Records, run: str) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from zslplat.data.class_draws import drawn_from
 from zslplat.errors import StoreError
 from zslplat.evaluation.experiment import TEST
-from zslplat.records.costs import CPU_SECONDS, most_bytes, took_together
+from zslplat.records.costs import CPU_SECONDS, most_bytes, total_seconds
 from zslplat.records.database import Records
 from zslplat.records.studies import STUDY
 from zslplat.spec import Spec
@@ -113,4 +113,4 @@ def _mean(records: Sequence[Any]) -> float:
 def _shared(records: Sequence[Any]) -> float:
     """Return the mean seconds of evaluations, and of what was prepared for them, each once."""
     # Seconds of the processor, of which methods use one: how busy the machine was is another matter.
-    return took_together(records, CPU_SECONDS) / len(records)
+    return total_seconds(records, CPU_SECONDS) / len(records)

@@ -26,7 +26,7 @@ from zslplat.evaluation.reporter import Reporter
 from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import read_test_scores
 from zslplat.keys import key_of
-from zslplat.records.costs import took_together
+from zslplat.records.costs import total_seconds
 from zslplat.records.database import SEALED, Records
 from zslplat.records.studies import STUDY, belongs, counted_in, parts_of
 from zslplat.registry import component
@@ -186,7 +186,7 @@ class EntryReader:
             trials=len(trials),
             failed=sum(record["state"] == "failed" for record in trials),
             steps=None if chosen is None else float(chosen),
-            seconds=took_together([*trials, *test]),
+            seconds=total_seconds([*trials, *test]),
             finished=bool(finished["complete"]),
             tags=values["about"].get("tags", {}),
             method=str(Spec.parse(values["identity"]["method"]).with_parameters(winner["parameters"])),
@@ -276,7 +276,7 @@ def run_entry(records: Sequence[Mapping[str, Any]], primary: str, owner: str = "
         {},
         values,
         primary,
-        seconds=took_together(records),
+        seconds=total_seconds(records),
         tags=about.get("tags", {}),
         owner=owner,
         parts=parts_of(about),

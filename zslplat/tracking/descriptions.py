@@ -138,8 +138,8 @@ def study_note(
         lines += [table(("hyperparameter", "searched", "chosen"), rows), ""]
     config = f"zslplat run --test --config {shell_word(f'studies/{name}/best.toml')}"
     again = [f"zslplat rerun {record['run']} --check" for record in test[:1] if "run" in record]
-    told = "Repeat the test evaluation (the file lies in the store, and under Artifacts):"
-    return "\n".join([*lines, told, "", commands(*again, config)])
+    heading = "Repeat the test evaluation (the file lies in the store, and under Artifacts):"
+    return "\n".join([*lines, heading, "", commands(*again, config)])
 
 
 def running_note(values: Mapping[str, Any]) -> str:
@@ -154,12 +154,12 @@ def trial_note(values: Mapping[str, Any], record: Mapping[str, Any], experiment:
     """Return the description of a trial."""
     about = values["about"]
     metric = about["primary"]["name"]
-    came = f"validation {metric} {result(record['metrics'].get(metric))}"
+    outcome = f"validation {metric} {result(record['metrics'].get(metric))}"
     if record["state"] != "complete":
-        came = {"pruned": "stopped early, as earlier trials were better by then"}.get(record["state"], "failed")
-        came += f" ({record['reason']})" if record["reason"] else ""
+        outcome = {"pruned": "stopped early, as earlier trials were better by then"}.get(record["state"], "failed")
+        outcome += f" ({record['reason']})" if record["reason"] else ""
     spec = Spec.parse(experiment["method"])
-    line = f"Trial {record['number']} of {spec.name} on {experiment['dataset']}, task {experiment['task']}: {came}."
+    line = f"Trial {record['number']} of {spec.name} on {experiment['dataset']}, task {experiment['task']}: {outcome}."
     if record["state"] != "complete" or "run" not in record:
         return line
     tried = f"- Hyperparameters: {chosen(spec.parameters) or 'the defaults'}."
@@ -211,12 +211,12 @@ def sweep_note(record: Mapping[str, Any]) -> str:
         (value, *(result(curve[i]) for curve in curves.values()))
         for i, value in enumerate(record["values"][:_MOST_POINTS])
     ]
-    given = " ".join(f"--method {shell_word(method)}" for method in methods)
+    method_options = " ".join(f"--method {shell_word(method)}" for method in methods)
     swept = f"task.{option}" if option != parameter else parameter
     on_test = any(name.rpartition(" ")[2] == TEST for name in curves)
     # On lines of their own: a long one would push the page's other column out of sight.
     again = (
-        f"zslplat sweep {given} \\",
+        f"zslplat sweep {method_options} \\",
         f"  --param {swept} --range {shell_word('|'.join(record['values']))} \\",
         f"  --dataset {shell_word(experiment['dataset'])} --task {shell_word(experiment['task'])}"
         + (" --test" if on_test else ""),

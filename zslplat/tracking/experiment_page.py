@@ -93,27 +93,27 @@ def arrange(projection: Projection, new: Mapping[str, Any]) -> None:
 
 def _write(projection: Projection, new: Mapping[str, Any]) -> None:
     client, mlflow_experiment = projection.client, projection.experiment_id
-    there = dict(client.get_experiment(mlflow_experiment).tags)
-    facts = merged(_known(there), new)
+    current = dict(client.get_experiment(mlflow_experiment).tags)
+    facts = merged(_stored_facts(current), new)
     note = experiment_note(facts)[:_MOST_TAG]
     tags = {**saved_views(facts), FACTS: in_json(facts)}
-    if NOTE not in there or there.get(OUR_NOTE) == note_mark(there[NOTE]):
+    if NOTE not in current or current.get(OUR_NOTE) == note_mark(current[NOTE]):
         tags |= {NOTE: note, OUR_NOTE: note_mark(note)}
     for name, value in tags.items():
-        if there.get(name) != value:
+        if current.get(name) != value:
             client.set_experiment_tag(mlflow_experiment, name, value)
 
 
-def _known(tags: Mapping[str, str]) -> dict[str, Any]:
+def _stored_facts(tags: Mapping[str, str]) -> dict[str, Any]:
     """Return what an experiment's page was made of; nothing where somebody has changed the tag beyond reading."""
     with suppress(ValueError):
-        found = json.loads(tags.get(FACTS, "{}"))
-        if isinstance(found, dict):
-            return found
+        facts = json.loads(tags.get(FACTS, "{}"))
+        if isinstance(facts, dict):
+            return facts
     return {}
 
 
-def merged(known: Facts, new: Facts) -> dict[str, Any]:
+def merged(former: Facts, new: Facts) -> dict[str, Any]:
     """Return what an experiment holds, of what is known of it and what is new; the order of these does not matter.
 
     ``primaries``: {metric: whether larger is better}, ``methods``: {method: searched hyperparameters}, ``data``: {name:
@@ -121,20 +121,20 @@ def merged(known: Facts, new: Facts) -> dict[str, Any]:
     whose it is, ``began`` and ``ended``: seconds since 1970.
     """
     methods = {
-        name: sorted({*known.get("methods", {}).get(name, ()), *new["methods"].get(name, ())})
-        for name in sorted({*known.get("methods", {}), *new["methods"]})
+        name: sorted({*former.get("methods", {}).get(name, ()), *new["methods"].get(name, ())})
+        for name in sorted({*former.get("methods", {}), *new["methods"]})
     }
     return {
-        "primaries": dict(sorted({**known.get("primaries", {}), **new["primaries"]}.items())),
+        "primaries": dict(sorted({**former.get("primaries", {}), **new["primaries"]}.items())),
         "methods": methods,
-        "data": dict(sorted({**known.get("data", {}), **new["data"]}.items())),
-        "pairs": sorted({*map(tuple, known.get("pairs", ())), *map(tuple, new["pairs"])}),
-        "tasks": sorted({*known.get("tasks", ()), *new["tasks"]}),
-        "stages": sorted({*known.get("stages", ()), *new["stages"]}),
-        "series": sorted({*known.get("series", ()), *new["series"]}),
+        "data": dict(sorted({**former.get("data", {}), **new["data"]}.items())),
+        "pairs": sorted({*map(tuple, former.get("pairs", ())), *map(tuple, new["pairs"])}),
+        "tasks": sorted({*former.get("tasks", ()), *new["tasks"]}),
+        "stages": sorted({*former.get("stages", ()), *new["stages"]}),
+        "series": sorted({*former.get("series", ()), *new["series"]}),
         "suite": new["suite"],
-        "began": min(known.get("began", new["began"]), new["began"]),
-        "ended": max(known.get("ended", 0.0), new["ended"]),
+        "began": min(former.get("began", new["began"]), new["began"]),
+        "ended": max(former.get("ended", 0.0), new["ended"]),
     }
 
 
@@ -188,13 +188,14 @@ def _trials(facts: Facts, columns: int, methods: int) -> dict[str, Any]:
     every = [parameter_name(method, name) for method, names in facts["methods"].items() for name in names]
     metrics = [f"val_{metric}" for metric in facts["primaries"]]
     for method, names in list(facts["methods"].items())[:methods]:
-        own = [parameter_name(method, name) for name in names]
+        searched = [parameter_name(method, name) for name in names]
         cards = [
-            _card("PARALLEL", f"{method} {metric}", selectedParams=own, selectedMetrics=[metric]) for metric in metrics
+            _card("PARALLEL", f"{method} {metric}", selectedParams=searched, selectedMetrics=[metric])
+            for metric in metrics
         ]
-        if own:
+        if searched:
             sections[method] = cards
-    return _state(facts, TRIAL_STAGE, "val_", _parameters(["method", *every[:columns]]), sections, took=("seconds",))
+    return _state(facts, TRIAL_STAGE, "val_", _parameters(["method", *every[:columns]]), sections, costs=("seconds",))
 
 
 def _sweeps(facts: Facts, columns: int, methods: int) -> dict[str, Any]:
@@ -204,7 +205,7 @@ def _sweeps(facts: Facts, columns: int, methods: int) -> dict[str, Any]:
         charts = [
             _card("LINE", "curves", metricKey=facts["series"][0], selectedMetricKeys=list(facts["series"]), **plain)
         ]
-    return _state(facts, SWEEP_STAGE, "", _parameters(["method", "swept"]), {"Curves": charts}, took=())
+    return _state(facts, SWEEP_STAGE, "", _parameters(["method", "swept"]), {"Curves": charts}, costs=())
 
 
 def _state(
@@ -214,20 +215,20 @@ def _state(
     columns: Sequence[str],
     sections: Mapping[str, Sequence[dict[str, Any]]],
     *,
-    took: Sequence[str] = ("trials",),
+    costs: Sequence[str] = ("trials",),
     widths: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """Return a view as MLflow's pages keep it: runs of one stage, sorted by their primary metric."""
     first, maximise = next(iter(facts["primaries"].items()))
     splits = {"test_": ("test_", "val_"), "val_": ("val_",), "": ()}[prefix]
     metrics = [f"metrics.`{split}{metric}`" for metric in facts["primaries"] for split in splits]
-    metrics += [f"metrics.`{work_name(name)}`" for name in took]
+    metrics += [f"metrics.`{work_name(name)}`" for name in costs]
     of_metrics = {name: _OTHER_WIDTH if _WORK in name else _METRIC_WIDTH for name in metrics}
     of_columns = {**dict.fromkeys(columns, _OTHER_WIDTH), **(widths or {})}
     charts, groups = [], []
     for number, (title, cards) in enumerate(sections.items()):
-        own = dict(uuid=f"s{number}", name=title, display=True, isReordered=True, deleted=False, isGenerated=False)
-        groups.append({**own, "columns": 2 if len(cards) > 1 else 1, "cardHeight": 400})
+        section = dict(uuid=f"s{number}", name=title, display=True, isReordered=True, deleted=False, isGenerated=False)
+        groups.append({**section, "columns": 2 if len(cards) > 1 else 1, "cardHeight": 400})
         charts += [{**card, "metricSectionId": f"s{number}"} for card in cards]
     return {
         "searchFilter": f"tags.stage = '{stage}'",
@@ -291,8 +292,8 @@ def local_start(settings: Settings) -> str:
     tags: dict[str, dict[str, str]] = {}
     for mlflow_experiment, name, value in rows:
         tags.setdefault(str(mlflow_experiment), {})[name] = value
-    known = str(newest[0]) if newest and str(newest[0]) in tags else ""
-    return _newest(tags, known)
+    fallback = str(newest[0]) if newest and str(newest[0]) in tags else ""
+    return _newest(tags, fallback)
 
 
 def server_start(settings: Settings) -> str:
@@ -303,17 +304,17 @@ def server_start(settings: Settings) -> str:
     from zslplat.tracking.server import reading
 
     with suppress(StoreError), reading(settings, "the experiments") as client:
-        found = client.search_experiments(max_results=_MOST_EXPERIMENTS, order_by=["last_update_time DESC"])
-        return _newest({str(e.experiment_id): dict(e.tags) for e in found}, "")
+        listed = client.search_experiments(max_results=_MOST_EXPERIMENTS, order_by=["last_update_time DESC"])
+        return _newest({str(e.experiment_id): dict(e.tags) for e in listed}, "")
     return _LIST
 
 
 def _newest(tags: Mapping[str, Mapping[str, str]], otherwise: str) -> str:
     """Return the path of the experiment to which something was added last, by its tags, with its first saved view."""
     ended: dict[str, float] = {}
-    for mlflow_experiment, own in tags.items():
+    for mlflow_experiment, values in tags.items():
         with suppress(ValueError, KeyError, TypeError):
-            ended[mlflow_experiment] = float(json.loads(own[FACTS])["ended"])
+            ended[mlflow_experiment] = float(json.loads(values[FACTS])["ended"])
     mlflow_experiment = max(ended, key=lambda name: (ended[name], name), default=otherwise)
     if not mlflow_experiment:
         return _LIST

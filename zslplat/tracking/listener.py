@@ -206,14 +206,14 @@ def show_study(settings: Settings, records: Records, name: str, warn: Warn) -> S
     study = records.study(name)
     shown = ShownStudy(settings, records, study, study_folder(settings, name), warn)
     trials = [record for _, record in study.finished()]
-    known = records.evaluations(study.owner)
+    evaluations = records.evaluations(study.owner)
     finished = shown.values.get("finished")
     if trials and not (shown.projection.is_shown(PARENT) and all(map(shown.shows, trials))):
         shown.begin()
     shown.trials(trials)
-    for record in known.values():
+    for record in evaluations.values():
         shown.test(record, trials[record["winner"]])
-    test = [record for record in known.values() if finished and record["winner"] == finished["winner"]]
+    test = [record for record in evaluations.values() if finished and record["winner"] == finished["winner"]]
     if finished and test and all(record["ended"] <= finished["ended"] for record in trials):
         shown.finish(trials, test)
     elif not shown.projection.is_shown(PARENT):  # one that has failed stays so
@@ -235,10 +235,12 @@ def show_run(
     ``changed``: the keys of those whose tags and costs are others than when
     they were shown; ``opened``: {experiment: projection} of runs that were shown before, which is used again.
     """
-    found = {key: record for key, record in records.evaluations(owner).items() if "about" in record}  # no mere points
-    if not found:
+    evaluations = {
+        key: record for key, record in records.evaluations(owner).items() if "about" in record
+    }  # no mere points
+    if not evaluations:
         return None
-    mlflow_experiment = next(iter(found.values()))["about"]["mlflow_experiment"]
+    mlflow_experiment = next(iter(evaluations.values()))["about"]["mlflow_experiment"]
     projection = opened.get(mlflow_experiment) if opened is not None else None
     if projection is None:
         projection = Projection(settings, mlflow_experiment, owner, records.shown_as, warn)
@@ -246,7 +248,7 @@ def show_run(
         projection.turn_to(owner)
     if opened is not None:
         opened[mlflow_experiment] = projection
-    for key, record in found.items():
+    for key, record in evaluations.items():
         if projection.is_shown(key) and key in changed:
             view = run_view(record, key, records.evaluation_folder(records.run_of(owner, key)), None)
             costs = {work_name(name): value for name, value in view.work.items()}

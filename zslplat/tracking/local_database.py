@@ -27,15 +27,15 @@ def make_database(path: Path) -> None:
         return
     unfinished = path.with_name(f"{path.name}.new")
     unfinished.unlink(missing_ok=True)
-    kept = _kept()
-    if not (kept is not None and _copied(kept, unfinished)):
-        _made_by_mlflow(unfinished)
-        if kept is not None:
-            _keep(unfinished, kept)
+    copy = _copy_path()
+    if not (copy is not None and _copy_to(copy, unfinished)):
+        _make_by_mlflow(unfinished)
+        if copy is not None:
+            _save_copy(unfinished, copy)
     os.replace(unfinished, path)
 
 
-def _kept() -> Path | None:
+def _copy_path() -> Path | None:
     """Return where the database that the installed MLflow makes is kept; None where that cannot be told."""
     import mlflow.store.db_migrations
     import platformdirs
@@ -50,19 +50,19 @@ def _kept() -> Path | None:
     return None
 
 
-def _copied(kept: Path, path: Path) -> bool:
+def _copy_to(copy: Path, path: Path) -> bool:
     """Copy the database that is kept; False where there is none, or what is there is damaged."""
     with suppress(OSError, sqlite3.Error):
-        shutil.copyfile(kept, path)
+        shutil.copyfile(copy, path)
         with closing(sqlite3.connect(path)) as connection:
-            if [connection.execute(asked).fetchone() for asked in _CHECKS] == [("ok",), (1,)]:
-                mark_used(kept)
+            if [connection.execute(query).fetchone() for query in _CHECKS] == [("ok",), (1,)]:
+                mark_used(copy)
                 return True
     path.unlink(missing_ok=True)
     return False
 
 
-def _made_by_mlflow(path: Path) -> None:
+def _make_by_mlflow(path: Path) -> None:
     from mlflow.tracking import MlflowClient
 
     client = MlflowClient(tracking_uri=sqlite_url(path))
@@ -70,16 +70,16 @@ def _made_by_mlflow(path: Path) -> None:
     client._tracking_client.store.engine.dispose()
 
 
-def _keep(made: Path, kept: Path) -> None:
+def _save_copy(database: Path, target: Path) -> None:
     """Keep a copy for the next store, without the experiment whose artifacts lie where this command was given."""
     with suppress(OSError, sqlite3.Error):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(kept) as copy:
-            shutil.copyfile(made, copy)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as copy:
+            shutil.copyfile(database, copy)
             with closing(sqlite3.connect(copy)) as connection, connection:
                 for table in ("experiment_tags", "experiments"):
                     connection.execute(f"delete from {table}")
-        remove_unused(kept.parent.glob(f"{_PREFIX}*.db"))
+        remove_unused(target.parent.glob(f"{_PREFIX}*.db"))
 
 
 def follow_the_store(path: Path, artifacts: Path) -> None:

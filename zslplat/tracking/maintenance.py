@@ -54,7 +54,7 @@ def rebuild(
     single runs that had any, ``all`` evaluations, trials included, or ``none``. A study on which another process works
     just now is left to it. Raises :class:`StoreError` where an evaluation does not give its recorded numbers again.
     """
-    done = Rebuilt()
+    rebuilt = Rebuilt()
     for name in records.identities():
         try:
             values = records.study(name).values()
@@ -75,13 +75,13 @@ def rebuild(
             reporter.stage(f"study {name}")
             mark_unshown(folder, STUDY + name)
             shown = show_study(settings, records, name, reporter.warn)
-            done.studies += not shown.projection.away
+            rebuilt.studies += not shown.projection.away
             _mark(shown.projection, folder)
             for key, record in records.evaluations(STUDY + name).items():
-                _again(settings, records, shown.projection, key, record, matrices, reporter, workers, done)
+                _again(settings, records, shown.projection, key, record, matrices, reporter, workers, rebuilt)
             for _, record in shown.study.finished() if matrices == ALL else ():
                 if record["state"] == "complete":
-                    _trial_again(settings, records, shown.projection, name, record, reporter, workers, done)
+                    _trial_again(settings, records, shown.projection, name, record, reporter, workers, rebuilt)
             shown.projection.close()
     opened: dict[str, Projection] = {}
     for owner in records.owners():
@@ -93,14 +93,14 @@ def rebuild(
         if projection is None:
             mark_shown(folder)
             continue
-        done.runs += not projection.away
+        rebuilt.runs += not projection.away
         _mark(projection, folder)
         for key, record in records.evaluations(owner).items():
             if key != SUMMARY and "about" in record:
-                _again(settings, records, projection, key, record, matrices, reporter, workers, done)
+                _again(settings, records, projection, key, record, matrices, reporter, workers, rebuilt)
     for projection in opened.values():
         projection.close()
-    return done
+    return rebuilt
 
 
 def _mark(projection: Projection, folder: Path) -> None:
@@ -117,14 +117,14 @@ def _again(
     matrices: str,
     reporter: Reporter,
     workers: int,
-    done: Rebuilt,
+    rebuilt: Rebuilt,
 ) -> None:
     """Evaluate a test evaluation or single run again where it had matrices that MLflow does not show any more."""
     folder = records.evaluation_folder(record["run"])
     if not left_matrices(folder) or projection.has_matrices(key) or projection.away:
         return
     if matrices == NONE:
-        done.left_out += 1
+        rebuilt.left_out += 1
         return
     experiment = Experiment.from_json(record["experiment"])
     reporter.stage(f"evaluating {key} again, for its matrices")
@@ -138,7 +138,7 @@ def _again(
         projection.add_artifacts(key, place / "artifacts")
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    done.evaluated += 1
+    rebuilt.evaluated += 1
 
 
 def _trial_again(
@@ -149,7 +149,7 @@ def _trial_again(
     record: Mapping[str, Any],
     reporter: Reporter,
     workers: int,
-    done: Rebuilt,
+    rebuilt: Rebuilt,
 ) -> None:
     key = f"trial-{record['number']}"
     if projection.has_matrices(key) or projection.away:
@@ -163,7 +163,7 @@ def _trial_again(
         projection.add_artifacts(key, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    done.evaluated += 1
+    rebuilt.evaluated += 1
 
 
 def _evaluate(
@@ -213,16 +213,20 @@ def delete_study(settings: Settings, records: Records, name: str, warn: Callable
     """
     study, folder = records.study(name), study_folder(settings, name)
     with records.leads.leading(name, folder / "leader.lock"):
-        known, sealed, run_of = records.evaluations(study.owner), records.evaluations(SEALED + name), records.runs()
+        evaluations, sealed, run_of = (
+            records.evaluations(study.owner),
+            records.evaluations(SEALED + name),
+            records.runs(),
+        )
         # What shows the records goes first: without them it could not be found.
         runs = _delete_runs(settings, records, study.owner, study.values(), warn)
         trials = delete_records(records, name)
-        for key in known:
+        for key in evaluations:
             shutil.rmtree(records.evaluation_folder(run_of(study.owner, key)), ignore_errors=True)
         shutil.rmtree(folder, ignore_errors=True)
     with suppress(InUseError), at_rest(settings):  # `store gc` frees them, too
         free(settings.store)
-    return Deleted(name, trials, len(known), len(sealed), runs)
+    return Deleted(name, trials, len(evaluations), len(sealed), runs)
 
 
 def _delete_runs(

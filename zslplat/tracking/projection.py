@@ -117,8 +117,8 @@ class Projection:
 
     def end(self, key: str, status: str, ended: float) -> None:
         """End a run that is shown already, with another status than it has."""
-        run_id, known = self.runs.get(key, ("", ""))
-        if run_id and known != status:
+        run_id, current = self.runs.get(key, ("", ""))
+        if run_id and current != status:
             self._guard(lambda: self.client.set_terminated(run_id, status, end_time=round(ended * 1000)))
             self.runs[key] = (run_id, status)
 
@@ -127,10 +127,10 @@ class Projection:
         from mlflow.entities import Metric, RunTag
 
         run_id = self.run_id(key)
-        found = [Metric(mlflow_name(name), value, round(stamp * 1000), 0) for name, value in metrics.items()]
+        entities = [Metric(mlflow_name(name), value, round(stamp * 1000), 0) for name, value in metrics.items()]
         if run_id:
-            said = [RunTag(name, storable(value)[:MOST_TAG]) for name, value in tags.items()]
-            self._guard(lambda: self.client.log_batch(run_id, found, [], said, synchronous=True))
+            new_tags = [RunTag(name, storable(value)[:MOST_TAG]) for name, value in tags.items()]
+            self._guard(lambda: self.client.log_batch(run_id, entities, [], new_tags, synchronous=True))
 
     def add_artifacts(self, key: str, folder: Path) -> None:
         """Add files to a run that is shown already."""
@@ -197,12 +197,12 @@ class Projection:
         """Note the runs of the owner; of those that are there twice one is kept."""
         self.runs.clear()
         for run in runs:
-            key, found = run.data.tags["zslplat.key"], (run.info.run_id, run.info.status)
-            known = self.runs.setdefault(key, found)
-            if known != found:
+            key, candidate = run.data.tags["zslplat.key"], (run.info.run_id, run.info.status)
+            first = self.runs.setdefault(key, candidate)
+            if first != candidate:
                 # A server made it and went away before it said so: then it was asked again.
-                kept, other = (known, found) if known[1] in _FINAL else (found, known)
-                self.runs[key] = kept
+                chosen, other = (first, candidate) if first[1] in _FINAL else (candidate, first)
+                self.runs[key] = chosen
                 self.client.delete_run(other[0])
 
     def close(self) -> None:
@@ -216,12 +216,12 @@ class Projection:
         return getattr(getattr(tracking, "store", None), "engine", None) if self.settings.tracking_is_local else None
 
     def _mlflow_experiment(self, name: str) -> str:
-        found = self.client.get_experiment_by_name(name)
-        if found is not None and found.lifecycle_stage == "active":
-            return str(found.experiment_id)
-        if found is not None:
-            self.client.restore_experiment(found.experiment_id)
-            return str(found.experiment_id)
+        existing = self.client.get_experiment_by_name(name)
+        if existing is not None and existing.lifecycle_stage == "active":
+            return str(existing.experiment_id)
+        if existing is not None:
+            self.client.restore_experiment(existing.experiment_id)
+            return str(existing.experiment_id)
         # A server keeps artifacts where it was told to; with a bare database they would go to the working directory.
         on_server = self.settings.tracking_uri.startswith(("http://", "https://", "databricks"))
         location = None if on_server else self.settings.artifacts.as_uri()
@@ -239,7 +239,7 @@ class Projection:
             **{key: storable(value)[:MOST_TAG] for key, value in view.tags.items()},
             **(described(view.note) if view.note else {}),
         }
-        own = {
+        identity_tags = {
             "zslplat.store": self.store,
             "zslplat.owner": self.owner,
             "zslplat.key": view.key,
@@ -247,8 +247,8 @@ class Projection:
         }
         shown = ""
         if self.whole is not None and not run_id:
-            shown = self._show_whole(self.whole, view, {**own, **tags})
-        run_id = shown or self._show_by_client(view, run_id, own, tags)
+            shown = self._show_whole(self.whole, view, {**identity_tags, **tags})
+        run_id = shown or self._show_by_client(view, run_id, identity_tags, tags)
         self.runs[view.key] = (run_id, view.status)
         return run_id
 
@@ -276,34 +276,36 @@ class Projection:
                 whole.end(run_id, view.status, stamp)
         return run_id
 
-    def _show_by_client(self, view: RunView, run_id: str, own: Mapping[str, str], tags: Mapping[str, str]) -> str:
+    def _show_by_client(
+        self, view: RunView, run_id: str, identity_tags: Mapping[str, str], tags: Mapping[str, str]
+    ) -> str:
         """Show a run on a server, or one that goes on; returns its id."""
         from mlflow.entities import Param, RunTag
 
-        known = bool(run_id)
-        if not known:
+        exists = bool(run_id)
+        if not exists:
             created = self.client.create_run(
                 self.experiment_id,
                 start_time=round(view.started * 1000),
                 run_name=storable(view.name),
-                tags={**own, **tags},
+                tags={**identity_tags, **tags},
             )
             run_id = str(created.info.run_id)
             self.runs[view.key] = (run_id, "RUNNING")
         metrics = metrics_of(view)
         # A parameter cannot be changed.
-        there = self.client.get_run(run_id).data if known else None
+        current = self.client.get_run(run_id).data if exists else None
         params = [
             Param(k, storable(v)[:MOST_PARAM])
             for k, v in view.shown_parameters.items()
-            if there is None or k not in there.params
+            if current is None or k not in current.params
         ]
         new_tags: list[Any] = []
-        if there is not None:
+        if current is not None:
             left = {name: value for name, value in tags.items() if name not in (NOTE, OUR_NOTE)}
-            new_tags = [RunTag(k, v) for k, v in (tags if is_ours(there.tags) else left).items()]
+            new_tags = [RunTag(k, v) for k, v in (tags if is_ours(current.tags) else left).items()]
             for name in _PASSING:
-                if name in there.tags and name not in tags:
+                if name in current.tags and name not in tags:
                     self.client.delete_tag(run_id, name)
         for start in range(0, max(len(metrics), len(params), 1), 90):
             last = start + 90
@@ -314,7 +316,7 @@ class Projection:
             self.client.log_inputs(run_id, datasets=[dataset_input(view.dataset)])
         if has_files(view.artifacts):
             self.client.log_artifacts(run_id, str(view.artifacts))
-        if known:
+        if exists:
             self.client.update_run(run_id, name=storable(view.name))
         if view.status in _FINAL:
             self.client.set_terminated(run_id, view.status, end_time=stamp_of(view))

@@ -50,14 +50,14 @@ class RunView:
     @property
     def shown_parameters(self) -> dict[str, Any]:
         """The parameters by the names under which they are shown."""
-        own = {parameter_name(self.method, name): value for name, value in self.parameters.items()}
-        return {**{mlflow_name(name): value for name, value in self.facts.items()}, **own}
+        hyperparameters = {parameter_name(self.method, name): value for name, value in self.parameters.items()}
+        return {**{mlflow_name(name): value for name, value in self.facts.items()}, **hyperparameters}
 
     @property
     def shown_metrics(self) -> dict[str, float]:
         """The metrics by the names under which they are shown, results first."""
-        own = {mlflow_name(name): value for name, value in self.metrics.items()}
-        return {**own, **{work_name(name): value for name, value in self.work.items()}}
+        results = {mlflow_name(name): value for name, value in self.metrics.items()}
+        return {**results, **{work_name(name): value for name, value in self.work.items()}}
 
 
 def parameter_name(method: str, parameter: str) -> str:

@@ -68,34 +68,34 @@ def write_search_figures(folder: Path, trials: list[Any], primary: str, warn: Ca
     """Write ``importance.csv``, ``importance.png`` and ``contour.png`` for finished trials of Optuna's, where they can
     be told; return what was found, or why nothing. Of pictures that cannot be drawn ``warn`` is told.
     """
-    found = importance_of(trials)
-    if not found.shares:
-        return found
-    names = list(found.shares)
+    result = importance_of(trials)
+    if not result.shares:
+        return result
+    names = list(result.shares)
     write_table(
-        Table({"hyperparameter": names, "share": [found.shares[name] for name in names]}), folder / "importance.csv"
+        Table({"hyperparameter": names, "share": [result.shares[name] for name in names]}), folder / "importance.csv"
     )
     path = folder / "importance.png"
     with optional_picture(path, warn):
-        _draw_importance(found, primary, path)
+        _draw_importance(result, primary, path)
     numeric = [name for name in names if all(_is_number(t.params.get(name)) for t in trials if t.value is not None)]
     if len(numeric) > 1:
         path = folder / "contour.png"
         with optional_picture(path, warn):
             _draw_contour(trials, numeric[0], numeric[1], primary, path)
-    return found
+    return result
 
 
-def _draw_importance(found: Importance, primary: str, path: Path) -> None:
-    canvas, axes = _canvas(1.2 + 0.4 * len(found.shares))
-    names, shares = list(found.shares)[::-1], list(found.shares.values())[::-1]
+def _draw_importance(result: Importance, primary: str, path: Path) -> None:
+    canvas, axes = _canvas(1.2 + 0.4 * len(result.shares))
+    names, shares = list(result.shares)[::-1], list(result.shares.values())[::-1]
     axes.barh(range(len(names)), shares, color="#0072B2", height=0.6)
     axes.set_yticks(range(len(names)), [label_text(name, LINE) for name in names])
     for place, share in enumerate(shares):
         axes.text(share, place, f" {share:.2f}", va="center", fontsize=8)
     axes.set_xlim(0, max(shares) * 1.15)
     axes.set_xlabel(label_text(f"share of the variation of {primary}", TITLE))
-    axes.set_title(f"Importance, by {found.trials} trials (functional ANOVA)", fontsize=10)
+    axes.set_title(f"Importance, by {result.trials} trials (functional ANOVA)", fontsize=10)
     save(canvas, path)
 
 

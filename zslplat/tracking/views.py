@@ -118,15 +118,15 @@ def trial_view(values: Mapping[str, Any], name: str, record: Mapping[str, Any], 
         metrics |= {f"val_{k}.{fold['name']}": v for k, v in fold["metrics"].items()}
         numbers |= {f"{k}.{fold['name']}": v for k, v in fold.get("numbers", {}).items()}
     key, method, primary = f"trial-{record['number']}", method_of(identity), about["primary"]["name"]
-    came = f"val {result(record['metrics'].get(primary))}" if record["state"] == "complete" else record["state"]
+    outcome = f"val {result(record['metrics'].get(primary))}" if record["state"] == "complete" else record["state"]
     return RunView(
         key=key,
-        name=f"{method} #{record['number']} {came}",
+        name=f"{method} #{record['number']} {outcome}",
         method=method,
         facts={**_facts(identity, name), "trial": record["number"]},
         parameters={**Experiment.from_json(identity).method.parameters, **record["parameters"]},
         metrics=metrics,
-        work=numbers | costs(record, own=True),
+        work=numbers | costs(record, alone=True),
         series={f"val_{primary}.by_step": list(record["steps"].values())},
         tags={
             **common_tags(identity, about, values["environment"]),
@@ -217,10 +217,10 @@ def finished_view(
     winner = finished["winner"]
     metrics = {}
     for key in test[0]["metrics"]:
-        found = [record["metrics"][key] for record in test]
-        metrics[f"test_{key}"] = float(np.mean(found))
-        if len(found) > 1:
-            metrics[f"test_{key}.std"] = float(np.std(found, ddof=1))
+        scores = [record["metrics"][key] for record in test]
+        metrics[f"test_{key}"] = float(np.mean(scores))
+        if len(scores) > 1:
+            metrics[f"test_{key}.std"] = float(np.std(scores, ddof=1))
     mean = metrics[f"test_{primary}"]
     metrics |= {f"val_{k}": v for k, v in trials[winner]["metrics"].items()}
     hyperparameters = {**Experiment.from_json(values["identity"]).method.parameters, **trials[winner]["parameters"]}
@@ -260,10 +260,10 @@ def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None, ends: 
         for fold in record["folds"]:
             metrics |= {f"{prefix}_{k}.{fold['name']}": v for k, v in fold["metrics"].items()}
     parameters, method = Experiment.from_json(experiment).method.parameters, method_of(experiment)
-    came = f"{prefix} {result(record['metrics'].get(primary))}"
+    outcome = f"{prefix} {result(record['metrics'].get(primary))}"
     return RunView(
         key=key,
-        name=_titled(method, "", came, record["repeat"] if record.get("repeats", 1) > 1 else 0),
+        name=_titled(method, "", outcome, record["repeat"] if record.get("repeats", 1) > 1 else 0),
         method=method,
         facts={**_facts(experiment, ""), "seed": record["seed"], "chosen": chosen(parameters)},
         parameters=parameters,
@@ -332,8 +332,8 @@ def _facts(experiment: Mapping[str, Any], study: str) -> dict[str, Any]:
 
 def _titled(method: str, study: str, what: str, repeat: int = 0) -> str:
     """Return the name of a run: the method, what came out, and the name of a study that somebody gave it."""
-    given = f" ({study})" if study and not study.startswith(f"{method}@") else ""
-    return f"{method} {what}{f' repeat {repeat}' if repeat else ''}{given}"
+    suffix = f" ({study})" if study and not study.startswith(f"{method}@") else ""
+    return f"{method} {what}{f' repeat {repeat}' if repeat else ''}{suffix}"
 
 
 def _curve_name(curve: str, primary: str) -> str:

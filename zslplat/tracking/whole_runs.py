@@ -71,19 +71,19 @@ class WholeRuns:
             tables = {name: getattr(models, name).__table__ for name in _WRITTEN}
         except (ImportError, AttributeError):
             return None
-        known = all(_takes(tables[name], columns) for name, columns in _WRITTEN.items())
+        writable = all(_takes(tables[name], columns) for name, columns in _WRITTEN.items())
         plain = engine.dialect.name == "sqlite" and location.startswith("file:") and not {"?", "#"} & set(location)
-        return cls(engine, tables, mlflow_experiment, location) if known and plain else None
+        return cls(engine, tables, mlflow_experiment, location) if writable and plain else None
 
     def add(self, run: WholeRun) -> str:
         """Write a run in one transaction; returns its id, or an empty string where another process came between."""
         run_id = uuid.uuid4().hex
-        own = {"run_uuid": run_id}
-        metrics = [row | own for row in _metric_rows(run.metrics)]
+        run_key = {"run_uuid": run_id}
+        metrics = [row | run_key for row in _metric_rows(run.metrics)]
         rows: dict[str, Rows] = {
             "SqlRun": [self._run_row(run_id, run)],
-            "SqlTag": [{"key": key, "value": value, **own} for key, value in run.tags.items()],
-            "SqlParam": [{"key": key, "value": value, **own} for key, value in run.params.items()],
+            "SqlTag": [{"key": key, "value": value, **run_key} for key, value in run.tags.items()],
+            "SqlParam": [{"key": key, "value": value, **run_key} for key, value in run.params.items()],
             "SqlMetric": metrics,
             "SqlLatestMetric": _latest(metrics),
         }
@@ -92,9 +92,9 @@ class WholeRuns:
                 _prepare(connection)
                 if run.dataset is not None:
                     rows |= self._dataset_rows(connection, run_id, run.dataset)
-                for name, wanted in rows.items():
-                    if wanted:
-                        connection.execute(sa.insert(self.tables[name]), wanted)
+                for name, new_rows in rows.items():
+                    if new_rows:
+                        connection.execute(sa.insert(self.tables[name]), new_rows)
         except sa.exc.IntegrityError:
             return ""
         return run_id
@@ -132,12 +132,12 @@ class WholeRuns:
             "experiment_id": self.mlflow_experiment,
         }
 
-    def _dataset_rows(self, connection: sa.Connection, run_id: str, given: Any) -> dict[str, Rows]:
+    def _dataset_rows(self, connection: sa.Connection, run_id: str, dataset_input: Any) -> dict[str, Rows]:
         """Return the rows that tie a run to its data, and the data's own where they are new to the experiment."""
-        table, data = self.tables["SqlDataset"].c, given.dataset
+        table, data = self.tables["SqlDataset"].c, dataset_input.dataset
         same = (table.experiment_id == self.mlflow_experiment, table.name == data.name, table.digest == data.digest)
-        known = connection.execute(sa.select(table.dataset_uuid).where(*same)).scalar()
-        source, entry = known or uuid.uuid4().hex, uuid.uuid4().hex
+        existing = connection.execute(sa.select(table.dataset_uuid).where(*same)).scalar()
+        source, entry = existing or uuid.uuid4().hex, uuid.uuid4().hex
         row = {
             "dataset_uuid": source,
             "experiment_id": self.mlflow_experiment,
@@ -155,15 +155,15 @@ class WholeRuns:
             "destination_type": "RUN",
             "destination_id": run_id,
         }
-        tags = [{"input_uuid": entry, "name": tag.key, "value": tag.value} for tag in given.tags]
-        return {"SqlDataset": [] if known else [row], "SqlInput": [tie], "SqlInputTag": tags}
+        tags = [{"input_uuid": entry, "name": tag.key, "value": tag.value} for tag in dataset_input.tags]
+        return {"SqlDataset": [] if existing else [row], "SqlInput": [tie], "SqlInputTag": tags}
 
 
 def _takes(table: sa.Table, columns: set[str]) -> bool:
     """Tell whether a table has these columns and asks for no other."""
     others = [column for column in table.columns if column.name not in columns]
-    asked = any(not c.nullable and c.default is None and c.server_default is None for c in others)
-    return columns <= set(table.columns.keys()) and not asked
+    required = any(not c.nullable and c.default is None and c.server_default is None for c in others)
+    return columns <= set(table.columns.keys()) and not required
 
 
 def _prepare(connection: sa.Connection) -> None:
@@ -185,7 +185,7 @@ def _metric_rows(metrics: Iterable[Any]) -> Rows:
 
 def _latest(rows: Rows) -> Rows:
     """Return of each metric the row of its last step, in the order in which pages are to show them."""
-    found: dict[str, dict[str, Any]] = {row["key"]: {} for row in rows}
+    latest: dict[str, dict[str, Any]] = {row["key"]: {} for row in rows}
     for row in sorted(rows, key=lambda row: (row["step"], row["timestamp"], row["value"])):
-        found[row["key"]] = row
-    return list(found.values())
+        latest[row["key"]] = row
+    return list(latest.values())

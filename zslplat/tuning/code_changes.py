@@ -50,7 +50,7 @@ def check_code(
     if not changed:
         return
     roles = ", ".join(_WORDS.get(role, role) for role in changed)
-    numbers = sorted({number for found in changed.values() for number in found})
+    numbers = sorted({number for listed in changed.values() for number in listed})
     text = f"{len(numbers)} of {len(records)} trials of study {study!r} were computed by other code of its {roles}"
     if not accept:
         raise StoreError(f"{text}; give {remedy}")
@@ -71,12 +71,12 @@ def code_mark(
     now = context.code(winner["parameters"])
     if any(now.get(role) != text for role, text in winner.get("code", {}).items() if role not in LIBRARIES):
         return EARLIER
-    codes = [_own(record) for record in (*records, *test) if record.get("code")]
+    codes = [_comparable(record) for record in (*records, *test) if record.get("code")]
     kernels: dict[str, set[str]] = {}
     for record in records:
         if record.get("code"):
             kernels.setdefault(_kernel(context.code(record["parameters"])), set()).add(_kernel(record["code"]))
-    mixed = any(code != codes[0] for code in codes) or any(len(found) > 1 for found in kernels.values())
+    mixed = any(code != codes[0] for code in codes) or any(len(digests) > 1 for digests in kernels.values())
     return MIXED if mixed else ""
 
 
@@ -84,6 +84,6 @@ def _kernel(code: Mapping[str, str]) -> str:
     return code.get("kernel", "")
 
 
-def _own(record: Mapping[str, Any]) -> dict[str, str]:
+def _comparable(record: Mapping[str, Any]) -> dict[str, str]:
     # Kernels differ from trial to trial where they are searched; those of one name are compared by themselves.
     return {k: v for k, v in record["code"].items() if k not in (*LIBRARIES, "kernel")}

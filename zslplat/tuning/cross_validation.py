@@ -55,26 +55,26 @@ def cross_validate(
     data with test rows of its own, and where neither the data set nor the caller says how many splits there are.
     """
     reporter = reporter or SilentReporter()
-    given = dict(experiment.task.parameters)
+    task_options = dict(experiment.task.parameters)
     if "split" not in build_component("tasks", experiment.task).parameters:
         raise UsageError(f"task {experiment.task.name} has no option split; cross-validation by rows works with coding")
     for name in ("split", "splits"):
-        if name in given:
+        if name in task_options:
             raise UsageError(f"task {experiment.task}: cross-validation sets {name} itself; leave it out")
     dataset = open_dataset(experiment.dataset, settings)
-    own = len(row_folds(dataset))
+    fold_count = len(row_folds(dataset))
     if "test" in dataset.splits:
         raise UsageError(
             f"{experiment.dataset} has test rows of its own, which are one split; use tune in place of cross-validation"
         )
-    if own and splits is not None:
-        raise UsageError(f"{experiment.dataset} has {own} folds of its own; leave the number of splits out")
-    if not own and splits is None:
+    if fold_count and splits is not None:
+        raise UsageError(f"{experiment.dataset} has {fold_count} folds of its own; leave the number of splits out")
+    if not fold_count and splits is None:
         raise UsageError(f"{experiment.dataset} has no folds of its own; say how many splits to draw with --splits")
-    folds = list(range(1, (own or splits or 1) + 1))
+    folds = list(range(1, (fold_count or splits or 1) + 1))
     if len(folds) < 2:
         raise UsageError(f"{len(folds)} split: a mean over splits needs at least 2")
-    tasks = [Spec(experiment.task.name, {**given, "split": fold}) for fold in folds]
+    tasks = [Spec(experiment.task.name, {**task_options, "split": fold}) for fold in folds]
     for task in tasks:
         # What cannot be done of the last fold is said before the first.
         built = build_component("tasks", task).suited(dataset)

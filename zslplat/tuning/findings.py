@@ -51,13 +51,13 @@ def study_findings(
     records: Sequence[Mapping[str, Any]],
     winner: int,
     test: Sequence[Mapping[str, Any]],
-    wanted: int,
+    requested: int,
     *,
     grid: bool = False,
 ) -> list[Finding]:
     """Return what the checks find in a study at its end, and in its data; nothing is silenced here.
 
-    ``records`` are those of the trials, ``test`` those of the winner's test evaluations, ``wanted`` the number of
+    ``records`` are those of the trials, ``test`` those of the winner's test evaluations, ``requested`` the number of
     trials that were asked for; ``grid``: they are all points of a grid, so that there are no more to try.
     """
     context = session.context
@@ -79,8 +79,8 @@ def study_findings(
         metric=primary.name,
         maximise=primary.maximise,
         winner=winner,
-        requested_trials=wanted,
-        combinations=wanted if grid else combinations_of(experiment.space),
+        requested_trials=requested,
+        combinations=requested if grid else combinations_of(experiment.space),
         searched=searched_facts(experiment.space, record["parameters"], context.template.domains),
         dimensions=len(experiment.space),
         trials=trial_facts(records, primary.name),
@@ -100,9 +100,9 @@ def study_findings(
         warnings=tuple(_warned(study, records, winner, test)),
         **outcome_facts(session.records.evaluation_folder(test[0]["run"]), primary.name),
     )
-    found = (*run_checks("study", facts), *data_findings(context.dataset, session.settings.cache))
+    findings = (*run_checks("study", facts), *data_findings(context.dataset, session.settings.cache))
     # A check that does not load belongs to no scope, and is found in each.
-    return list({(one.code, one.text): one for one in found}.values())
+    return list({(one.code, one.text): one for one in findings}.values())
 
 
 def warn_of_data(session: Session, part_of: Mapping[str, str] | None = None) -> None:
@@ -112,8 +112,10 @@ def warn_of_data(session: Session, part_of: Mapping[str, str] | None = None) -> 
     """
     for note in notes_of(session.context.dataset):
         session.reporter.note(f"{session.context.dataset.name}: {note}")
-    found, _ = drop_silenced(data_findings(session.context.dataset, session.settings.cache), session.settings.silenced)
-    for finding in found:
+    findings, _ = drop_silenced(
+        data_findings(session.context.dataset, session.settings.cache), session.settings.silenced
+    )
+    for finding in findings:
         (session.reporter.note if part_of else session.reporter.warn)(finding.line)
 
 
@@ -153,18 +155,18 @@ def evaluation_findings(
     return run_checks("study", facts)
 
 
-def said_findings(subject: str, warned: Sequence[RecordedWarning]) -> list[Finding]:
+def warning_findings(subject: str, warned: Sequence[RecordedWarning]) -> list[Finding]:
     """Return what data, task and method warned of, as findings of their codes."""
     return run_checks("study", StudyFacts(subject, warnings=tuple(warned)))
 
 
 def _steps(context: ExperimentContext, record: Mapping[str, Any]) -> TrainingSteps | None:
     """Return the step that validation chose of a method that trains in steps."""
-    step, kept = context.method_class.step_parameter, record["carry"].get("best_step")
-    if not step or not kept:
+    step, chosen = context.method_class.step_parameter, record["carry"].get("best_step")
+    if not step or not chosen:
         return None
     most = {**context.template.get_params(deep=False), **record["parameters"]}.get(step)
-    return TrainingSteps(step, float(most), float(kept)) if most else None
+    return TrainingSteps(step, float(most), float(chosen)) if most else None
 
 
 def _warned(

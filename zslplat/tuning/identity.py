@@ -54,8 +54,8 @@ def unsearched(experiment: Experiment, template: Method) -> dict[str, Any]:
 
     Conditions of a space may ask for parameters that nobody searches or fixes.
     """
-    own = {k: v for k, v in template.get_params(deep=False).items() if k not in experiment.space}
-    return {**own, **experiment.method.parameters}
+    defaults = {k: v for k, v in template.get_params(deep=False).items() if k not in experiment.space}
+    return {**defaults, **experiment.method.parameters}
 
 
 def number_of_trials(experiment: Experiment, options: StudyOptions, fixed: Mapping[str, Any]) -> int:
@@ -84,8 +84,8 @@ def warm_start_of(
         if begun is None:
             raise
         return begun
-    told = f"{study}:{best}"
-    if (begun := _begun(records, identity, told)) is not None:
+    origin = f"{study}:{best}"
+    if (begun := _begun(records, identity, origin)) is not None:
         return begun
     trials: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
@@ -108,14 +108,14 @@ def warm_start_of(
         )
     if reasons:
         note(f"warm start from {study}: {reasons}; the search proposes values in their place")
-    return {"from": told, "trials": trials}
+    return {"from": origin, "trials": trials}
 
 
-def _begun(records: Records, identity: Mapping[str, Any], told: str) -> dict[str, Any] | None:
+def _begun(records: Records, identity: Mapping[str, Any], origin: str) -> dict[str, Any] | None:
     """Return where a search that is recorded already began, None where none of this identity began there."""
     for other in records.identities().values():
         begun = other.get(KEY)
-        if begun and begun["from"] == told and {k: v for k, v in other.items() if k != KEY} == dict(identity):
+        if begun and begun["from"] == origin and {k: v for k, v in other.items() if k != KEY} == dict(identity):
             return dict(begun)
     return None
 

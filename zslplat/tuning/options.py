@@ -66,8 +66,8 @@ class StudyOptions:
             if value is not None and value < 1:
                 raise UsageError(f"{name}={value}: expected at least 1")
         if self.sampler == "grid" and (self.warm_start or self.patience):
-            given = "--warm-start" if self.warm_start else "--patience"
-            raise UsageError(f"{given} means nothing to a grid, which tries all its points; take another --sampler")
+            option = "--warm-start" if self.warm_start else "--patience"
+            raise UsageError(f"{option} means nothing to a grid, which tries all its points; take another --sampler")
         if self.name is not None and (not self.name.strip() or _UNFIT_IN_NAMES.search(self.name)):
             raise UsageError(f"--study {quoted(self.name)}: use letters, digits, spaces and . _ - @ + = : , ( ) /")
         if self.name is not None and (why := unfit(self.name)):

@@ -40,7 +40,14 @@ from zslplat.settings import Settings
 from zslplat.spec import Spec, format_value
 from zslplat.tasks.base import Task
 from zslplat.tuning.findings import evaluation_findings
-from zslplat.tuning.outside_scores import Given, OutsideScores, declared, test_given, told_apart, validation_given
+from zslplat.tuning.outside_scores import (
+    OutsideScores,
+    ScoreSet,
+    declared_knowledge,
+    distinct_names,
+    read_test_scores,
+    read_validation_scores,
+)
 from zslplat.tuning.single import RunResult
 
 PREFIX = "outside:"
@@ -49,33 +56,33 @@ _CENTRED = "centred_mAP"
 _MOST_LOST = 0.01
 
 
-def told_later(
-    key: str, record: Mapping[str, Any], asked: OutsideScores, tags: Mapping[str, str]
+def updated_record(
+    key: str, record: Mapping[str, Any], request: OutsideScores, tags: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[str]]:
     """Return a record of an entry with what is said now, and in words what has changed beside its tags.
 
     Tags belong to the whole entry, seconds to the repeats whose scores are given, a description to these and, with
     the first scores, to validation.
     """
-    had = record["about"].get("tags", {})
-    found = {**record}
-    if not tags.items() <= had.items():
-        found["about"] = {**record["about"], "tags": {**had, **tags}}
-    words = []
-    repeats = range(asked.repeat, asked.repeat + len(asked.scores))
-    is_given = asked.repeat == 0 if key == VALIDATION else int(record["repeat"]) in repeats
+    tags_before = record["about"].get("tags", {})
+    updated = {**record}
+    if not tags.items() <= tags_before.items():
+        updated["about"] = {**record["about"], "tags": {**tags_before, **tags}}
+    changes = []
+    repeats = range(request.repeat, request.repeat + len(request.scores))
+    is_given = request.repeat == 0 if key == VALIDATION else int(record["repeat"]) in repeats
     before = record["outside"]["description"]
-    if is_given and asked.description not in ("", before):
-        found["outside"] = {**record["outside"], "description": asked.description}
-        words.append(f"description {asked.description!r}{_in_place_of(before)}")
+    if is_given and request.description not in ("", before):
+        updated["outside"] = {**record["outside"], "description": request.description}
+        changes.append(f"description {request.description!r}{_in_place_of(before)}")
     before = record.get("seconds")
-    if is_given and key != VALIDATION and asked.seconds not in (None, before):
-        found["seconds"] = asked.seconds
-        words.append(f"seconds {format_value(asked.seconds)}{_in_place_of(before)}")
-    return found, words
+    if is_given and key != VALIDATION and request.seconds not in (None, before):
+        updated["seconds"] = request.seconds
+        changes.append(f"seconds {format_value(request.seconds)}{_in_place_of(before)}")
+    return updated, changes
 
 
-def named(key: str) -> str:
+def key_in_words(key: str) -> str:
     """Return what a record of an entry is called in words: ``repeat 0``, ``validation``."""
     return key.replace("-", " ")
 
@@ -100,7 +107,7 @@ class OutsideResult(RunResult):
 
 
 def score_outside(
-    asked: OutsideScores,
+    request: OutsideScores,
     dataset: Spec,
     task: Spec,
     settings: Settings,
@@ -115,27 +122,29 @@ def score_outside(
     :class:`~zslplat.errors.DataError` for files that cannot be read.
     """
     reporter = reporter or SilentReporter()
-    knows = declared(asked)
+    knows = declared_knowledge(request)
     built: Task = build_component("tasks", task)
     reporter.stage(f"loading {dataset}")
     with collect_warnings() as warned:
         data = open_dataset(dataset, settings)
         built = built.suited(data)
-        if asked.manifest is not None:
-            asked.manifest.check(data.fingerprint, str(task), seed)
+        if request.manifest is not None:
+            request.manifest.check(data.fingerprint, str(task), seed)
         validation = test = None
-        if asked.validation:
-            validation = validation_given(asked, built, row_problems(built, data, VALIDATION, seed))
-        if asked.scores:
-            test = test_given(asked, built, row_problems(built, data, TEST, seed)[0])
+        if request.validation:
+            validation = read_validation_scores(request, built, row_problems(built, data, VALIDATION, seed))
+        if request.scores:
+            test = read_test_scores(request, built, row_problems(built, data, TEST, seed)[0])
         settings.make_store()
-        experiment = Experiment(Spec(PREFIX + asked.name), dataset, task, seed=seed, data=data.fingerprint)
+        experiment = Experiment(Spec(PREFIX + request.name), dataset, task, seed=seed, data=data.fingerprint)
         code = _code(built, dataset, settings)
-        told = describe_surroundings(experiment, data, built, "made elsewhere", tags=settings.tags)
+        surroundings = describe_surroundings(experiment, data, built, "made elsewhere", tags=settings.tags)
         records = Records(settings, reporter.warn)
         try:
             with file_lock(working_lock(settings), shared=True):
-                entry = _Entry(asked, experiment, built, records, settings, reporter, knows, code, told, warned)
+                entry = _Entry(
+                    request, experiment, built, records, settings, reporter, knows, code, surroundings, warned
+                )
                 return entry.evaluate(validation, test)
         finally:
             records.close()
@@ -151,7 +160,7 @@ class _Entry:
     them) are found out by :meth:`evaluate`.
     """
 
-    asked: OutsideScores
+    request: OutsideScores
     experiment: Experiment
     task: Task
     records: Records
@@ -159,7 +168,7 @@ class _Entry:
     reporter: Reporter
     knows: str
     code: Mapping[str, str]
-    told: Mapping[str, Any]
+    surroundings: Mapping[str, Any]
     warned: Sequence[str]
     owner: str = ""
     choices: dict[str, Any] = field(default_factory=dict)
@@ -170,100 +179,102 @@ class _Entry:
         self.listeners = Listeners(self.settings, self.records, self.reporter.warn)
         self.result = OutsideResult(TEST, [], [], self.task.primary.name, 0.0, [], 0, knows=self.knows)
 
-    def evaluate(self, validation: Given | None, test: Given | None) -> OutsideResult:
+    def evaluate(self, validation: ScoreSet | None, test: ScoreSet | None) -> OutsideResult:
         """Record what is not recorded yet, and show it."""
         result = self.result
-        self.names = told_apart([file.where for given in (validation, test) if given for file in given.files])
-        self._find(validation, test)
-        result.method, result.about = str(self.experiment.method), dict(self.told)
-        known, new = self.records.evaluations(self.owner), False
-        if validation is not None and VALIDATION not in known:
+        self.names = distinct_names([file.where for part in (validation, test) if part for file in part.files])
+        self._identify(validation, test)
+        result.method, result.about = str(self.experiment.method), dict(self.surroundings)
+        records, new = self.records.evaluations(self.owner), False
+        if validation is not None and VALIDATION not in records:
             self._record(VALIDATION, VALIDATION, validation, 0)
             new = True
             added = self.records.evaluations(self.owner)[VALIDATION]["metrics"]
-            for key, record in known.items():  # evaluated before there were scores of the folds
+            for key, record in records.items():  # evaluated before there were scores of the folds
                 self.records.replace_evaluation(self.owner, key, {**record, "validation": added})
-        known = self.records.evaluations(self.owner)
-        if VALIDATION in known:
-            result.validation = dict(known[VALIDATION]["metrics"])
-            result.validation_chance = fmean(known[VALIDATION]["chances"])
-            if validation is not None and known[VALIDATION]["code"]["method"] != key_of(*validation.digests):
+        records = self.records.evaluations(self.owner)
+        if VALIDATION in records:
+            result.validation = dict(records[VALIDATION]["metrics"])
+            result.validation_chance = fmean(records[VALIDATION]["chances"])
+            if validation is not None and records[VALIDATION]["code"]["method"] != key_of(*validation.digests):
                 raise UsageError(
                     f"{result.method} is recorded with other scores of the validation folds; give another --name"
                 )
             if test is not None:
-                self._take_findings(known[VALIDATION])
+                self._add_findings(records[VALIDATION])
         if test is not None:
-            self._refuse_the_same_seed(test, known)
+            self._refuse_repeated_scores(test, records)
         for place in range(len(test.scores) if test else 0):
             assert test is not None
-            repeat = self.asked.repeat + place
+            repeat = self.request.repeat + place
             key = f"repeat-{repeat}"
-            if key not in known:
+            if key not in records:
                 self._record(key, TEST, test.alone(place), repeat)
-                known, new = self.records.evaluations(self.owner), True
-            elif known[key]["code"]["method"] == test.digests[place]:
+                records, new = self.records.evaluations(self.owner), True
+            elif records[key]["code"]["method"] == test.digests[place]:
                 result.known += 1
             else:
                 raise UsageError(
                     f"repeat {repeat} of {result.method} is recorded with other scores; give the next number, or leave "
                     "--repeat out for a new entry"
                 )
-            self._take(known[key])
+            self._add_result(records[key])
         if test is None:
             result.split = VALIDATION
             result.known += 0 if new else 1
-            self._take(known[VALIDATION])
+            self._add_result(records[VALIDATION])
         if not new:
             result.notes.append("these scores are recorded already; they were not evaluated again")
-        changed = self._tell_later()
+        changed = self._update_records()
         if changed or new:
             self.listeners.on_run_complete(self.owner, self.records.evaluations(self.owner), changed)
             self.listeners.close()
         result.test_evaluations = self.records.test_evaluations(self.experiment.data)
         return result
 
-    def _tell_later(self) -> list[str]:
+    def _update_records(self) -> list[str]:
         """Take over what is said now of what is recorded already; return the keys of the records that it changes."""
-        changed, told = list[str](), dict[str, list[str]]()
+        changed, keys_by_change = list[str](), dict[str, list[str]]()
         for key, record in self.records.evaluations(self.owner).items():
-            found, words = told_later(key, record, self.asked, self.settings.tags)
-            if found != record:
-                self.records.replace_evaluation(self.owner, key, found)
+            updated, changes = updated_record(key, record, self.request, self.settings.tags)
+            if updated != record:
+                self.records.replace_evaluation(self.owner, key, updated)
                 self.listeners.on_run_begin(self.owner)
                 changed.append(key)
-            for text in words:
-                told.setdefault(text, []).append(named(key))
-        self.result.notes += [f"recorded now, of {', '.join(keys)}: {text}" for text, keys in told.items()]
+            for text in changes:
+                keys_by_change.setdefault(text, []).append(key_in_words(key))
+        self.result.notes += [f"recorded now, of {', '.join(keys)}: {text}" for text, keys in keys_by_change.items()]
         return changed
 
-    def _refuse_the_same_seed(self, test: Given, known: Mapping[str, Mapping[str, Any]]) -> None:
+    def _refuse_repeated_scores(self, test: ScoreSet, recorded: Mapping[str, Mapping[str, Any]]) -> None:
         """Raise :class:`UsageError` where the scores of two repeats are the same: they are of one seed.
 
         Their spread would be 0, and say of a random method that it is none.
         """
         seen = {
-            str(record["code"]["method"]): int(record["repeat"]) for key, record in known.items() if key != VALIDATION
+            str(record["code"]["method"]): int(record["repeat"])
+            for key, record in recorded.items()
+            if key != VALIDATION
         }
         for place, digest in enumerate(test.digests):
-            repeat = self.asked.repeat + place
+            repeat = self.request.repeat + place
             if seen.setdefault(digest, repeat) != repeat:
                 raise UsageError(
                     f"{test.files[place].where}: its scores are those of repeat {seen[digest]}, to the last digit, and "
                     f"were given as those of another seed, repeat {repeat}; give the scores of each seed once"
                 )
 
-    def _find(self, validation: Given | None, test: Given | None) -> None:
+    def _identify(self, validation: ScoreSet | None, test: ScoreSet | None) -> None:
         """Find out which entry is meant: its owner, its experiment, and what its validation chose."""
         others = list(self._others())
-        if self.asked.repeat:
+        if self.request.repeat:
             if not others:
                 raise UsageError(
-                    f"--repeat {self.asked.repeat}: nothing is recorded of {self.experiment.method} for this task and "
-                    "data; give the scores of the first seed without --repeat"
+                    f"--repeat {self.request.repeat}: nothing is recorded of {self.experiment.method} for this task "
+                    "and data; give the scores of the first seed without --repeat"
                 )
             self.owner, record = others[-1]
-            if self.asked.knows and record["knows"] != self.knows:
+            if self.request.knows and record["knows"] != self.knows:
                 raise UsageError(
                     f"--knows {self.knows}: the first scores of {self.experiment.method} were declared to know "
                     f"{record['knows']}; leave --knows out with --repeat"
@@ -272,9 +283,9 @@ class _Entry:
             self.experiment = Experiment.from_json(record["experiment"])
             self.choices = dict(self.experiment.validation_choices)
             return
-        given = test or validation
-        assert given is not None
-        digest = given.digests[0] if test else key_of(*given.digests)
+        score_set = test or validation
+        assert score_set is not None
+        digest = score_set.digests[0] if test else key_of(*score_set.digests)
         self.experiment = Experiment(
             self.experiment.method.with_parameters({"scores": digest[:_DIGITS]}),
             self.experiment.dataset,
@@ -291,68 +302,71 @@ class _Entry:
             self.choices = dict(same[-1][1]["experiment"]["carried"])
             return
         if validation is not None:
-            self.choices = _chosen(self.task, validation)
+            self.choices = _validation_choices(self.task, validation)
         parts = (self.experiment.to_json(), self.choices, self.knows, dict(self.code), digest)
         self.owner = f"run:{key_of('outside', TEST if test else VALIDATION, *parts)}"
         if others and not any(owner == self.owner for owner, _ in others):
             how = "without what validation chooses now" if same else "with another --knows" if computed else ""
             how = how or ("as an earlier version scored it" if scored else "with other scores")
-            self.result.notes.append(f"{PREFIX}{self.asked.name} is recorded {how}; this is a new entry")
+            self.result.notes.append(f"{PREFIX}{self.request.name} is recorded {how}; this is a new entry")
 
     def _others(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield (owner, record) of the first repeat of each entry of this name, oldest first."""
-        asked = {
+        place = {
             "dataset": str(self.experiment.dataset),
             "task": str(self.experiment.task),
             "seed": self.experiment.seed,
         }
         for owner, key, record in self.records.evaluations_on(self.experiment.data):
-            named = key == "repeat-0" and record.get("outside", {}).get("name") == self.asked.name
-            if named and all(record["experiment"][name] == value for name, value in asked.items()):
+            is_first = key == "repeat-0" and record.get("outside", {}).get("name") == self.request.name
+            if is_first and all(record["experiment"][name] == value for name, value in place.items()):
                 yield owner, record
 
-    def _record(self, key: str, split: str, given: Given, repeat: int) -> None:
+    def _record(self, key: str, split: str, score_set: ScoreSet, repeat: int) -> None:
         """Evaluate scores and record that."""
-        asked, run = self.asked, run_identifier("", self.owner, key)
+        request, run = self.request, run_identifier("", self.owner, key)
         self.reporter.stage(f"scoring {self.experiment.method} on the {split} split")
         choices = self.choices if split == TEST else {}
         content = evaluate_scores(
             self.task,
-            given.problems,
-            given.scores,
+            score_set.problems,
+            score_set.scores,
             self.records.evaluation_folder(run),
             test=split == TEST,
             label=str(self.experiment.method),
             validation_choices=choices,
         )
         experiment = self.experiment.evaluation({}, split, repeat, choices)
-        chances = [self.task.chance(problem) for problem in given.problems]
-        warned = [*warning_facts(warning_entries([("", self.warned)])), *self._warned(content, split, given.scores)]
+        chances = [self.task.chance(problem) for problem in score_set.problems]
+        warned = [*warning_facts(warning_entries([("", self.warned)])), *self._warned(content, split, score_set.scores)]
         folder = self.records.evaluation_folder(run) if split == TEST else None
         findings = evaluation_findings(self.experiment, self.task, content, split, chances, folder, warned)
         content |= {
             "run": run,
             "experiment": experiment.to_json(),
             "question": experiment.question,
-            "code": {**self.code, "method": key_of(*given.digests) if split == VALIDATION else given.digests[0]},
+            "code": {
+                **self.code,
+                "method": key_of(*score_set.digests) if split == VALIDATION else score_set.digests[0],
+            },
             "knows": self.knows,
             "outside": {
-                "name": asked.name,
-                "description": asked.description,
-                "files": {self.names[file.where]: file.sha256 for file in given.files},
+                "name": request.name,
+                "description": request.description,
+                "files": {self.names[file.where]: file.sha256 for file in score_set.files},
                 "labels_exported": self._labels_exported,
-                "order": asked.order(test=split == TEST),
+                "order": request.order(test=split == TEST),
             },
             "seed": repeat,
             "repeat": repeat,
-            "repeats": max(repeat + 1, len(asked.scores)) if split == TEST else 1,
-            "about": dict(self.told),
+            "repeats": max(repeat + 1, len(request.scores)) if split == TEST else 1,
+            "about": dict(self.surroundings),
             "environment": environment_record(),
             "findings": [finding.to_json() for finding in findings],
             "chances": chances,
             "started": self.started,
             **({"validation": self.result.validation} if split == TEST else {}),
-            **({"seconds": asked.seconds} if asked.seconds is not None and split == TEST else {}),
+            **({"seconds": request.seconds} if request.seconds is not None and split == TEST else {}),
         }
         self.listeners.on_run_begin(self.owner)
         self.records.add_evaluation(self.owner, key, split, self.experiment.data, content)
@@ -381,30 +395,30 @@ class _Entry:
 
     @property
     def _labels_exported(self) -> bool:
-        return self.asked.manifest is not None and bool(self.asked.manifest.content["with_labels"])
+        return self.request.manifest is not None and bool(self.request.manifest.content["with_labels"])
 
-    def _take(self, record: Mapping[str, Any]) -> None:
+    def _add_result(self, record: Mapping[str, Any]) -> None:
         """Add a recorded evaluation to the result."""
         result = self.result
         result.metrics.append(dict(record["metrics"]))
         result.folds.append(list(record["folds"]))
         result.run_ids.append(record["run"])
         result.chance = fmean(record["chances"])
-        self._take_findings(record)
+        self._add_findings(record)
 
-    def _take_findings(self, record: Mapping[str, Any]) -> None:
+    def _add_findings(self, record: Mapping[str, Any]) -> None:
         """Add what checks found in a recorded evaluation to the result, each finding once."""
         result = self.result
         findings = [finding for finding in findings_of(record) if finding.to_json() not in result.findings]
-        kept, silenced = drop_silenced(findings, self.settings.silenced)
+        visible, silenced = drop_silenced(findings, self.settings.silenced)
         result.findings += [finding.to_json() for finding in findings]
-        result.warnings += [finding.line for finding in kept]
+        result.warnings += [finding.line for finding in visible]
         result.silenced += silenced
 
 
-def _chosen(task: Task, given: Given) -> dict[str, Any]:
+def _validation_choices(task: Task, score_set: ScoreSet) -> dict[str, Any]:
     """Return what the validation folds choose for the test."""
-    pairs = zip(given.problems, given.scores, strict=True)
+    pairs = zip(score_set.problems, score_set.scores, strict=True)
     return task.validation_choices([task.score(p, task.outputs_of(p, s), {}, full=False) for p, s in pairs])
 
 

@@ -46,12 +46,12 @@ class OutsideScores:
     def order(self, *, test: bool) -> dict[str, Any]:
         """Return how it was said what rows and columns are: the names of the files, and whether a manifest did."""
         names = {"rows": self.rows, "classes": self.classes} if test else {}
-        told: dict[str, Any] = {name: path.name for name, path in names.items() if path is not None}
-        return {**told, "manifest": self.manifest is not None}
+        files: dict[str, Any] = {name: path.name for name, path in names.items() if path is not None}
+        return {**files, "manifest": self.manifest is not None}
 
 
 @dataclass(frozen=True)
-class Given:
+class ScoreSet:
     """Scores of some problems, each in the order of its problem, with the file and the digest of each."""
 
     problems: Sequence[Problem]
@@ -59,52 +59,54 @@ class Given:
     files: Sequence[ScoreFile]
     digests: Sequence[str]
 
-    def alone(self, place: int) -> Given:
+    def alone(self, place: int) -> ScoreSet:
         """Return one of several matrices of scores of the same problem."""
-        return Given(self.problems, [self.scores[place]], [self.files[place]], [self.digests[place]])
+        return ScoreSet(self.problems, [self.scores[place]], [self.files[place]], [self.digests[place]])
 
 
-def test_given(asked: OutsideScores, task: Task, problem: Problem) -> Given:
+def read_test_scores(request: OutsideScores, task: Task, problem: Problem) -> ScoreSet:
     """Read the scores of the test split, a file for every repeat, and put them into the order of its problem."""
     batch = Batch.of(task, problem)
-    rows = None if asked.rows is None else read_rows(asked.rows)
-    classes = None if asked.classes is None else read_classes(asked.classes)
-    if asked.manifest is not None:
-        asked.manifest.check_batch(batch)
+    rows = None if request.rows is None else read_rows(request.rows)
+    classes = None if request.classes is None else read_classes(request.classes)
+    if request.manifest is not None:
+        request.manifest.check_batch(batch)
         rows, classes = (batch.rows if rows is None else rows), (classes or batch.classes)
-    files = [read_scores(path) for path in asked.scores]
-    _check_said(rows if asked.rows else None, [file.rows for file in files], f"--rows {asked.rows}", "rows")
-    _check_said(classes if asked.classes else None, [f.classes for f in files], f"--classes {asked.classes}", "classes")
+    files = [read_scores(path) for path in request.scores]
+    _check_option(rows if request.rows else None, [file.rows for file in files], f"--rows {request.rows}", "rows")
+    _check_option(
+        classes if request.classes else None, [f.classes for f in files], f"--classes {request.classes}", "classes"
+    )
     for file in files:
         if file.folds is not None:
             raise UsageError(f"{file.where}: a column 'fold' is for --validation; the test split has no folds")
-        if asked.manifest is not None:
-            named = [file.rows is not None or asked.rows, file.classes is not None or asked.classes]
-            asked.manifest.check_order(batch, rows=not named[0], classes=not named[1])
+        if request.manifest is not None:
+            named = [file.rows is not None or request.rows, file.classes is not None or request.classes]
+            request.manifest.check_order(batch, rows=not named[0], classes=not named[1])
     scores = [aligned(file, batch, rows, classes) for file in files]
-    return Given([problem], scores, files, [digest_of(matrix, batch) for matrix in scores])
+    return ScoreSet([problem], scores, files, [digest_of(matrix, batch) for matrix in scores])
 
 
-def validation_given(asked: OutsideScores, task: Task, problems: Sequence[Problem]) -> Given:
+def read_validation_scores(request: OutsideScores, task: Task, problems: Sequence[Problem]) -> ScoreSet:
     """Read the scores of the validation folds and put each into the order of its problem."""
     batches = [Batch.of(task, problem) for problem in problems]
-    files = _by_fold([read_scores(path) for path in asked.validation], [batch.name for batch in batches])
+    files = _by_fold([read_scores(path) for path in request.validation], [batch.name for batch in batches])
     scores = []
     for file, batch in zip(files, batches, strict=True):
-        if asked.manifest is not None:
-            asked.manifest.check_batch(batch)
-            asked.manifest.check_order(batch, rows=file.rows is None, classes=file.classes is None)
-        rows, classes = (None, None) if asked.manifest is None else (batch.rows, batch.classes)
+        if request.manifest is not None:
+            request.manifest.check_batch(batch)
+            request.manifest.check_order(batch, rows=file.rows is None, classes=file.classes is None)
+        rows, classes = (None, None) if request.manifest is None else (batch.rows, batch.classes)
         scores.append(aligned(file, batch, rows, classes, of_fold=True))
     digests = [digest_of(matrix, batch) for matrix, batch in zip(scores, batches, strict=True)]
-    return Given(problems, scores, files, digests)
+    return ScoreSet(problems, scores, files, digests)
 
 
-def _check_said(said: _Side | None, named: Sequence[_Side | None], option: str, what: str) -> None:
+def _check_option(stated: _Side | None, named: Sequence[_Side | None], option: str, what: str) -> None:
     """Refuse an option on rows or classes where every file names its own, and one names others."""
-    if said is None or any(own is None for own in named):
+    if stated is None or any(side is None for side in named):
         return
-    if not all(np.array_equal(np.asarray(said), np.asarray(own)) for own in named):
+    if not all(np.array_equal(np.asarray(stated), np.asarray(side)) for side in named):
         raise UsageError(f"{option}: the scores name their {what} themselves, others or in another order; leave it out")
 
 
@@ -112,8 +114,8 @@ def _by_fold(files: Sequence[ScoreFile], folds: Sequence[str]) -> Sequence[Score
     """Return the scores of each fold: of one file with a column of folds, or of a file for each."""
     expected = f"there are {len(folds)} validation folds: {', '.join(folds)}"
     if len(files) == 1 and files[0].folds is not None:
-        given = sorted(set(files[0].folds.tolist()))
-        unknown, missing = sorted(set(given) - set(folds)), sorted(set(folds) - set(given))
+        present = sorted(set(files[0].folds.tolist()))
+        unknown, missing = sorted(set(present) - set(folds)), sorted(set(folds) - set(present))
         if unknown or missing:
             what = f"has fold {', '.join(unknown)}" if unknown else f"has no rows of {', '.join(missing)}"
             raise UsageError(f"{files[0].where}: column 'fold' {what}; {expected}; give scores of each")
@@ -126,7 +128,7 @@ def _by_fold(files: Sequence[ScoreFile], folds: Sequence[str]) -> Sequence[Score
     return files
 
 
-def told_apart(files: Sequence[str]) -> dict[str, str]:
+def distinct_names(files: Sequence[str]) -> dict[str, str]:
     """Return the names of files without their folders, or with as many of these as tell them apart."""
     paths = {file: Path(file).parts for file in files}
     for depth in range(1, max(map(len, paths.values()), default=0)):
@@ -136,24 +138,24 @@ def told_apart(files: Sequence[str]) -> dict[str, str]:
     return {file: file for file in files}
 
 
-def declared(asked: OutsideScores) -> str:
+def declared_knowledge(request: OutsideScores) -> str:
     """Check name, repeat and declared knowledge; return the latter in words, as of methods."""
-    if not _NAME.fullmatch(asked.name):
+    if not _NAME.fullmatch(request.name):
         raise UsageError(
-            f"--name {quoted(asked.name)}: expected a letter from a to z or A to Z, then letters, digits, '_', '-' and "
-            "'.'; that is what comparisons call the scores"
+            f"--name {quoted(request.name)}: expected a letter from a to z or A to Z, then letters, digits, '_', '-' "
+            "and '.'; that is what comparisons call the scores"
         )
-    if why := unfit(asked.name):
-        raise UsageError(f"--name {quoted(asked.name)} cannot be used: {why}")
-    if not asked.scores and not asked.validation:
+    if why := unfit(request.name):
+        raise UsageError(f"--name {quoted(request.name)} cannot be used: {why}")
+    if not request.scores and not request.validation:
         raise UsageError("no scores; give --scores FILE, or --split validation with files of the folds")
-    if asked.seconds is not None and not 0 <= asked.seconds < float("inf"):
-        raise UsageError(f"--seconds {asked.seconds}: expected a number of seconds, 0 or more")
-    if asked.repeat and asked.validation:
+    if request.seconds is not None and not 0 <= request.seconds < float("inf"):
+        raise UsageError(f"--seconds {request.seconds}: expected a number of seconds, 0 or more")
+    if request.repeat and request.validation:
         raise UsageError("--validation belongs to the first scores of a name; leave it out with --repeat")
-    if asked.seconds is not None and not asked.scores:
+    if request.seconds is not None and not request.scores:
         raise UsageError("--seconds are those of scores of the test split; leave it out where only folds are scored")
-    words = [word.strip() for word in asked.knows if word.strip() and word.strip() != NOTHING]
+    words = [word.strip() for word in request.knows if word.strip() and word.strip() != NOTHING]
     for word in words:
         near = near_names(word, KNOWN, cutoff=0.75)
         if word not in KNOWN and near:

@@ -71,35 +71,35 @@ class Proposer:
             warnings.simplefilter("ignore", category=FutureWarning)
             study = self._showing(earlier)
             self._study = None  # whatever ends this early leaves nothing half done behind
-            asked, proposals = [], []
+            trials, proposals = [], []
             for number in range(batch * self.batch_size, (batch + 1) * self.batch_size):
                 study.sampler = _sampler(self.sampler, self.seed, number, self.space)
-                given = self._given(number, earlier)
-                if given or number == 0:
-                    study.enqueue_trial(optuna_parameters(given, self.space))
+                preset = self._preset_values(number, earlier)
+                if preset or number == 0:
+                    study.enqueue_trial(optuna_parameters(preset, self.space))
                 with _one_thread(self.sampler):
                     trial = study.ask()
-                    proposals.append(_suggest(trial, self.space, self.fixed, given))
-                asked.append(trial)
+                    proposals.append(_suggest(trial, self.space, self.fixed, preset))
+                trials.append(trial)
             # They are shown again as recorded, once they are; until then as failed, which samplers leave out.
-            for trial in asked:
+            for trial in trials:
                 study.tell(trial, state=optuna.trial.TrialState.FAIL)
             self._study = study
         return proposals
 
-    def _given(self, number: int, earlier: Sequence[FinishedTrial]) -> dict[str, Any]:
+    def _preset_values(self, number: int, earlier: Sequence[FinishedTrial]) -> dict[str, Any]:
         """Return the values of a trial that do not come from Optuna's sampler."""
-        given: dict[str, Any] = {}
+        preset: dict[str, Any] = {}
         if number == 0:
-            given = {k: v for k, v in self.defaults.items() if k in self.space and self.space[k].contains(v)}
+            preset = {k: v for k, v in self.defaults.items() if k in self.space and self.space[k].contains(v)}
         elif number <= len(self.first):
-            given = dict(self.first[number - 1])
+            preset = dict(self.first[number - 1])
         elsewhere: dict[str, Any] = {}
         if self.sampler == "qmc":
             elsewhere = quasi_random(self.seed, number, self.space)
         elif self.sampler == "cmaes":
             elsewhere = adapted(self.seed, number, self.batch_size, self.space, earlier, self.maximise)
-        return {**elsewhere, **given}
+        return {**elsewhere, **preset}
 
     def _showing(self, earlier: Sequence[FinishedTrial]) -> Any:
         """Return Optuna's study of the earlier trials: the one of the batch before, where these only follow its own."""
@@ -144,35 +144,37 @@ def grid(space: Space, fixed: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def grid_size(space: Space, fixed: Mapping[str, Any]) -> int:
     """Return how many points :func:`grid` has, without making them."""
-    asked = {other for dimension in space.values() for other in dimension.when}
+    required = {other for dimension in space.values() for other in dimension.when}
     # How many points share what conditions ask for.
     counts: dict[tuple[tuple[str, Any], ...], int] = {(): 1}
     for name in ordered(space):
         values = grid_values(space[name], GRID_POINTS)
         extended: dict[tuple[tuple[str, Any], ...], int] = {}
-        for known, count in counts.items():
-            if not is_active(space[name], {**fixed, **dict(known)}):
-                extended[known] = extended.get(known, 0) + count
-            elif name in asked:
-                extended |= {(*known, (name, value)): count for value in values}
+        for shared, count in counts.items():
+            if not is_active(space[name], {**fixed, **dict(shared)}):
+                extended[shared] = extended.get(shared, 0) + count
+            elif name in required:
+                extended |= {(*shared, (name, value)): count for value in values}
             else:
-                extended[known] = extended.get(known, 0) + count * len(values)
+                extended[shared] = extended.get(shared, 0) + count * len(values)
         counts = extended
     return sum(counts.values())
 
 
-def grid_trials(space: Space, fixed: Mapping[str, Any], asked: int | None, *, agreed: bool = False) -> int:
+def grid_trials(space: Space, fixed: Mapping[str, Any], requested: int | None, *, agreed: bool = False) -> int:
     """Return the number of trials of a grid search: all its points.
 
-    Raises :class:`UsageError` where ``asked`` trials are fewer than the points, and where nobody asked for a number or
-    ``agreed`` to any, and the points are more than :data:`MOST_GRID_POINTS`.
+    Raises :class:`UsageError` where ``requested`` trials are fewer than the points, and where no number is requested,
+    nor any ``agreed`` to, and the points are more than :data:`MOST_GRID_POINTS`.
     """
     size = grid_size(space, fixed)
-    if size <= (MOST_GRID_POINTS if asked is None else asked) or (asked is None and agreed):
+    if size <= (MOST_GRID_POINTS if requested is None else requested) or (requested is None and agreed):
         return size
     values = ", ".join(f"{name} {len(grid_values(space[name], GRID_POINTS))}" for name in ordered(space))
-    limit = f"a grid of more than {MOST_GRID_POINTS} must be asked for" if asked is None else f"--trials is {asked}"
-    consent = "--yes" if asked is None else f"--trials {size}"
+    limit = (
+        f"a grid of more than {MOST_GRID_POINTS} must be asked for" if requested is None else f"--trials is {requested}"
+    )
+    consent = "--yes" if requested is None else f"--trials {size}"
     raise UsageError(
         f"the grid has {size} points (values: {values}), and {limit}; give {consent} for all of them, list fewer "
         "values (--space name=a|b|c), fix parameters (--set name=value), or take --sampler tpe or random"
@@ -197,8 +199,8 @@ def grid_values(dimension: Range, points: int) -> list[Any]:
     return [dimension.value(min(max(float(f"{v:.6g}"), low), high)) for v in values]
 
 
-def _suggest(trial: Any, space: Space, fixed: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a trial tries; values that were not ``given`` are brought to the steps of their range."""
+def _suggest(trial: Any, space: Space, fixed: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a trial tries; values that were not ``preset`` are brought to the steps of their range."""
     values: dict[str, Any] = {}
     for name in ordered(space):
         dimension = space[name]
@@ -206,7 +208,7 @@ def _suggest(trial: Any, space: Space, fixed: Mapping[str, Any], given: Mapping[
             continue
         if isinstance(dimension, Real):
             number = trial.suggest_float(name, dimension.low, dimension.high, log=dimension.log)
-            values[name] = dimension.value(number if name in given else dimension.on_step(number))
+            values[name] = dimension.value(number if name in preset else dimension.on_step(number))
         elif isinstance(dimension, Integer):
             values[name] = trial.suggest_int(name, int(dimension.low), int(dimension.high), log=dimension.log)
         else:
@@ -312,10 +314,10 @@ class PruningThresholds:
         """Return the thresholds by step; none where the pruner is ``none``, or few trials are known."""
         if self._pruner == "none" or len(earlier) < _STARTS_AFTER:
             return {}
-        known = len(self._counted)
-        if self._counted != earlier[:known]:  # one was tried again, or fewer are asked for
-            known, self._counted, self._sorted = 0, [], {}
-        for trial in earlier[known:]:
+        count = len(self._counted)
+        if self._counted != earlier[:count]:  # one was tried again, or fewer are asked for
+            count, self._counted, self._sorted = 0, [], {}
+        for trial in earlier[count:]:
             best = -float("inf")
             for step, value in sorted(trial.steps.items()):
                 best = max(best, self._sign * value)

@@ -36,12 +36,14 @@ def evaluate_winner(
     """
     context, records, winner = session.context, session.records, log.winner()
     count = repeats if context.random else 1
-    known = records.evaluations(study.owner)
-    while f"trial-{winner}/repeat-{count}" in known:
+    evaluations = records.evaluations(study.owner)
+    while f"trial-{winner}/repeat-{count}" in evaluations:
         count += 1
     keys = [f"trial-{winner}/repeat-{r}" for r in range(count)]
     runs = [study.run(key) for key in keys]
-    missing = [r for r in range(count) if keys[r] not in known or not session.has_outcomes(runs[r], known[keys[r]])]
+    missing = [
+        r for r in range(count) if keys[r] not in evaluations or not session.has_outcomes(runs[r], evaluations[keys[r]])
+    ]
     if missing:
         trial = log.records[winner]
         problems = session.prepare(TEST, session.experiment.space)
@@ -70,8 +72,8 @@ def evaluate_winner(
                 )
             r = missing[position]
             session.adopt(answer.result)
-            if keys[r] in known:
-                _, lines = differences(known[keys[r]]["metrics"], answer.result["metrics"])
+            if keys[r] in evaluations:
+                _, lines = differences(evaluations[keys[r]]["metrics"], answer.result["metrics"])
                 if lines:
                     raise StoreError(
                         f"the outcomes per row of {keys[r]} were lost, and evaluating it again did not give its "
@@ -87,8 +89,8 @@ def evaluate_winner(
 
         # It fits more rows than any trial did, and the time of a trial says nothing about it.
         session.evaluate(requests, problems, replace(limits, seconds=None), keep)
-        known = records.evaluations(study.owner)
-    return [known[key] for key in keys]
+        evaluations = records.evaluations(study.owner)
+    return [evaluations[key] for key in keys]
 
 
 def write_best(path: Path, experiment: Experiment, trial: Mapping[str, Any], study: str, repeats: int) -> None:

@@ -97,7 +97,7 @@ def rehearse(experiment: Experiment, options: StudyOptions, settings: Settings, 
 def _rehearsed(session: Session, options: StudyOptions, settings: Settings, reporter: Reporter) -> Rehearsal:
     context, experiment = session.context, session.experiment
     fixed = unsearched(experiment, context.template)
-    wanted = number_of_trials(experiment, options, fixed)
+    requested = number_of_trials(experiment, options, fixed)
     searched, recorded = _recorded(experiment, options, session, settings, reporter)
     warn_of_data(session)
     start = time.perf_counter()
@@ -113,7 +113,7 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
     stopped = result is None and "deadline" in answers[0].reason
     seconds = limit if stopped else None if result is None else seconds_of_trial(result, problems)
     tests = options.repeats if context.random else 1
-    missing = max(0, wanted - recorded)
+    missing = max(0, requested - recorded)
     folds = [load_problem(problem, blocks=True) for problem, _ in problems]
     primary = context.task.primary
     used = [problem for problem, _ in problems] + [statistics for _, statistics in problems if statistics]
@@ -136,8 +136,8 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
             "seed": experiment.seed,
             "patience": options.patience,
         },
-        trials=wanted,
-        recorded=min(recorded, wanted),
+        trials=requested,
+        recorded=min(recorded, requested),
         tests=tests,
         workers=options.workers,
         prepare_seconds=prepare_seconds,

@@ -11,7 +11,7 @@ from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.reporter import Reporter
 from zslplat.listeners import run_of_alias
-from zslplat.records.database import SEALED, Found, Records
+from zslplat.records.database import SEALED, EvaluationRecord, Records
 from zslplat.settings import Settings
 from zslplat.tuning.single import run_experiment
 
@@ -27,25 +27,25 @@ class RecordedRun:
     metrics: Mapping[str, float]
 
 
-def find_record(settings: Settings, records: Records, run: str) -> Found:
+def find_record(settings: Settings, records: Records, run: str) -> EvaluationRecord:
     """Return a record by the run's identifier, or by the id that MLflow gave it; raises :class:`StoreError`."""
-    found = records.find(run)
-    if found is None:
+    match = records.find(run)
+    if match is None:
         alias = run_of_alias(settings, records, run)
-        found = records.find(alias) if alias else None
-    if found is None:
+        match = records.find(alias) if alias else None
+    if match is None:
         raise StoreError(
             f"run {run!r} is not recorded in {settings.store} as one evaluation; give the RUN of a trial, final or "
             "single run as commands print it (tag zslplat.run in MLflow), or MLflow's id of one"
         )
-    return found
+    return match
 
 
 def find_run(settings: Settings, records: Records, run: str) -> RecordedRun:
     """Return a run that can be evaluated again; raises :class:`StoreError` for unknown runs and others."""
-    found = find_record(settings, records, run)
-    record = found.record
-    kinds = [kind for beginning, kind in (("sweep:", "sweep"), (SEALED, "oracle")) if found.owner.startswith(beginning)]
+    match = find_record(settings, records, run)
+    record = match.record
+    kinds = [kind for beginning, kind in (("sweep:", "sweep"), (SEALED, "oracle")) if match.owner.startswith(beginning)]
     if kinds or record.get("state") == "failed":
         kind = kinds[0] if kinds else "failed"
         raise StoreError(f"run {run!r} is a {kind} run, which is not one evaluation; give a trial, final or single run")
@@ -55,22 +55,22 @@ def find_run(settings: Settings, records: Records, run: str) -> RecordedRun:
             "`zslplat score` once more, which says whether they are the same"
         )
     experiment = record["experiment"]
-    key = found.key if found.study else f"{experiment['method'].partition('(')[0]} {experiment['split']}"
+    key = match.key if match.study else f"{experiment['method'].partition('(')[0]} {experiment['split']}"
     return RecordedRun(key, Experiment.from_json(experiment), record["metrics"])
 
 
 def evaluate_again(
-    settings: Settings, found: RecordedRun, *, workers: int, reporter: Reporter
+    settings: Settings, recorded: RecordedRun, *, workers: int, reporter: Reporter
 ) -> tuple[dict[str, float], int, list[str]]:
     """Evaluate a run again; returns its metrics now, how many were compared, and a line for each that differs.
 
     Raises :class:`StoreError` where the data have changed.
     """
-    experiment = found.experiment
+    experiment = recorded.experiment
     now = open_dataset(experiment.dataset, settings).fingerprint
     if now != experiment.data:
         raise StoreError(
-            f"the data of run {found.name!r} have changed: fingerprint {experiment.data[:16]} then, {now[:16]} now; "
+            f"the data of run {recorded.name!r} have changed: fingerprint {experiment.data[:16]} then, {now[:16]} now; "
             "restore the files to run it again"
         )
     plain = replace(experiment, split="", method_seed=None, validation_choices={})
@@ -86,7 +86,7 @@ def evaluate_again(
         kind="rerun",
     )
     metrics = result.metrics[0]
-    return metrics, *differences(found.metrics, metrics)
+    return metrics, *differences(recorded.metrics, metrics)
 
 
 def differences(recorded: Mapping[str, float], metrics: Mapping[str, float]) -> tuple[int, list[str]]:
@@ -104,8 +104,8 @@ def differences(recorded: Mapping[str, float], metrics: Mapping[str, float]) -> 
 
 def artifact_folder(settings: Settings, records: Records, run: str, name: str) -> Path:
     """Return the path of a folder among a run's artifacts; raises :class:`StoreError` where it has none."""
-    found = find_record(settings, records, run)
-    folder = records.evaluation_folder(found.run) / "artifacts" / name
+    match = find_record(settings, records, run)
+    folder = records.evaluation_folder(match.run) / "artifacts" / name
     if not folder.is_dir():
         raise StoreError(
             f"run {run!r} has no artifact {name!r}; give a final run, or one of `zslplat run`, whose task leaves one"

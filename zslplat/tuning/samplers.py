@@ -95,11 +95,11 @@ def adapted(
     for begin in range(0, generation * size, size):
         tried = earlier[begin : begin + size]
         values = [None if t.value is None or t.state != "complete" else sign * t.value for t in tried]
-        known = [value for value in values if value is not None]
-        if known:
-            told = [max(known) if value is None else value for value in values]
+        scored = [value for value in values if value is not None]
+        if scored:
+            results = [max(scored) if value is None else value for value in values]
             places = [_places(trial.parameters, names, space) for trial in tried]
-            strategy.tell(list(zip(places, told, strict=True)))
+            strategy.tell(list(zip(places, results, strict=True)))
     for _ in range(place):
         strategy.ask()
     return {name: value_at(space[name], float(u)) for name, u in zip(names, strategy.ask(), strict=True)}

@@ -27,7 +27,7 @@ from zslplat.records.environment import environment_record
 from zslplat.records.folders import owner_folder
 from zslplat.records.opening import reach_database
 from zslplat.settings import Settings
-from zslplat.tuning.findings import evaluation_findings, said_findings
+from zslplat.tuning.findings import evaluation_findings, warning_findings
 
 ARTIFACT_SUFFIXES = frozenset({".csv", ".npy", ".npz", ".png", ".json", ".toml"})
 
@@ -53,12 +53,12 @@ def export(artifacts: Path, target: Path, repeat: int | None) -> Path:
         target = target if repeat is None else target / f"repeat-{repeat}"
         shutil.copytree(artifacts, target, dirs_exist_ok=True)
         return target
-    known = {path.name: path for path in sorted(artifacts.rglob("*")) if path.is_file()}
-    if target.name not in known:
-        raise UnknownNameError("artifact of this run", target.name, known)
+    files = {path.name: path for path in sorted(artifacts.rglob("*")) if path.is_file()}
+    if target.name not in files:
+        raise UnknownNameError("artifact of this run", target.name, files)
     named = target if repeat is None else target.with_stem(f"{target.stem}-{repeat}")
     named.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(known[target.name], named)
+    shutil.copy(files[target.name], named)
     return named
 
 
@@ -183,34 +183,34 @@ class _Single:
             session.evaluate(self.requests, prepared, limits, answers.__setitem__)
         except KeyboardInterrupt:
             raise Interrupted("stopped; nothing of this run was recorded; give the same command again") from None
-        built = said_findings(str(session.experiment.method), warning_facts(context.problem_warnings(self.problems)))
+        built = warning_findings(str(session.experiment.method), warning_facts(context.problem_warnings(self.problems)))
         chances = [context.chance(problem) for problem in self.problems]
         self.result.chance = fmean(chances)
-        self._tell(built)
-        found = []
+        self._add_findings(built)
+        contents = []
         for r in range(len(self.requests)):
             result = answers[r].result
             if result is None:
                 raise ZslplatError(
                     f"{session.experiment.method.name} failed on the {self.split} split: {answers[r].reason}"
                 )
-            found.append(dict(result))
+            contents.append(dict(result))
         # Repeats belong together: those that are known stand beside the new ones.
         # What gets a tag is recorded with it.
-        new = any("known_from" not in content for content in found) or self._lacks_tags(found)
-        for r, content in enumerate(found):
+        new = any("known_from" not in content for content in contents) or self._lacks_tags(contents)
+        for r, content in enumerate(contents):
             self._record(r, content, built, chances, new=new)
 
-    def _lacks_tags(self, found: Sequence[Mapping[str, Any]]) -> bool:
+    def _lacks_tags(self, contents: Sequence[Mapping[str, Any]]) -> bool:
         """Tell whether there are tags that no single run of what is known already was recorded with."""
         tags = self.session.settings.tags
         if not tags:
             return False
-        asked, had = {content["question"] for content in found}, set[tuple[str, str]]()
+        questions, recorded = {content["question"] for content in contents}, set[tuple[str, str]]()
         for _, _, record in self.session.records.evaluations_on(self.session.experiment.data):
-            if record.get("question") in asked:
-                had |= set(record.get("about", {}).get("tags", {}).items())
-        return not set(tags.items()) <= had
+            if record.get("question") in questions:
+                recorded |= set(record.get("about", {}).get("tags", {}).items())
+        return not set(tags.items()) <= recorded
 
     def finish(self) -> RunResult:
         """Tell the listeners, and return what the run gave; raises what went wrong when copying artifacts."""
@@ -248,7 +248,7 @@ class _Single:
             "started": self.started,
         }
         result = self.result
-        self._tell([replace(f, text=f"repeat {r}: {f.text}") if several else f for f in findings])
+        self._add_findings([replace(f, text=f"repeat {r}: {f.text}") if several else f for f in findings])
         result.run_ids.append(run)
         result.metrics.append(content["metrics"])
         result.folds.append(content["folds"])
@@ -265,11 +265,11 @@ class _Single:
         if self.target is not None:
             self._export(folder, r if several else None)
 
-    def _tell(self, findings: Sequence[Finding]) -> None:
+    def _add_findings(self, findings: Sequence[Finding]) -> None:
         """Add findings to the result, whose warnings are the lines of those that are not silenced."""
-        kept, silenced = drop_silenced(findings, self.session.settings.silenced)
+        visible, silenced = drop_silenced(findings, self.session.settings.silenced)
         self.result.findings += [finding.to_json() for finding in findings]
-        self.result.warnings += [finding.line for finding in kept]
+        self.result.warnings += [finding.line for finding in visible]
         self.result.silenced += silenced
 
     def _export(self, folder: Path, repeat: int | None) -> None:

@@ -18,7 +18,7 @@ from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter,
 from zslplat.evaluation.session import Problems, Request, Session
 from zslplat.evaluation.workers.pool import Deadline, DeadlineReached
 from zslplat.listeners import Listeners
-from zslplat.records.costs import took_together
+from zslplat.records.costs import total_seconds
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import study_folder
@@ -61,12 +61,12 @@ class Study:
         self.started = time.time()
         if options.timeout:
             session.deadline = Deadline(options.timeout, self.reporter.warn)
-        context, given = session.context, session.experiment
-        self.fixed = unsearched(given, context.template)
-        require_fitting(options.sampler, given.space)
-        self.experiment = self._searching(given)
-        self.wanted = number_of_trials(given, options, self.fixed)
-        if nothing_to_search(given.space, self.fixed) and (options.trials or 1) > 1:
+        context, base = session.context, session.experiment
+        self.fixed = unsearched(base, context.template)
+        require_fitting(options.sampler, base.space)
+        self.experiment = self._searching(base)
+        self.requested = number_of_trials(base, options, self.fixed)
+        if nothing_to_search(base.space, self.fixed) and (options.trials or 1) > 1:
             trials = f"--trials {options.trials} does not matter"
             self.reporter.note(f"nothing is searched, so one trial says it all; {trials}")
         self.maximise = context.task.primary.maximise
@@ -87,26 +87,26 @@ class Study:
         self.listeners = Listeners(session.settings, session.records, self.reporter.warn)
         self.out_of_patience = False
 
-    def _searching(self, given: Experiment) -> Experiment:
+    def _searching(self, base: Experiment) -> Experiment:
         """Return the experiment with how it is searched, and with where the search begins."""
         search, options = self.session.context.method_class, self.options
-        plain = searching(given, options, search)
+        plain = searching(base, options, search)
         if options.warm_start is None:
             return plain
         records, note = self.session.records, self.reporter.note
-        begins = warm_start_of(records, options.warm_start, given.space, plain.to_json(), note)
-        return searching(given, options, search, begins)
+        begins = warm_start_of(records, options.warm_start, base.space, plain.to_json(), note)
+        return searching(base, options, search, begins)
 
     def run(self) -> StudyResult:
         """Carry out the study."""
         session, options, records = self.session, self.options, self.session.records
         with records.leads.leading(self.name, self.folder / "leader.lock", wait_seconds=3):
-            session.start_workers(self.wanted, self.folder / "workers.log")
+            session.start_workers(self.requested, self.folder / "workers.log")
             # A new study is recorded when it has all that its trials need: one that cannot begin leaves nothing.
             problems = None if self.name in records.study_names() else self._prepared_anew()
             self.study = records.open_study(self.name, self.experiment.to_json(), self.maximise)
             self._describe()
-            self.log = TrialLog(self.study, self.experiment, self.maximise, self.reporter, self.wanted, self.folder)
+            self.log = TrialLog(self.study, self.experiment, self.maximise, self.reporter, self.requested, self.folder)
             check_code(
                 session.context,
                 self.log.records,
@@ -119,7 +119,7 @@ class Study:
             with self._stoppable():
                 complete = self._search(problems)
                 self.known_trials = session.recalled
-                self._tell_of_trials()
+                self._announce_trials()
                 if not complete:
                     self.reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
                 test = evaluate_winner(
@@ -140,9 +140,9 @@ class Study:
     def _describe(self) -> None:
         """Note what the study needs to be shown and compared without this command."""
         about = self.study.recall("about", lambda: self.session.context.about(self.options.part_of))
-        given = self.session.settings.tags
-        if not given.items() <= about.get("tags", {}).items():
-            self.study.note("about", {**about, "tags": {**about.get("tags", {}), **given}})
+        labels = self.session.settings.tags
+        if not labels.items() <= about.get("tags", {}).items():
+            self.study.note("about", {**about, "tags": {**about.get("tags", {}), **labels}})
         self.study.recall("environment", environment_record)
         self.study.recall("began", lambda: self.started)
 
@@ -177,7 +177,7 @@ class Study:
             remember_validation(self.study, self.session.context, [problem for problem, _ in problems])
             self.reporter.stage(f"tuning {self.experiment.method.name} on {len(problems)} validation folds")
             if isinstance(self.reporter, ProgressReporter):
-                self.reporter.working(len(self.log.records), self.wanted)
+                self.reporter.working(len(self.log.records), self.requested)
             if again:
                 self._evaluate(again, [self.log.records[n]["parameters"] for n in again], problems)
             while not self._over():
@@ -194,19 +194,19 @@ class Study:
         """Tell whether all trials are recorded, or so many batches have brought nothing better that it is enough."""
         patience, size = self.options.patience, self.options.batch_size
         done = len(self.log.records)
-        if patience and done < self.wanted and done % size == 0 and done - 1 - self.log.best_number() >= patience:
+        if patience and done < self.requested and done % size == 0 and done - 1 - self.log.best_number() >= patience:
             if not self.out_of_patience:
                 self.out_of_patience = True
                 self.reporter.note(f"no better trial among the last {patience}: stopped after {done} trials")
             return True
-        return done >= self.wanted
+        return done >= self.requested
 
     def _next_batch(self) -> tuple[list[int], list[dict[str, Any]]]:
         """Return the numbers of the next trials, to the end of their batch, and what they try."""
         done, size = len(self.log.records), self.options.batch_size
         batch = done // size
         proposals = self.proposer.batch(batch, self.log.trials[: batch * size])
-        numbers = list(range(done, min((batch + 1) * size, self.wanted)))
+        numbers = list(range(done, min((batch + 1) * size, self.requested)))
         return numbers, [proposals[number % size] for number in numbers]
 
     def _evaluate(self, numbers: Sequence[int], proposals: Sequence[Mapping[str, Any]], problems: Problems) -> None:
@@ -225,7 +225,7 @@ class Study:
                     experiment=self.experiment.evaluation(parameters, VALIDATION, self.experiment.seed),
                     parameters=parameters,
                     artifacts=self.folder / f"trial-{number:05d}",
-                    matrices_bytes=options.artifact_bytes // max(self.wanted, 1),
+                    matrices_bytes=options.artifact_bytes // max(self.requested, 1),
                     thresholds=self.thresholds.after(earlier),
                 )
             )
@@ -233,13 +233,13 @@ class Study:
         self.session.evaluate(requests, problems, self.limits, ordered.put, while_waiting=self._begin_batch)
 
     def _begin_batch(self) -> None:
-        self._tell_of_trials()
+        self._announce_trials()
         self.listeners.on_batch_begin(self.name)
 
-    def _tell_of_trials(self) -> None:
+    def _announce_trials(self) -> None:
         """Tell the listeners of the trials that were recorded since they were told last."""
-        while self.log.untold:
-            self.listeners.on_trial_complete(self.name, self.log.untold.pop(0))
+        while self.log.new_records:
+            self.listeners.on_trial_complete(self.name, self.log.new_records.pop(0))
 
     @contextmanager
     def _stoppable(self) -> Iterator[None]:
@@ -248,7 +248,7 @@ class Study:
         except KeyboardInterrupt:
             self._stopped(failed=False)
             raise Interrupted(
-                f"stopped; {len(self.log.records)} of {self.wanted} trials of {self.name!r} are recorded; "
+                f"stopped; {len(self.log.records)} of {self.requested} trials of {self.name!r} are recorded; "
                 "give the same command again to continue"
             ) from None
         except ZslplatError:
@@ -264,14 +264,14 @@ class Study:
         session, log = self.session, self.log
         winner = log.winner()
         findings = study_findings(
-            session, self.study, log.records, winner, test, self.wanted, grid=self.options.sampler == "grid"
+            session, self.study, log.records, winner, test, self.requested, grid=self.options.sampler == "grid"
         )
         finished = {
             "winner": winner,
             "complete": complete,
             # Whoever compares many studies need not read their trials for this.
             "trials": len(log.records),
-            "seconds": took_together(log.records),
+            "seconds": total_seconds(log.records),
             "looks": session.records.test_evaluations(session.experiment.data),
             "counts": {**session.context.counts, "known": session.recalled},
             "findings": [finding.to_json() for finding in findings],
@@ -295,7 +295,7 @@ class Study:
         record = log.records[winner]
         states = [r["state"] for r in log.records]
         values = self.study.values()
-        kept, silenced = drop_silenced(findings_of(finished), session.settings.silenced)
+        visible, silenced = drop_silenced(findings_of(finished), session.settings.silenced)
         return StudyResult(
             name=self.name,
             winner=winner,
@@ -310,7 +310,7 @@ class Study:
             run_id=self.study.run("study"),
             counts=dict(finished["counts"]),
             seconds=time.time() - self.started,
-            warnings=[finding.line for finding in kept],
+            warnings=[finding.line for finding in visible],
             findings=finished["findings"],
             silenced=silenced,
             complete=finished["complete"],

@@ -35,7 +35,7 @@ def searched_facts(
 
     ``domains``: the legal values of parameters, which tell whether anything lies beyond an end.
     """
-    found = []
+    facts = []
     for name, dimension in space.items():
         if isinstance(dimension, Choice) or not dimension.contains(values.get(name)):
             continue
@@ -47,10 +47,10 @@ def searched_facts(
         legal = legal.inner if isinstance(legal, Optional | Scaled) else legal
         least = legal.low if isinstance(legal, Real | Integer) else -math.inf
         most = legal.high if isinstance(legal, Real | Integer) else math.inf
-        found.append(
+        facts.append(
             SearchedRange(name, format_value(values[name]), str(dimension), position, low > least, high < most)
         )
-    return tuple(found)
+    return tuple(facts)
 
 
 def combinations_of(space: Space) -> int | None:
@@ -94,7 +94,7 @@ def outcome_facts(folder: Path, metric: str) -> dict[str, Any]:
             return {}
         true, predicted = columns["true"], columns["predicted"]
         sizes = np.bincount(true, minlength=len(names))
-        given = np.bincount(predicted[predicted >= 0], minlength=len(names))
+        predicted_sizes = np.bincount(predicted[predicted >= 0], minlength=len(names))
         right = np.bincount(true, weights=predicted == true, minlength=len(names))
         scored = sizes > 0
         shares = right[scored] / sizes[scored]
@@ -102,7 +102,7 @@ def outcome_facts(folder: Path, metric: str) -> dict[str, Any]:
         return {
             "true": {str(name): int(count) for name, count in zip(names, sizes, strict=True)},
             "seen": frozenset(str(name) for name, of in zip(names, outcomes.meta.get("seen", ()), strict=False) if of),
-            "predicted": {str(name): int(count) for name, count in zip(names, given, strict=True)},
+            "predicted": {str(name): int(count) for name, count in zip(names, predicted_sizes, strict=True)},
             "test_error": error if metric in ACCURACIES else None,
         }
     return {}
@@ -125,7 +125,7 @@ def controls_of(
     name = kind_of(kind).control
     if not name or _bare(identity["method"]) == name:
         return ()
-    found: list[tuple[float, ControlScore, Sequence[Mapping[str, Any]]]] = []
+    controls: list[tuple[float, ControlScore, Sequence[Mapping[str, Any]]]] = []
     for study_name, other in records.identities().items():
         same = all(other.get(key) == identity.get(key) for key in ("dataset", "task", "data", "seed"))
         if not same or _bare(other.get("method", "")) != name:
@@ -147,12 +147,12 @@ def controls_of(
                 sign = 1.0 if about["primary"]["maximise"] else -1.0
                 alike = about.get("preprocessing") == preprocessing
                 mean = float(np.mean([entry["metrics"][metric] for entry in tested]))
-                found.append(
+                controls.append(
                     (sign * validation, ControlScore(study_name, _in_short(other["method"]), mean, alike), tested)
                 )
-    if not found:
+    if not controls:
         return ()
-    ordered = sorted(found, key=lambda one: (one[0], one[1].study), reverse=True)
+    ordered = sorted(controls, key=lambda one: (one[0], one[1].study), reverse=True)
     first, *others = ordered
     alike = [one for one in others if one[1].same_preprocessing and not first[1].same_preprocessing]
     shown = [first, *alike[:1]]
@@ -180,19 +180,24 @@ def chosen(parameters: Mapping[str, Any]) -> str:
     return text if len(text) <= _MOST_CHOSEN else text[: _MOST_CHOSEN - 4] + " ..."
 
 
-def lead_ends(records: Records, task: Task, own: Tested, control: Tested, metric: str) -> tuple[float, float] | None:
+def lead_ends(
+    records: Records, task: Task, study_records: Tested, control: Tested, metric: str
+) -> tuple[float, float] | None:
     """Return the ends of the 95 % interval of the study's mean test score less the control's, over these test rows.
 
-    ``own`` and ``control`` are the records of the test repeats. None where the two scored other rows, or where the
-    outcomes of either cannot be read or drawn from.
+    ``study_records`` and ``control`` are the records of the test repeats. None where the two scored other rows, or
+    where the outcomes of either cannot be read or drawn from.
     """
-    if _rows(own) != _rows(control):
+    if _rows(study_records) != _rows(control):
         return None
     try:
-        sides = [over_repeats(_replicates(records, task, tested, metric), i) for i, tested in enumerate((own, control))]
+        sides = [
+            over_repeats(_replicates(records, task, tested, metric), i)
+            for i, tested in enumerate((study_records, control))
+        ]
     except (StoreError, KeyError):
         return None
-    means = [float(np.mean([record["metrics"][metric] for record in tested])) for tested in (own, control)]
+    means = [float(np.mean([record["metrics"][metric] for record in tested])) for tested in (study_records, control)]
     low, high = centred_ends(means[0] - means[1], sides[0] - sides[1])
     return None if np.isnan(low) else (low, high)
 

@@ -46,7 +46,7 @@ OF_TASK = "task."
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweptParameter:
     """What varies: its name, its range, and whether it is an option of the task."""
 
     name: str
@@ -54,7 +54,7 @@ class Swept:
     of_task: bool
 
 
-def swept_by(chosen: Sequence[Experiment], name: str, text: str | None) -> Swept:
+def swept_parameter(chosen: Sequence[Experiment], name: str, text: str | None) -> SweptParameter:
     """Return what a sweep of these settings, which differ in their methods alone, varies by this name.
 
     ``name`` may begin with ``task.`` where a hyperparameter has the same; ``text`` is the range, by default the one
@@ -63,12 +63,12 @@ def swept_by(chosen: Sequence[Experiment], name: str, text: str | None) -> Swept
     """
     experiment = chosen[0]
     template = component("methods", experiment.method.name).build(experiment.method.parameters)
-    known = {**template.parameters}
-    of_method = name in known or name in template.space
+    parameters = {**template.parameters}
+    of_method = name in parameters or name in template.space
     options = component("tasks", experiment.task.name).parameters
     option = name.removeprefix(OF_TASK)
     if option not in options and not of_method:
-        names = {*known, *template.space, *options}
+        names = {*parameters, *template.space, *options}
         raise UnknownNameError(
             f"parameter of {experiment.method.name} or option of {experiment.task.name}", name, names
         )
@@ -77,14 +77,14 @@ def swept_by(chosen: Sequence[Experiment], name: str, text: str | None) -> Swept
         raise UsageError(
             f"{name} is a hyperparameter of {experiment.method.name}: give one --method, or sweep an option of the task"
         )
-    legal = options[option].legal if of_task else known[name].legal if name in known else None
+    legal = options[option].legal if of_task else parameters[name].legal if name in parameters else None
     if text is not None:
         dimension = parse_range(text, legal)
     elif not of_task and name in template.space:
         dimension = template.space[name]
     else:
         raise UsageError(f"{name} has no search range of its own; give --range low..high or a|b|c")
-    return Swept(option if of_task else name, dimension, of_task)
+    return SweptParameter(option if of_task else name, dimension, of_task)
 
 
 @dataclass
@@ -184,7 +184,7 @@ class _Sweep:
         self.folder = owner_folder(session.settings, self.owner)
         self.space = {parameter: replace(dimension, when={})}
         self.problems = {split: context.problems(split) for split in splits}
-        self.known: dict[str, dict[str, Any]] = {}
+        self.recorded: dict[str, dict[str, Any]] = {}
 
     def evaluate(self, limits: Limits) -> None:
         """Carry out the points that are not recorded yet."""
@@ -199,7 +199,7 @@ class _Sweep:
             raise Interrupted(
                 "stopped; the points so far are recorded; give the same command again to continue"
             ) from None
-        self.known = self.session.records.evaluations(self.owner)
+        self.recorded = self.session.records.evaluations(self.owner)
 
     def finish(self) -> SweepResult:
         """Draw the curves, record and show them."""
@@ -207,14 +207,14 @@ class _Sweep:
         primary = context.task.primary
         curves = {split: [self._mean(value, split, primary.name) for value in self.values] for split in self.problems}
         if all(v is None for v in curves[VALIDATION]):
-            reasons = [c.get("reason") for c in self.known.values() if c.get("reason")]
+            reasons = [c.get("reason") for c in self.recorded.values() if c.get("reason")]
             raise ZslplatError(
                 f"every point of the sweep failed; the first because: {reasons[0] if reasons else 'unknown'}"
             )
         figure, table = self._write(curves, primary.name)
         findings = self._findings(curves)
         run = self._record(curves, findings, [figure, table])
-        kept, silenced = drop_silenced(findings, session.settings.silenced)
+        visible, silenced = drop_silenced(findings, session.settings.silenced)
         return SweepResult(
             self.parameter,
             self.values,
@@ -226,22 +226,22 @@ class _Sweep:
             figure,
             table,
             session.records.test_evaluations(session.experiment.data),
-            [finding.line for finding in kept],
+            [finding.line for finding in visible],
             [finding.to_json() for finding in findings],
             silenced,
         )
 
     def _points(self, split: str, problems: Problems, limits: Limits) -> None:
         """Evaluate what is missing of one split."""
-        session, known = self.session, self.session.records.evaluations(self.owner)
+        session, recorded = self.session, self.session.records.evaluations(self.owner)
         requests, keys = [], []
         for value in self.values:
             for r in self.repeats:
                 key = self._key(value, r, split)
-                if key in known:
+                if key in recorded:
                     continue
                 validation_choices = (
-                    known.get(self._key(value, r, VALIDATION), {}).get("carry", {}) if split == TEST else {}
+                    recorded.get(self._key(value, r, VALIDATION), {}).get("carry", {}) if split == TEST else {}
                 )
                 if self.parameter == session.context.method_class.step_parameter:
                     validation_choices = {
@@ -274,8 +274,8 @@ class _Sweep:
         return f"{format_value(value)}/{repeat}/{split}"
 
     def _mean(self, value: Any, split: str, primary: str) -> float | None:
-        found = [self.known[self._key(value, r, split)]["metrics"].get(primary) for r in self.repeats]
-        numbers = [v for v in found if v is not None]
+        scores = [self.recorded[self._key(value, r, split)]["metrics"].get(primary) for r in self.repeats]
+        numbers = [v for v in scores if v is not None]
         return float(np.mean(numbers)) if numbers else None
 
     def _findings(self, curves: Mapping[str, Sequence[float | None]]) -> list[Finding]:
@@ -284,11 +284,11 @@ class _Sweep:
         sign = 1.0 if primary.maximise else -1.0
         best = max((sign * v, -i) for i, v in enumerate(curves[VALIDATION]) if v is not None)
         value = self.values[-best[1]]
-        point = self.known[self._key(value, 0, VALIDATION)]
+        point = self.recorded[self._key(value, 0, VALIDATION)]
         reached = tuple(fold["metrics"][primary.name] for fold in point.get("folds", []))
         chances = tuple(context.chance(problem) for problem in self.problems[VALIDATION])
         found_at = []
-        for key, content in self.known.items():
+        for key, content in self.recorded.items():
             if key != SUMMARY:
                 at, _, split = key.rsplit("/", 2)
                 texts = content.get("warnings", [])

@@ -32,7 +32,7 @@ from zslplat.records.folders import owner_folder
 from zslplat.records.studies import SUMMARY
 from zslplat.settings import Settings
 from zslplat.spec import format_value
-from zslplat.tuning.findings import said_findings
+from zslplat.tuning.findings import warning_findings
 from zslplat.tuning.single import RunResult, run_experiment
 
 Curves = dict[str, list[float | None]]
@@ -131,7 +131,7 @@ def _point(
     """Evaluate one point on validation, with ``test`` on the test split, too; keep its values and warnings."""
 
     def evaluated(split: str, validation_choices: Mapping[str, Any]) -> RunResult:
-        found = run_experiment(
+        run = run_experiment(
             experiment,
             settings,
             test=split == TEST,
@@ -142,9 +142,11 @@ def _point(
             limits=limits,
             reporter=reporter,
         )
-        told = [Finding.from_json(one) for one in found.findings]
-        _tell(result, [replace(one, text=f"{where}, {split}: {one.text}") for one in told], settings.silenced)
-        return found
+        findings = [Finding.from_json(one) for one in run.findings]
+        _add_findings(
+            result, [replace(one, text=f"{where}, {split}: {one.text}") for one in findings], settings.silenced
+        )
+        return run
 
     choices: Mapping[str, Any] = {}
     validation: float | None = None
@@ -156,7 +158,7 @@ def _point(
         if not test:
             raise DataError(f"{where}: no validation: {error}; --test scores the test split") from error
         failed = RecordedWarning(f"{where}: no validation: {error}", UNNAMED)
-        _tell(result, said_findings(str(experiment.method), [failed]), settings.silenced)
+        _add_findings(result, warning_findings(str(experiment.method), [failed]), settings.silenced)
     result.validation.setdefault(label, []).append(validation)
     if test:
         run = evaluated(TEST, choices)
@@ -164,15 +166,15 @@ def _point(
     return run
 
 
-def _tell(result: TaskSweepResult, findings: Sequence[Finding], silenced: Collection[str]) -> None:
-    kept, count = drop_silenced(findings, silenced)
+def _add_findings(result: TaskSweepResult, findings: Sequence[Finding], silenced: Collection[str]) -> None:
+    visible, count = drop_silenced(findings, silenced)
     result.findings += [one.to_json() for one in findings]
-    result.warnings += [one.line for one in kept]
+    result.warnings += [one.line for one in visible]
     result.silenced += count
 
 
-def _mean(found: RunResult) -> float:
-    return float(np.mean([metrics[found.primary] for metrics in found.metrics]))
+def _mean(run: RunResult) -> float:
+    return float(np.mean([metrics[run.primary] for metrics in run.metrics]))
 
 
 def _finish(

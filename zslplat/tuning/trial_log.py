@@ -38,7 +38,7 @@ class TrialLog:
         self.reporter, self.requested, self.folder = reporter, requested, folder
         self.trials: list[FinishedTrial] = []
         self.records: list[dict[str, Any]] = []
-        self.untold: list[dict[str, Any]] = []  # those that listeners have not been told of
+        self.new_records: list[dict[str, Any]] = []  # those that listeners have not been told of
         self._best: FinishedTrial | None = None  # kept, since every trial asks for it
         for trial, record in study.finished():
             self._append(trial, record)
@@ -80,7 +80,7 @@ class TrialLog:
         else:
             self.study.add(trial, record, self.experiment.space)
             self._append(trial, record)
-        self.untold.append(record)
+        self.new_records.append(record)
         best = self.records[self._best.number]["value"] if self._best else None
         self.reporter.trial(number + 1, self.requested, record, best)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from zslplat.evidence.results import Result
-from zslplat.records.costs import CPU_SECONDS, PREPARED, SECONDS, mean_known, most_bytes, prepared_seconds, took
+from zslplat.records.costs import CPU_SECONDS, PREPARED, SECONDS, full_seconds, mean_known, most_bytes, prepared_seconds
 from zslplat.reports.blocks import Block, Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.canvas import Swatch
 from zslplat.reports.charts.plots import Mark, mark_chart
@@ -33,7 +33,7 @@ def cost_blocks(chapter: Chapter, entries: Entries, context: PageContext) -> Ite
     row_of = {str(row["short"]): row for row in chapter.rows}
     for label, entry in entries:
         tested = [evaluation.record for evaluation in entry.tested]
-        seconds, cpu = (mean_known(took(record, name) for record in tested) for name in (SECONDS, CPU_SECONDS))
+        seconds, cpu = (mean_known(full_seconds(record, name) for record in tested) for name in (SECONDS, CPU_SECONDS))
         prepared = mean_known(prepared_seconds(record) if PREPARED in record else None for record in tested)
         peak = mean_known(map(most_bytes, tested))
         row = row_of.get(label, {})

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from zslplat.evidence.results import Record, Result, Sweep
-from zslplat.records.costs import PREPARED, took_together
+from zslplat.records.costs import PREPARED, total_seconds
 from zslplat.reports.artifacts import numbers, table_of
 from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.canvas import Style, Swatch
@@ -88,7 +88,7 @@ def _spent(trials: Sequence[Record]) -> list[float]:
     for record in trials:
         new = {key: cost for key, cost in record.get(PREPARED, {}).items() if key not in prepared}
         prepared.update(new)
-        spent.append(spent[-1] + took_together([{**record, PREPARED: new}]))
+        spent.append(spent[-1] + total_seconds([{**record, PREPARED: new}]))
     return spent[1:]
 
 

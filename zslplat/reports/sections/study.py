@@ -12,7 +12,7 @@ from zslplat.evidence.labels import quoted_in_list
 from zslplat.evidence.results import Record, Result
 from zslplat.multiples import read_multiple
 from zslplat.names import counted
-from zslplat.records.costs import own_seconds, took_together
+from zslplat.records.costs import evaluation_seconds, total_seconds
 from zslplat.reports.artifacts import class_scores, series_of
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Paragraph, Section, TableBlock
 from zslplat.reports.charts.canvas import Swatch
@@ -64,7 +64,7 @@ def _summary(entry: Result, places: str) -> str:
         return f"A run of {entry.method}, {where}, scored on {split}, {times}."
     states = [str(record["state"]) for record in entry.trials]
     kinds = ", ".join(f"{states.count(s)} {s}" for s in ("complete", "pruned", "failed") if s in states)
-    seconds = took_together(entry.trials)
+    seconds = total_seconds(entry.trials)
     text = f"A study of {entry.method}, {where}: {counted(len(states), 'trial')} ({kinds or 'none yet'}), "
     text += f"{duration(seconds)} of computing."
     if entry.finished is None or not entry.tested:
@@ -181,7 +181,7 @@ def trial_table(entry: Result) -> TableBlock:
     rows = []
     for record in trials:
         values = [record["parameters"].get(name, "") for name in names]
-        seconds = own_seconds(record)
+        seconds = evaluation_seconds(record)
         state = str(record["state"]) + (f": {record['reason']}" if record.get("reason") else "")
         best = bool(entry.winner) and record["number"] == entry.winner["number"]
         rows.append(

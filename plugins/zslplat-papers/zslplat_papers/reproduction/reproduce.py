@@ -25,7 +25,7 @@ from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import read_test_scores
 from zslplat.figures import Table, write_table
 from zslplat.metrics.intervals import within
-from zslplat.records.costs import took_together
+from zslplat.records.costs import total_seconds
 from zslplat.records.database import SEALED, Records
 from zslplat.registry import one_line
 from zslplat.settings import Settings
@@ -232,7 +232,7 @@ class _Work:
         records = Records(self.settings, self.reporter.warn)
         evaluated = records.evaluations(f"{SEALED}{name}")
         records.close()
-        return took_together(evaluated.values())
+        return total_seconds(evaluated.values())
 
     def _study(self, made: Made) -> StudyResult:
         """Return the study of a cell, carried out or recorded already; the cell that asks first has its seconds."""
@@ -250,7 +250,7 @@ class _Work:
         study = records.study(name)
         evaluated = [*(record for _, record in study.finished()), *records.evaluations(study.owner).values()]
         records.close()
-        return took_together(evaluated)
+        return total_seconds(evaluated)
 
 
 def judge(made: Made, scored: Scored) -> None:
