@@ -57,9 +57,6 @@ def test_a_control_of_the_studys_own_preprocessing_stands_behind_a_better_one(se
     def controls(words):
         controls = controls_of(made.records, identity, "zero-shot", words, lambda records: None)
         return [(control.study, control.same_preprocessing) for control in controls]
-            (c.study, c.same_preprocessing)
-            for c in controls_of(made.records, identity, "zero-shot", words, lambda found: None)
-        ]
 
     assert controls("center, l2") == [(better, False), (alike, True)]
     assert controls("none") == [(better, True)]
