@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialKernel
+from zslplat.kernels import InnerProductKernel, Kernel, RadialKernel
 from zslplat.kernels.radial import Gaussian
-from zslplat.space import POSITIVE, Integer, Parameter, Real, Scaled
+from zslplat.space import POSITIVE, Parameter, Real, Scaled
 from zslplat.testing import run_checks
 from zslplat.testing.derivatives import DERIVATIVE_CHECKS
 from zslplat.testing.kernels import KERNEL_CHECKS
@@ -27,10 +27,6 @@ class Sound(RadialKernel):
 
     def slope(self, d):
         return -self.sigma * self.g(d)
-
-    def parameter_partials(self, t, u, v):
-        d = np.maximum(u + v - 2 * t, 0)
-        return {"sigma": -d * self.g(d)}
 
 
 class GramOnly(Kernel):
@@ -172,30 +168,6 @@ class StaleTogether(Sound):
         return self.g(d), 2 * self.slope(d)
 
 
-class WrongParameterPartial(Sound):
-    def parameter_partials(self, t, u, v):
-        return {"sigma": -super().parameter_partials(t, u, v)["sigma"]}
-
-
-class PartialOfAnInteger(DotProductKernel):
-    """<a, b>^r."""
-
-    summary = "power"
-    parameters = {"r": Parameter("degree", Integer(1), Integer(1, 3))}
-
-    def __init__(self, r=2):
-        super().__init__(r=r)
-
-    def g(self, t):
-        return t**self.r
-
-    def slope(self, t):
-        return self.r * t ** (self.r - 1)
-
-    def parameter_partials(self, t, u, v):
-        return {"r": t}
-
-
 class DoubleValues(Sound):
     def g(self, d):
         return np.exp(d * -np.float64(self.sigma))
@@ -229,7 +201,6 @@ BROKEN = {
     "values_follow_from_inner_products": (OtherGram, "against k\\(A, B\\)"),
     "partials_agree_with_finite_differences": (HalfSlope, "derivative by t is off"),
     "values_and_partials_together_are_the_same": (StaleTogether, "df/dt of f_and_partials"),
-    "parameter_partials_agree_with_finite_differences": (WrongParameterPartial, "derivative by sigma is off"),
     "derivatives_keep_precision_and_inputs": (DoubleValues, "is float64"),
 }
 ALL = {check.__name__: check for check in KERNEL_CHECKS + DERIVATIVE_CHECKS}
@@ -258,11 +229,6 @@ def test_sound_kernels_pass_every_check(kernel):
 def test_a_kernel_that_takes_equal_shapes_for_equal_data_is_caught(kernel, what):
     with pytest.raises(AssertionError, match=what + " after other rows of the same shape"):
         ALL["kernel_remembers_nothing"](kernel())
-
-
-def test_partial_by_an_integer_is_caught():
-    with pytest.raises(AssertionError, match="r is an integer"):
-        ALL["parameter_partials_agree_with_finite_differences"](PartialOfAnInteger())
 
 
 def test_batch_dependent_kernel_breaks_no_promise_about_itself_alone():

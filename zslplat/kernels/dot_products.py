@@ -76,10 +76,6 @@ class Polynomial(DotProductKernel):
         """Return r (t + c)^(r - 1)."""
         return _integer_power(t + self.c, self.r - 1) * self.r
 
-    def parameter_partials(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
-        """Return dk/dc = r (t + c)^(r - 1); the degree is an integer and has no derivative."""
-        return {"c": self.slope(t)}
-
 
 def _integer_power(base: np.ndarray, exponent: int) -> np.ndarray:
     """Raise by repeated squaring, an order of magnitude faster than a general power of an array."""

@@ -49,10 +49,6 @@ class InnerProductKernel(Kernel):
         """Return f and its partials; kernels override it where both share work."""
         return (self.f(t, u, v), *self.partials(t, u, v))
 
-    def parameter_partials(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
-        """Return df/d(parameter) by path, for those known in closed form; the rest is taken by central differences."""
-        return {}
-
     def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return f of the inner products of the rows of A and B."""
         return self.f(A @ B.T, squared_norms(A)[:, None], squared_norms(B)[None, :])

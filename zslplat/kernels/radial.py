@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.kernels.inner_product import RadialForm, RadialKernel, squared_distances
+from zslplat.kernels.inner_product import RadialForm, RadialKernel
 from zslplat.space import POSITIVE, Real, Scaled, parameter
 
 
@@ -51,11 +51,6 @@ class Gaussian(RadialKernel):
         """Return k and its slope from one exponential."""
         k = self.g(d)
         return k, k * (-0.5 / self.sigma**2)
-
-    def parameter_partials(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
-        """Return dk/dsigma = k d / sigma^3."""
-        d = squared_distances(t, u, v)
-        return {"sigma": self.g(d) * d / self.sigma**3}
 
 
 class Cauchy(RadialKernel):
@@ -104,12 +99,6 @@ class Cauchy(RadialKernel):
         """Return k and its slope from one division."""
         k = self.g(d)
         return k, k * k * -self.sigma
-
-    def parameter_partials(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
-        """Return dk/dsigma = -d k^2."""
-        d = squared_distances(t, u, v)
-        k = self.g(d)
-        return {"sigma": -d * k * k}
 
 
 class L2Laplacian(RadialKernel):

@@ -11,9 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from zslplat.kernels.gradients import parameter_gradient
 from zslplat.kernels.inner_product import InnerProductKernel, Partial, squared_norms
-from zslplat.space import Integer
 from zslplat.testing.kernels import TIGHT, assert_same, general, ready, variants
 
 STEP = 1e-4
@@ -63,33 +61,15 @@ def values_and_partials_together_are_the_same(kernel: InnerProductKernel) -> Non
             assert_same(both[0], both[1], TIGHT, f"{name}: {letter} of f_and_partials")
 
 
-def parameter_partials_agree_with_finite_differences(kernel: InnerProductKernel) -> None:
-    """Derivatives by parameters that the kernel gives in closed form are those of its values, to 1e-6."""
-    A, B = general(kernel, seed=4), general(kernel, 17, seed=5)
-    for name, other in _variants(kernel):
-        claimed = other.parameter_partials(*arguments(other))
-        assert set(claimed) <= set(other.values), f"{name}: no parameters {sorted(set(claimed) - set(other.values))}"
-        largest = float(np.abs(other(A, B)).max())
-        for path, derivative in claimed.items():
-            value, legal = other.values[path], other.domains[path].legal
-            assert not isinstance(legal, Integer), f"{name}: {path} is an integer and has no derivative"
-            step = STEP * max(abs(value), 1e-2)
-            if not legal.contains(value - 2 * step):
-                continue  # at the end of the legal values; other points of the space are inside
-            numeric = _difference(partial(_with_parameter, other, path, value, A, B), step)
-            _agree(derivative, numeric, largest / step * STEP, f"{name}: derivative by {path}")
-            assert_same(parameter_gradient(other, A, B)[path], derivative, TIGHT, f"{name}: gradient by {path}")
-
-
 def derivatives_keep_precision_and_inputs(kernel: InnerProductKernel) -> None:
-    """f, its partials and those by parameters keep float32, and accept read-only arguments."""
+    """f and its partials keep float32, and accept read-only arguments."""
     filled = ready(kernel)
     assert isinstance(filled, InnerProductKernel), f"resolved(X) turned {kernel} into one without derivatives"
     t, u, v = products = [np.asarray(x, dtype=np.float32) for x in arguments(kernel)]
     before = [x.copy() for x in products]
     for x in products:
         x.setflags(write=False)
-    results: dict[str, Partial] = {"f": filled.f(t, u, v), **filled.parameter_partials(t, u, v)}
+    results: dict[str, Partial] = {"f": filled.f(t, u, v)}
     results |= dict(zip(("df/dt", "df/du", "df/dv"), filled.partials(t, u, v), strict=True))
     for name, result in results.items():
         if isinstance(result, np.ndarray):
@@ -112,12 +92,6 @@ def _moved(
     return kernel.f(t, u, v)
 
 
-def _with_parameter(
-    kernel: InnerProductKernel, path: str, value: float, A: np.ndarray, B: np.ndarray, h: float
-) -> np.ndarray:
-    return kernel.replaced({path: value + h})(A, B)
-
-
 def _difference(values: Callable[..., np.ndarray], step: np.ndarray | float) -> np.ndarray:
     """Return (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12 h."""
     near = values(step) - values(-step)
@@ -137,6 +111,5 @@ DERIVATIVE_CHECKS = (
     values_follow_from_inner_products,
     partials_agree_with_finite_differences,
     values_and_partials_together_are_the_same,
-    parameter_partials_agree_with_finite_differences,
     derivatives_keep_precision_and_inputs,
 )

@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 
 from zslplat.data.store.rows import View
 from zslplat.errors import MethodError
-from zslplat.evaluation.components import knowledge
+from zslplat.evaluation.components import describe_knowledge
 from zslplat.methods.neighbours import nearest
 from zslplat.methods.rows import unit_rows
 from zslplat.methods.zero_shot.tmv_hlp import embedding, graphs
@@ -277,8 +277,8 @@ def test_several_views_are_ahead_of_the_best_single_one():
 
 
 def test_knowledge_of_equal_frequency_is_said():
-    assert knowledge(Spec.parse("tmv-hlp")) == "transductive"
-    assert knowledge(Spec.parse("tmv-hlp(balance=0.5)")) == "transductive, class balance"
+    assert describe_knowledge(Spec.parse("tmv-hlp")) == "transductive"
+    assert describe_knowledge(Spec.parse("tmv-hlp(balance=0.5)")) == "transductive, class balance"
 
 
 @pytest.mark.long

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from projection_gradients import objective_gradient
 
 from zslplat.kernels import InnerProductKernel, parse_kernel
-from zslplat.kernels.gradients import projected_gram
 from zslplat.methods.zero_shot.zskl import fast_passes
 from zslplat.methods.zero_shot.zskl.fast_gradient import Engine
-from zslplat.methods.zero_shot.zskl.objective import Objective, objective_gradient, objective_value
+from zslplat.methods.zero_shot.zskl.objective import Objective, objective_value, projected_gram
 from zslplat.methods.zero_shot.zskl.subspaces import SubspaceGradient
 from zslplat.registry import names
 

@@ -1,4 +1,4 @@
-"""The objectives of zero-shot kernel learning, written out: Eq. 9, 10 and 11, the slow reference of the fast path.
+"""The objectives of zero-shot kernel learning, written out: Eq. 9, 10 and 11, the slow reference of the values.
 
 Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018.
 
@@ -20,12 +20,14 @@ Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018, Table 4 (the number) an
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
 from zslplat.figures import MatrixFigure
-from zslplat.kernels.gradients import Side, projected_gram, projection_gradient
-from zslplat.kernels.inner_product import InnerProductKernel
+from zslplat.kernels.inner_product import InnerProductKernel, squared_norms
+
+Side = Literal["features", "signatures"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def objective_value(
 ) -> float:
     """Return the mean over rows of f_i(W) (Eq. 9 or 10), plus the penalty of Eq. 11; to be minimised."""
     total = 0.0
-    for side in _sides(objective):
+    for side in sides(objective):
         K = projected_gram(kernel, X, S, W, side)
         total += float(np.sum(_loss(K, y, objective))) / len(X)
     M = W.T @ W
@@ -61,18 +63,23 @@ def objective_value(
     return total + objective.alpha * float(np.sum(M * M) - np.trace(M))
 
 
-def objective_gradient(
-    kernel: InnerProductKernel, X: np.ndarray, y: np.ndarray, S: np.ndarray, W: np.ndarray, objective: Objective
-) -> np.ndarray:
-    """Return the gradient (d, a) of :func:`objective_value`."""
-    total = np.zeros_like(W)
-    for side in _sides(objective):
-        K = projected_gram(kernel, X, S, W, side)
-        total += projection_gradient(kernel, X, S, W, _loss_slope(K, y, objective) / len(X), side)
-    return np.asarray(total + objective.alpha * (4 * W @ (W.T @ W) - 2 * W))
+def projected_gram(kernel: InnerProductKernel, X: np.ndarray, S: np.ndarray, W: np.ndarray, side: Side) -> np.ndarray:
+    """Return k(W'x, s) (``side="features"``) or k(x, W s) (``side="signatures"``), shape (n, m)."""
+    t, u, v = kernel_arguments(X, S, W, side)
+    return kernel.f(t, u, v)
 
 
-def _sides(objective: Objective) -> tuple[Side, ...]:
+def kernel_arguments(
+    X: np.ndarray, S: np.ndarray, W: np.ndarray, side: Side
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return t, u and v of the kernel of that side, for all pairs of rows and signatures."""
+    Z = X @ W
+    if side == "features":
+        return Z @ S.T, squared_norms(Z)[:, None], squared_norms(S)[None, :]
+    return Z @ S.T, squared_norms(X)[:, None], squared_norms(S @ W.T)[None, :]
+
+
+def sides(objective: Objective) -> tuple[Side, ...]:
     return ("features", "signatures") if objective.both else ("features",)
 
 
@@ -82,14 +89,6 @@ def _loss(K: np.ndarray, y: np.ndarray, objective: Objective) -> np.ndarray:
     k = K[rows, y]
     loss[rows, y] = objective.right_weights(K.shape[1])[y] * ((1 - k) ** 2 if objective.squared else -k)
     return np.asarray(loss)
-
-
-def _loss_slope(K: np.ndarray, y: np.ndarray, objective: Objective) -> np.ndarray:
-    rows = np.arange(len(y))
-    slope = objective.wrong * (2 * K if objective.squared else np.ones_like(K))
-    right = objective.right_weights(K.shape[1])[y]
-    slope[rows, y] = right * (2 * (K[rows, y] - 1) if objective.squared else -1.0)
-    return np.asarray(slope)
 
 
 def column_cosines(W: np.ndarray) -> np.ndarray:
