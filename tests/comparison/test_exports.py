@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from store_toys import BOTH, MadeStore
 
-from zslplat.cli.compare import _print_sheet
+from zslplat.cli.results import _print_sheet
 from zslplat.comparison import exports
 from zslplat.comparison.compare import compare
 from zslplat.comparison.exports import FORMATS, export, latex, markdown

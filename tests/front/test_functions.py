@@ -204,7 +204,7 @@ def test_a_grid_is_kept_and_compared_with_what_was_kept(studies, tmp_path):
     content["row"] = [{"name": "linear", "method": "eszsl"}]
     for keep, same in ((True, 0), (False, 1)):
         grid = zslplat.bench(content, keep=keep, results=tmp_path, store=store, **HERE)
-        assert (grid.kept.same, grid.kept.others) == (same, ())
+        assert (grid.agreement.same, grid.agreement.others) == (same, ())
     assert "kept results: 1 of 1 test scores are as kept" in repr(grid)
 
 

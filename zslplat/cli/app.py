@@ -12,15 +12,13 @@ import typer
 
 from zslplat.cli import (
     catalogue,
-    compare,
     completion,
     data,
-    docs,
     experiments,
     models,
     outside,
     plugins,
-    report,
+    results,
     store,
     studies,
     ui,
@@ -106,8 +104,7 @@ app = Commands(
     help="Zero-shot learning and kernel methods: tune, run and compare, with every run tracked.",
 )
 experiments.register(app)
-compare.register(app)
-report.register(app)
+results.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")
@@ -116,7 +113,6 @@ app.add_typer(studies.app, name="studies")
 models.register(app)
 outside.register(app)
 ui.register(app)
-docs.register(app)
 
 
 @cache

@@ -72,11 +72,13 @@ def list_(options: ListOptions) -> None:
         raise UnknownNameError("kind", options["what"], (*_LISTED, "plugins"))
     if options["kind"] is not None and options["what"] not in (None, "methods", "tasks"):
         raise UsageError(f"--kind is of methods and tasks; {options['what']} have none, so leave it out")
-    known = registry()
+    installed = registry()
     listed = (options["what"],) if options["what"] in _LISTED else _SHOWN if options["what"] is None else ()
     facts = ListedFacts()
     rows = [
-        _row(known, facts, group, name, entries) for group in listed for name, entries in known.entries[group].items()
+        _row(installed, facts, group, name, entries)
+        for group in listed
+        for name, entries in installed.entries[group].items()
     ]
     facts.write()
     if options["kind"] is not None:
@@ -89,13 +91,13 @@ def list_(options: ListOptions) -> None:
     rows.sort(key=lambda row: (_LISTED.index(row["kind"]), str(row.get("for", "")), row["name"]))
     plugins = [
         {"plugin": p.name, "distribution": p.distribution, "version": p.version, "state": "loaded"}
-        for p in known.plugins
+        for p in installed.plugins
     ]
     plugins += [
         {"plugin": b.name, "distribution": b.distribution, "version": b.version, "state": f"broken: {b.cause}"}
-        for b in known.broken
+        for b in installed.broken
     ]
-    problems = list(known.clashes())
+    problems = list(installed.clashes())
     if options["json"]:
         print_json({"components": rows, "plugins": plugins, "clashes": problems})
     else:
@@ -109,9 +111,9 @@ def list_(options: ListOptions) -> None:
             options["what"] is None and options["kind"] is None and options["search"] is None
         ):
             _print_rows(console, plugins, ("plugin", "distribution", "version", "state"))
-        for line in [*problems, *map(describe_broken, known.broken)]:
+        for line in [*problems, *map(describe_broken, installed.broken)]:
             echo(f"warning: {line}", err=True)
-    if known.broken:
+    if installed.broken:
         raise typer.Exit(1)
 
 
@@ -130,36 +132,36 @@ def _print_rows(console: Any, rows: list[dict[str, Any]], columns: tuple[str, ..
     console.print(table)
 
 
-def _row(known: Any, facts: Any, kind: str, name: str, entries: Any) -> dict[str, Any]:
+def _row(installed: Any, facts: Any, kind: str, name: str, entries: Any) -> dict[str, Any]:
     """Return what is listed of a component or suite; in place of a summary why it does not load, where it does not."""
     row = {"kind": kind, "name": name, "from": [f"{e.plugin.distribution} {e.plugin.version}" for e in entries]}
     usual = dict.fromkeys(_COLUMNS.get(kind, ("name", "summary", "from")), "")
-    found = facts.find(entries)
-    if found is None:
+    content = facts.find(entries)
+    if content is None:
         try:
-            found = _in_short(known, kind, name)
-            facts.add(entries, found)
+            content = _in_short(installed, kind, name)
+            facts.add(entries, content)
         except Exception as error:  # somebody else's class may fail in any way, and the others are listed all the same
-            found = {"title" if kind == "checks" else "summary": f"does not load: {error}"}
-    return {**usual, **row, **found}
+            content = {"title" if kind == "checks" else "summary": f"does not load: {error}"}
+    return {**usual, **row, **content}
 
 
-def _in_short(known: Any, kind: str, name: str) -> dict[str, Any]:
+def _in_short(installed: Any, kind: str, name: str) -> dict[str, Any]:
     from zslplat.evaluation.components import NOTHING
     from zslplat.suites.suite import suite_of
 
     if kind == "suites":
-        return {"summary": str(suite_of(known.entry(kind, name)).summary)}
-    component = known.component(kind, name)
+        return {"summary": str(suite_of(installed.entry(kind, name)).summary)}
+    component = installed.component(kind, name)
     if kind == "checks":
         return {"scope": str(component.scope), "title": str(component.title)}
-    found = {"summary": str(component.summary)}
+    content = {"summary": str(component.summary)}
     if kind == "tasks":
-        return {**found, "for": str(component.kind)}
+        return {**content, "for": str(component.kind)}
     if kind == "methods":
         knows = ", ".join(component.build({}).knows_of_batch) or NOTHING
-        return {**found, "for": str(component.kind), "knows": knows, "tags": [str(tag) for tag in component.tags]}
-    return found
+        return {**content, "for": str(component.kind), "knows": knows, "tags": [str(tag) for tag in component.tags]}
+    return content
 
 
 def _text(row: dict[str, Any]) -> str:
@@ -178,11 +180,11 @@ def explain(options: ExplainOptions) -> None:
     from zslplat.checks.base import check_page
     from zslplat.cli.output import print_json
 
-    found = check_page(options["code"])
+    explanation = check_page(options["code"])
     if options["json"]:
-        print_json(vars(found))
+        print_json(vars(explanation))
     else:
-        echo(found.page, nl=False)
+        echo(explanation.page, nl=False)
 
 
 class ShowOptions(TypedDict, total=False):
@@ -201,12 +203,12 @@ def show(options: ShowOptions) -> None:
     from zslplat.registry import COMPONENTS, registry
     from zslplat.spec import Spec
 
-    known = registry()
+    installed = registry()
     spec = Spec.parse(options["name"])
-    found = [known.entry(kind, spec.name) for kind in _KINDS if known.claims(kind, spec.name)]
-    if not found:
-        raise UnknownNameError("component", spec.name, {n for kind in _KINDS for n in known.spellings(kind)})
-    descriptions = [described(entry, spec) for entry in found]
+    entries = [installed.entry(kind, spec.name) for kind in _KINDS if installed.claims(kind, spec.name)]
+    if not entries:
+        raise UnknownNameError("component", spec.name, {n for kind in _KINDS for n in installed.spellings(kind)})
+    descriptions = [described(entry, spec) for entry in entries]
     if options["json"]:
         print_json(descriptions)
         return

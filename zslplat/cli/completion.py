@@ -58,8 +58,8 @@ def registered(*kinds: str) -> Completer:
     def named(incomplete: str) -> list[str]:
         from zslplat.registry import registry
 
-        known = registry()
-        return _begun((name for kind in kinds for name in known.spellings(kind)), incomplete)
+        installed = registry()
+        return _begun((name for kind in kinds for name in installed.spellings(kind)), incomplete)
 
     return named
 
@@ -71,11 +71,11 @@ components = registered("methods", "kernels", "datasets", "tasks")
 
 def datasets(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the registered data sets, and the folders and files under the data root, these without their suffixes."""
-    found = registered("datasets")(incomplete)
+    names = registered("datasets")(incomplete)
     with suppress(Exception):  # a settings file that cannot be read, a root that is not there
         root = _settings(ctx).data_root
-        found += _begun((name for path in root.iterdir() if (name := _name_of(path))), incomplete)
-    return found
+        names += _begun((name for path in root.iterdir() if (name := _name_of(path))), incomplete)
+    return names
 
 
 def _name_of(path: Path) -> str:
@@ -107,8 +107,8 @@ def _settings(ctx: typer.Context) -> Any:
     """Return the places that the line names so far, or the usual ones."""
     from zslplat.settings import resolve_settings
 
-    given = {name: ctx.params.get(name) for name in ("data_root", "store", "storage_url")}
-    return resolve_settings(given)
+    places = {name: ctx.params.get(name) for name in ("data_root", "store", "storage_url")}
+    return resolve_settings(places)
 
 
 def _begun(names: Iterable[str], incomplete: str) -> list[str]:

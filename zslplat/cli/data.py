@@ -91,9 +91,9 @@ def info(options: InfoDataOptions) -> None:
     with with_right_form(known_as(type(source_of(spec, settings)))):
         dataset = open_dataset(spec, settings)
         description = describe(dataset)
-    kept, silenced = drop_silenced(data_findings(dataset, settings.cache), settings.silenced)
+    shown, silenced = drop_silenced(data_findings(dataset, settings.cache), settings.silenced)
     if options["json"]:
-        findings = [finding.to_json() for finding in kept]
+        findings = [finding.to_json() for finding in shown]
         print_json({**description, "findings": findings, "silenced": silenced})
         return
     console = stdout_console()
@@ -108,7 +108,7 @@ def info(options: InfoDataOptions) -> None:
     for line in (f"not read: {', '.join(unread)}" if unread else "", *(f"note: {note}" for note in notes)):
         if line:
             console.print(visible(line), highlight=False, markup=False, soft_wrap=True)
-    print_warnings(console, [finding.line for finding in kept], silenced)
+    print_warnings(console, [finding.line for finding in shown], silenced)
 
 
 class ImportDataOptions(DataRootOptions, SilenceOptions, total=False):
@@ -179,8 +179,8 @@ def import_(options: ImportDataOptions) -> None:
             f"rows and tell nothing: {shown}",
             err=True,
         )
-    kept, silenced = drop_silenced(data_findings(data), settings.silenced)
-    print_warnings(stdout_console(), [finding.line for finding in kept], silenced)
+    findings, silenced = drop_silenced(data_findings(data), settings.silenced)
+    print_warnings(stdout_console(), [finding.line for finding in findings], silenced)
     if options["dry_run"]:
         place = f" to {imported.path}" if root is not None else ""
         echo(f"nothing was written; the same command without --dry-run imports it{place}")
@@ -273,7 +273,7 @@ def fetch(options: FetchDataOptions) -> None:
 
     root = _root(settings_of(options))
     with _download_progress(options["quiet"] or options["json"]) as progress:
-        found = fetch_set(
+        files = fetch_set(
             options["name"],
             root,
             names("datasets"),
@@ -283,12 +283,12 @@ def fetch(options: FetchDataOptions) -> None:
             keep_archive=options["keep_archive"],
         )
     if options["json"]:
-        print_json(vars(found))
+        print_json(vars(files))
         return
-    origin = f", from {found.url}, SHA-256 {found.sha256}" if found.sha256 else ""
-    echo(f"{found.name}: {'fetched' if found.new else 'there already'}, {found.folder}{origin}")
-    if found.also:
-        echo(f"came with it: {', '.join(found.also)}")
+    origin = f", from {files.url}, SHA-256 {files.sha256}" if files.sha256 else ""
+    echo(f"{files.name}: {'fetched' if files.new else 'there already'}, {files.folder}{origin}")
+    if files.also:
+        echo(f"came with it: {', '.join(files.also)}")
 
 
 class PrepareDataOptions(DataRootOptions, total=False):

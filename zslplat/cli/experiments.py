@@ -192,6 +192,6 @@ def bench(options: BenchCommand) -> None:
         print_plan(planned, settings.cache_gigabytes, as_json=options["json"])
         return
     grid = carry_out_suite(options)
-    print_grid(grid.result, grid.kept, grid.settings.silenced, as_json=options["json"])
+    print_grid(grid.result, grid.agreement, grid.settings.silenced, as_json=options["json"])
     if grid.result.exit_code:
         raise typer.Exit(grid.result.exit_code)

@@ -18,7 +18,7 @@ def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: boo
     from zslplat.suites.tables import SCORES, tables_of
 
     unheard = result.missing_metrics()
-    told = result.messages(silenced)
+    messages = result.messages(silenced)
     if as_json:
         tables = tables_of(result)
         print_json(
@@ -31,31 +31,30 @@ def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: boo
                 "cells_in_tables": result.filled_cells[0],
                 "cells_of_suite": result.filled_cells[1],
                 "kept": again.to_json(),
-                "warnings": [*unheard, *told.lines],
-                "findings": told.findings,
-                "silenced": told.silenced,
+                "warnings": [*unheard, *messages.lines],
+                "findings": messages.findings,
+                "silenced": messages.silenced,
             }
         )
         return
     console = stdout_console()
     for table in score_tables(result):
         console.print(table)
-    counts = ", ".join(
-        f"{len(found)} {status}" for status in (DONE, FAILED, SKIPPED) if (found := result.having(status))
-    )
+    by_status = {status: len(result.having(status)) for status in (DONE, FAILED, SKIPPED)}
+    counts = ", ".join(f"{count} {status}" for status, count in by_status.items() if count)
     lines = [f"suite {result.suite.name}: {counts}; {result.seconds:.0f} s"]
     left_out = {cell.data: cell.reason for cell in result.having(SKIPPED)}
     lines += [f"left out: {name}: {reason}" for name, reason in left_out.items()]
     lines += [f"failed: {cell.title}: {cell.reason}" for cell in result.having(FAILED)]
     lines += [f"failed: {line}" for line in unheard]
-    held, cells = result.filled_cells
-    if result.out is not None and held:
-        lines.append(f"tables: {result.out}, {held} of the suite's {cells} cells")
+    in_tables, cells = result.filled_cells
+    if result.out is not None and in_tables:
+        lines.append(f"tables: {result.out}, {in_tables} of the suite's {cells} cells")
     if again.line:
         lines.append(again.line)
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
-    print_warnings(console, told.lines, told.silenced)
+    print_warnings(console, messages.lines, messages.silenced)
 
 
 def score_tables(result: Any) -> Iterator[Table]:
@@ -69,16 +68,16 @@ def score_tables(result: Any) -> Iterator[Table]:
     names = list(dict.fromkeys(line[0] for line in lines))
     rows = list(dict.fromkeys(line[1] for line in lines))
     for kind, metric in kinds_of(result):
-        own = {(line[0], line[1]): line for line in lines if kinds[line[2]] == kind and line[3] == metric}
-        if not own:
+        by_place = {(line[0], line[1]): line for line in lines if kinds[line[2]] == kind and line[3] == metric}
+        if not by_place:
             continue
         table = Table(escape(f"{kind}: {metric}"), *map(escape, names), "knows of batch", title_justify="left")
         for row in rows:
-            found = [own.get((name, row)) for name in names]
-            marks = dict.fromkeys(line[8] for line in found if line is not None)
+            cells = [by_place.get((name, row)) for name in names]
+            marks = dict.fromkeys(line[8] for line in cells if line is not None)
             table.add_row(
-                escape(row + " *" * any(line is not None and line[9] for line in found)),
-                *("" if line is None else _score(line, of_splits=line[split] == MEAN) for line in found),
+                escape(row + " *" * any(line is not None and line[9] for line in cells)),
+                *("" if line is None else _score(line, of_splits=line[split] == MEAN) for line in cells),
                 " / ".join(marks),
             )
         yield table
@@ -94,9 +93,9 @@ def _score(line: list[Any], *, of_splits: bool) -> str:
 def _budget_table(lines: list[list[Any]], names: list[str]) -> Table:
     table = Table("trials; epochs chosen of most", *map(escape, names), "unequal")
     for row in dict.fromkeys(line[1] for line in lines):
-        own = [line for line in lines if line[1] == row]
-        cells = {line[0]: str(line[3]) + (f"; {line[4]:g} of {line[5]}" if line[4] != "" else "") for line in own}
-        marks = dict.fromkeys(line[9] for line in own if line[9])
+        of_row = [line for line in lines if line[1] == row]
+        cells = {line[0]: str(line[3]) + (f"; {line[4]:g} of {line[5]}" if line[4] != "" else "") for line in of_row}
+        marks = dict.fromkeys(line[9] for line in of_row if line[9])
         table.add_row(escape(row), *(cells.get(name, "") for name in names), escape(" / ".join(marks)))
     return table
 
@@ -132,8 +131,8 @@ def print_plan(planned: Any, cache_gigabytes: float, *, as_json: bool) -> None:
     places = list(dict.fromkeys((e.cell.data, e.cell.split) for e in estimates))
     table = Table("", *(escape(name if split is None else f"{name} #{split}") for name, split in places))
     for row in dict.fromkeys(e.cell.row for e in estimates):
-        own = {place: [e for e in estimates if e.cell.row == row and _place(e) == place] for place in places}
-        table.add_row(escape(row), *(_planned_text(found) for found in own.values()))
+        of_row = {place: [e for e in estimates if e.cell.row == row and _place(e) == place] for place in places}
+        table.add_row(escape(row), *(_planned_text(cell_estimates) for cell_estimates in of_row.values()))
     console.print(table)
     by_status = {status: sum(e.cell.status == status for e in estimates) for status in (DONE, WAITING, SKIPPED, FAILED)}
     names = {DONE: "done already", WAITING: "to be done", SKIPPED: "left out", FAILED: "that will fail"}
@@ -166,17 +165,17 @@ def _place(estimate: Any) -> tuple[str, int | None]:
     return estimate.cell.data, estimate.cell.split
 
 
-def _planned_text(found: Sequence[Any]) -> str:
+def _planned_text(estimates: Sequence[Any]) -> str:
     """Return what the cells of one row on one data set will take."""
     from zslplat.suites.clock import duration
 
-    if not found:
+    if not estimates:
         return ""
-    if all(e.cell.status == SKIPPED for e in found):
+    if all(e.cell.status == SKIPPED for e in estimates):
         return "[yellow]-[/yellow]"
-    if any(e.cell.status == FAILED for e in found):
+    if any(e.cell.status == FAILED for e in estimates):
         return "[red]x[/red]"
-    waiting = [e for e in found if e.cell.status == WAITING]
+    waiting = [e for e in estimates if e.cell.status == WAITING]
     if not waiting:
         return "[green]done[/green]"
     if any(e.seconds is None for e in waiting):

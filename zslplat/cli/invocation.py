@@ -54,12 +54,12 @@ def end_json() -> None:
     global _results
     if _results is None:
         return
-    kept, _results = _results, None
-    sys.stdout = kept.replaced
+    results, _results = _results, None
+    sys.stdout = results.replaced
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(kept.stream.fileno(), 1)
+        os.dup2(results.stream.fileno(), 1)
     with contextlib.suppress(OSError, ValueError):
-        kept.stream.close()
+        results.stream.close()
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:

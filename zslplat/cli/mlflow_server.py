@@ -21,16 +21,16 @@ FIRST_PORT, _PORTS = 5000, 100
 _KIND_SECONDS = 0.6
 
 
-def usable_port(host: str, asked: int | None) -> int:
+def usable_port(host: str, requested: int | None) -> int:
     """Return the port to listen on: the one that is asked for, or else the first from 5000 on that is free.
 
     Raises :class:`UsageError` where the one asked for is taken, or the address is none of this machine's.
     """
-    for port in [asked] if asked is not None else range(FIRST_PORT, FIRST_PORT + _PORTS):
+    for port in [requested] if requested is not None else range(FIRST_PORT, FIRST_PORT + _PORTS):
         problem = _problem(host, port)
         if problem is None:
             return port
-        if asked is not None or problem.errno != errno.EADDRINUSE:
+        if requested is not None or problem.errno != errno.EADDRINUSE:
             raise UsageError(
                 f"the MLflow UI cannot listen on {host}:{port}: {problem.strerror or problem}; choose another --port "
                 "(or --host)"

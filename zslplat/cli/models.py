@@ -150,32 +150,28 @@ def list_(options: ListModelOptions) -> None:
     """List the models of a store, oldest first: run, method, data set, task, the test's primary metric, size."""
     from dataclasses import asdict
 
-    from zslplat.cli.output import print_json, warn
+    from zslplat.cli.output import print_columns, print_json, warn
     from zslplat.front.requests import settings_of
     from zslplat.records.opening import existing_records
     from zslplat.serving.runs import stored_models
 
     settings = settings_of(options)
     records = existing_records(settings, warn)
-    found = stored_models(settings, records)
+    models = stored_models(settings, records)
     records.close()
     if options["json"]:
-        print_json([asdict(one) for one in found])
+        print_json([asdict(one) for one in models])
         return
-    rows = [("run", "test", "MiB", "data set", "task", "method")]
-    rows += [
+    rows = [
         (
             one.run,
             "" if one.value is None else f"{one.value:.4f}",
             f"{one.bytes / 2**20:.1f}",
             *((one.dataset, one.task, one.method) if not one.problem else (one.problem, "", "")),
         )
-        for one in found
+        for one in models
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (c.rjust(w) if i in (1, 2) else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-        echo("  ".join(cells).rstrip())
+    print_columns([("run", "test", "MiB", "data set", "task", "method"), *rows], right=(1, 2))
 
 
 class ShowModelOptions(StoreOptions, total=False):
@@ -192,11 +188,11 @@ def show(options: ShowModelOptions) -> None:
     from zslplat.front.requests import settings_of
     from zslplat.serving.runs import load_model
 
-    told = load_model(options["run"], settings=settings_of(options)).describe()
+    description = load_model(options["run"], settings=settings_of(options)).describe()
     if options["json"]:
-        print_json(told)
+        print_json(description)
         return
-    for name, value in told.items():
+    for name, value in description.items():
         if isinstance(value, list):
             shown = ", ".join(str(one) for one in value[:8]) + (f", ... ({len(value)})" if len(value) > 8 else "")
         elif isinstance(value, dict):
@@ -228,8 +224,8 @@ def remove(options: RemoveModelOptions) -> None:
     records = existing_records(settings, warn)
     with at_rest(settings):
         # None goes where one is not there, and one that is named twice goes once.
-        found = {model_folder(settings, records, run): run for run in options["runs"]}
-        freed = {run: remove_model(settings, records, run) for run in found.values()}
+        by_folder = {model_folder(settings, records, run): run for run in options["runs"]}
+        freed = {run: remove_model(settings, records, run) for run in by_folder.values()}
     records.close()
     if options["json"]:
         print_json({"removed": list(freed), "bytes": sum(freed.values())})

@@ -256,8 +256,8 @@ def _ui_hint(settings: Any) -> str:
     """Return the command that shows the runs; none for a server, whose address is all that it takes."""
     if not settings.tracking_is_local:
         return ""
-    known = settings.store == Path("mlruns").absolute()
-    return f" (zslplat ui{'' if known else f' --store {shlex.quote(str(settings.store))}'})"
+    is_usual = settings.store == Path("mlruns").absolute()
+    return f" (zslplat ui{'' if is_usual else f' --store {shlex.quote(str(settings.store))}'})"
 
 
 def _shown(path: Path) -> str:

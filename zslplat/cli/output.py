@@ -60,6 +60,17 @@ def metrics_table(
     return table
 
 
+def print_columns(rows: Sequence[Sequence[str]], right: Sequence[int]) -> None:
+    """Print rows as lines of plain text, the columns ``right`` aligned to the right: a store may hold thousands."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        echo("  ".join(cells).rstrip())
+
+
 def print_warnings(console: Console, lines: Sequence[str], silenced: int = 0) -> None:
     """Print a line for every warning of a result, how many are silenced, and where more is said of them."""
     for line in lines:

@@ -36,7 +36,7 @@ def check(options: CheckStoreOptions) -> None:
 
     settings = settings_of(options)
     records = existing_records(settings, warn)
-    found = list(problems_of(records))
+    lines = list(problems_of(records))
     evaluations, elsewhere, run_of = 0, 0, records.runs()
     for owner, key, record in records.all_evaluations():
         evaluations += 1
@@ -47,13 +47,13 @@ def check(options: CheckStoreOptions) -> None:
             try:
                 read_outcomes(records.evaluation_folder(run_of(owner, key)))
             except StoreError as error:
-                found.append(str(error))
+                lines.append(str(error))
         folder = records.evaluation_folder(run_of(owner, key)) / MODEL
         if exists(folder):
             try:
                 read_model(folder, settings.store / SHARED)
             except StoreError as error:
-                found.append(str(error))
+                lines.append(str(error))
     counts = {"studies": len(records.identities()), "evaluations": evaluations, "elsewhere": elsewhere}
     records.close()
     if options["json"]:
@@ -63,18 +63,18 @@ def check(options: CheckStoreOptions) -> None:
                 "identity": records.identity,
                 "schema": records.schema,
                 **counts,
-                "problems": found,
+                "problems": lines,
             }
         )
     else:
         echo(f"store {settings.store}, identity {records.identity}, schema {records.schema}")
         beside = f"{counted(evaluations, 'evaluation')} beside trials"
-        echo(f"{_studies(counts['studies'])}, {beside}, {counted(len(found), 'problem')}")
+        echo(f"{_studies(counts['studies'])}, {beside}, {counted(len(lines), 'problem')}")
         if elsewhere:
             echo(f"the outcomes of {counted(elsewhere, 'evaluation')} lie elsewhere: the database is shared")
-        for line in found:
+        for line in lines:
             echo(f"  {line}")
-    if found:
+    if lines:
         raise typer.Exit(1)
 
 
@@ -179,12 +179,12 @@ def gc(options: GcStoreOptions) -> None:
     records = existing_records(settings, warn)
     catch_up(settings, warn, records)
     with at_rest(settings):
-        found = removable(settings, records)
-        total = sum(size_of(path) for path in found)
-        for path in () if options["dry_run"] else found:
+        reasons = removable(settings, records)
+        total = sum(size_of(path) for path in reasons)
+        for path in () if options["dry_run"] else reasons:
             remove(path)
     records.close()
-    rows = {str(path.relative_to(settings.store)): why for path, why in found.items()}
+    rows = {str(path.relative_to(settings.store)): why for path, why in reasons.items()}
     if options["json"]:
         print_json({"removed": not options["dry_run"], "bytes": total, "paths": rows})
         return

@@ -34,7 +34,7 @@ def list_(options: ListStudyOptions) -> None:
     """List the recorded studies, oldest first: how far they are, what validation reached, and what the test gave."""
     from dataclasses import asdict
 
-    from zslplat.cli.output import print_json, warn
+    from zslplat.cli.output import print_columns, print_json, warn
     from zslplat.errors import UnknownNameError
     from zslplat.evidence.matching import fits
     from zslplat.front.requests import settings_of
@@ -45,38 +45,35 @@ def list_(options: ListStudyOptions) -> None:
     settings = settings_of(options)
     catch_up(settings, warn)
     records = existing_records(settings, warn)
-    found = summaries(records)
+    studies = summaries(records)
     records.close()
-    for kind, wanted, key in (("data set", options["dataset"], "dataset"), ("task", options["task"], "task")):
-        known = {str(getattr(one, key)) for one in found}
-        if wanted is not None and wanted not in known:
-            raise UnknownNameError(f"{kind} with a study", wanted, known)
-        found = [one for one in found if wanted in (None, getattr(one, key))]
-    called = {one.study: (one.study, one.method or "", (one.method or "").partition("(")[0]) for one in found}
-    for name in options["names"] or ():
-        if not any(fits(name, text) for texts in called.values() for text in texts):
-            raise UnknownNameError("study or method", name, {text for texts in called.values() for text in texts})
-    kept = [
-        one
-        for one in found
-        if not options["names"] or any(fits(n, text) for n in options["names"] for text in called[one.study])
-    ]
+    for noun, key in (("data set", "dataset"), ("task", "task")):
+        requested: str | None = options[key]  # type: ignore[literal-required]
+        values = {str(getattr(study, key)) for study in studies}
+        if requested is not None and requested not in values:
+            raise UnknownNameError(f"{noun} with a study", requested, values)
+        studies = [study for study in studies if requested in (None, getattr(study, key))]
+    names_of = {one.study: (one.study, one.method or "", (one.method or "").partition("(")[0]) for one in studies}
+    requested_names = options["names"] or ()
+    for name in requested_names:
+        if not any(fits(name, text) for texts in names_of.values() for text in texts):
+            raise UnknownNameError("study or method", name, {text for texts in names_of.values() for text in texts})
+    if requested_names:
+        studies = [
+            study for study in studies if any(fits(n, text) for n in requested_names for text in names_of[study.study])
+        ]
     if options["json"]:
-        print_json([asdict(one) for one in kept])
+        print_json([asdict(study) for study in studies])
         return
-    # Lines of plain text: a store may hold thousands.
-    rows = [("study", "state", "trials", "validation", "test", "metric", "ended")]
-    rows += [
+    rows = [
         (
             *(one.study, one.state, str(one.trials), _number(one.validation), _number(one.test), one.metric or ""),
             time.strftime("%Y-%m-%d %H:%M", time.localtime(one.ended)) if one.ended else "",
         )
-        for one in kept
+        for one in studies
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (c.rjust(w) if i in (2, 3, 4) else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-        echo("  ".join(cells).rstrip())
+    titles = ("study", "state", "trials", "validation", "test", "metric", "ended")
+    print_columns([titles, *rows], right=(2, 3, 4))
 
 
 class ShowStudyOptions(TrackingOptions, total=False):
@@ -105,8 +102,8 @@ def show(options: ShowStudyOptions) -> None:
     records = existing_records(settings, warn)
     if options["study"] not in (names := records.study_names()):
         raise UnknownNameError("study", options["study"], names)
-    known = Overview(records)
-    values, trials = known.values(options["study"]), [record for _, record in known.finished(options["study"])]
+    overview = Overview(records)
+    values, trials = overview.values(options["study"]), [record for _, record in overview.finished(options["study"])]
     tests = list(records.evaluations(STUDY + options["study"]).values())
     mattered = None
     if options["importance"]:
@@ -136,9 +133,9 @@ def show(options: ShowStudyOptions) -> None:
     if mattered is not None:
         echo(f"importance: {mattered.in_words}")
     for record in tests:
-        told = _in_words({name: f"{value:.4f}" for name, value in record["metrics"].items()})
+        text = _in_words({name: f"{value:.4f}" for name, value in record["metrics"].items()})
         old = "" if record["winner"] == finished.get("winner") else ", of an earlier winner"
-        echo(f"test of trial {record['winner']}, repeat {record.get('repeat', 0)}{old}: {told}")
+        echo(f"test of trial {record['winner']}, repeat {record.get('repeat', 0)}{old}: {text}")
 
 
 class DeleteStudyOptions(TrackingOptions, total=False):
@@ -162,8 +159,8 @@ def delete(options: DeleteStudyOptions) -> None:
     settings = settings_of(options)
     records = existing_records(settings, warn)
     if not options["yes"]:
-        found = records.study(options["study"])
-        trials, tests = len(found.finished()), len(records.evaluations(found.owner))
+        recorded = records.study(options["study"])
+        trials, tests = len(recorded.finished()), len(records.evaluations(recorded.owner))
         sealed = len(records.evaluations(SEALED + options["study"]))
         content = f"{trials} trials and {tests} test evaluations"
         if sealed:
@@ -177,9 +174,9 @@ def delete(options: DeleteStudyOptions) -> None:
     if options["json"]:
         print_json(vars(done))
     else:
-        told = f"{done.trials} trials, {done.evaluations} test evaluations"
-        told += f", {done.oracle} evaluations of its oracle" if done.oracle else ""
-        echo(f"deleted study {options['study']}: {told}, {done.runs} MLflow runs")
+        text = f"{done.trials} trials, {done.evaluations} test evaluations"
+        text += f", {done.oracle} evaluations of its oracle" if done.oracle else ""
+        echo(f"deleted study {options['study']}: {text}, {done.runs} MLflow runs")
 
 
 def _number(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""``ui``: the MLflow UI on the right store, opened on its newest results."""
+"""``ui`` and ``docs``: what opens in a browser, the MLflow UI on its newest results, and the documentation."""
 
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
 
 def register(app: Commands) -> None:
-    """Add the command to the application."""
+    """Add the commands to the application."""
     app.command()(ui)
+    app.command()(docs)
 
 
 class UiOptions(TypedDict, total=False):
@@ -114,3 +115,27 @@ def _open(link: str) -> None:
     if sys.stdout.isatty() and (screen or not elsewhere):
         with suppress(Exception):
             webbrowser.open(link)
+
+
+class DocsOptions(TypedDict, total=False):
+    """The options of ``docs``."""
+
+    path: Annotated[bool, Option("Print where the first page is, and open nothing.", False)]
+    rebuild: Annotated[bool, Option("Build it anew, with the plugins installed now.", False)]
+
+
+def docs(options: DocsOptions) -> None:
+    """Open the documentation of the installed version in the browser; it needs no network.
+
+    Where the installation brings no built copy, the first call builds one into the user's cache, with the packages of
+    ``zslplat[docs]``.
+    """
+    import webbrowser
+
+    from zslplat.documentation_site import start_page
+
+    page = start_page(rebuild=options["rebuild"], report=lambda line: echo(line, err=True))
+    # First the address: a machine without a browser has nothing to open it with.
+    echo(str(page))
+    if not options["path"] and not webbrowser.open(page.as_uri()):
+        echo("no browser could be opened here; open that file in one", err=True)

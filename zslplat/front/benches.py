@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Grid(Result):
-    """A suite that was carried out: ``result`` holds how each cell ended, ``kept`` which scores are as kept."""
+    """A suite that was carried out: ``result`` holds how each cell ended, ``agreement`` what equals earlier results."""
 
     result: GridResult
     settings: Settings = field(repr=False)
-    kept: Agreement
+    agreement: Agreement
 
     @property
     def failed(self) -> list[Cell]:
@@ -98,7 +98,7 @@ class Grid(Result):
             *(f"left out: {name}: {reason}" for name, reason in left_out.items()),
             *(f"failed: {cell.title}: {cell.reason}" for cell in self.failed),
             *(f"failed: {line}" for line in result.missing_metrics()),
-            *([self.kept.line] if self.kept.line else []),
+            *([self.agreement.line] if self.agreement.line else []),
             *warning_lines(findings.lines, findings.silenced),
         ]
         return Summary(f"suite {result.suite.name}: {counts}", [table], lines)
@@ -111,7 +111,7 @@ def bench(suite: str | Path | Mapping[str, Any] | Suite, **options: Unpack[Bench
     The arguments are the options of the command, with its defaults. ``suite`` is a name, the path of a TOML file, or
     the content of one as a dictionary, whose ``name`` it goes by. The same call goes on where it was stopped. A cell
     that fails leaves the others alone: see ``failed`` of the result. ``keep`` keeps the tables among the results in the
-    folder ``results``; what is kept there already is compared with, see ``kept``.
+    folder ``results``; what is kept there already is compared with, see ``agreement``.
 
     Raises :class:`~zslplat.errors.UsageError` for what is wrong in the suite, :class:`~zslplat.errors.StoreError` for
     kept results that are damaged, and like :func:`~zslplat.front.studies.tune`.
@@ -131,10 +131,10 @@ def carry_out_suite(options: BenchCommand) -> Grid:
     suite, grid_options, settings = suite_request(options)
     folder = None if options["results"] is None else Path(options["results"])
     with grid_progress(quiet=options["quiet"]) as reporter:
-        result, kept = carry_out_and_compare(
+        result, agreement = carry_out_and_compare(
             suite, grid_options, settings, reporter, keep=options["keep"], folder=folder
         )
-    return Grid(result, settings, kept)
+    return Grid(result, settings, agreement)
 
 
 def suite_request(options: BenchCommand) -> tuple[Suite, GridOptions, Settings]:

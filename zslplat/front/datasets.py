@@ -44,8 +44,8 @@ def load_dataset(
         raise UsageError(f"dataset={quoted(dataset)}: expected a name, a spec or a path, as a text")
     spec = parse_dataset(str(dataset))
     loaded = open_dataset(spec, settings)
-    told = [str(spec), loaded.fingerprint, loaded.default_signatures]
-    return replace(loaded, source={**loaded.source, _LOADED: told})
+    origin = [str(spec), loaded.fingerprint, loaded.default_signatures]
+    return replace(loaded, source={**loaded.source, _LOADED: origin})
 
 
 def make_dataset(
@@ -109,9 +109,9 @@ def make_dataset(
             arrays["attribute_names"] = np.array([str(one) for one in attributes])
     if class_names is not None:
         arrays["class_names"] = np.array(names_of(class_names, "class_names"))
-    for key, given in (("split", split), ("groups", groups), ("folds", folds)):
-        if given is not None:
-            arrays[key] = array_of(given, key)
+    for key, values in (("split", split), ("groups", groups), ("folds", folds)):
+        if values is not None:
+            arrays[key] = array_of(values, key)
     if unseen is not None:
         if split is not None or "train" in arrays:
             raise UsageError("unseen says which classes are tested, and so does split or train; give one of them")
@@ -146,11 +146,11 @@ def dataset_spec(dataset: DatasetLike, settings: Settings) -> Spec:
 
 def _check_names(more: Mapping[str, Any]) -> None:
     """Raise :class:`UnknownNameError` for a name that means nothing, which a file may hold, and a call may not."""
-    known = sorted({name for names in ALIASES.values() for name in names})
+    allowed = sorted({name for names in ALIASES.values() for name in names})
     stems = (*VIEWS, *Fields.class_sets, *Fields.row_sets, "signature_classes")
     for name in more:
-        if name not in known and not name.startswith(tuple(f"{stem}{mark}" for stem in stems for mark in "_-/")):
-            raise UnknownNameError("argument of make_dataset", name, known)
+        if name not in allowed and not name.startswith(tuple(f"{stem}{mark}" for stem in stems for mark in "_-/")):
+            raise UnknownNameError("argument of make_dataset", name, allowed)
 
 
 def _column(y: Any, what: str) -> np.ndarray:
@@ -170,23 +170,23 @@ def _rows_of(y: np.ndarray, classes: Sequence[Any], class_names: Sequence[str] |
     """Return the mask (n,) of the rows of some classes; raises DataError for one that has none."""
     if y.ndim != 1:
         raise UsageError("unseen names classes, and rows have several labels; say with split which rows are tested")
-    wanted = np.atleast_1d(_column(list(classes) if isinstance(classes, Set) else classes, "unseen"))
-    texts = (wanted.dtype.kind == "U", y.dtype.kind == "U")
+    labels = np.atleast_1d(_column(list(classes) if isinstance(classes, Set) else classes, "unseen"))
+    texts = (labels.dtype.kind == "U", y.dtype.kind == "U")
     if texts == (True, False):
         names = [str(one) for one in class_names or ()]
-        strange = [one for one in wanted.tolist() if one not in names]
+        strange = [one for one in labels.tolist() if one not in names]
         if strange:
             raise DataError(f"unseen names class {strange[0]!r}, which has no name in class_names or S")
         written = set(y.astype(np.str_).tolist()) <= set(names)
-        wanted = wanted if written else np.array([names.index(one) for one in wanted.tolist()])
+        labels = labels if written else np.array([names.index(one) for one in labels.tolist()])
         y = y.astype(np.str_) if written else y
     elif texts == (False, True):
         names = [str(one) for one in class_names or ()]
-        numbers = not set(wanted.astype(np.str_).tolist()) & {*names, *y.tolist()} and set(wanted) <= set(
+        numbers = not set(labels.astype(np.str_).tolist()) & {*names, *y.tolist()} and set(labels) <= set(
             range(len(names))
         )
-        wanted = np.array([names[one] for one in wanted.tolist()]) if numbers else wanted.astype(np.str_)
-    lost = [one for one in wanted.tolist() if not (y == one).any()]
+        labels = np.array([names[one] for one in labels.tolist()]) if numbers else labels.astype(np.str_)
+    lost = [one for one in labels.tolist() if not (y == one).any()]
     if lost:
         raise DataError(f"unseen names class {lost[0]!r}, of which there is no row")
-    return np.isin(y, wanted)
+    return np.isin(y, labels)
