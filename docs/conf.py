@@ -14,7 +14,7 @@ copyright = author
 version = release = version_of("zslplat")
 language = "en"
 
-extensions = ["myst_parser", "sphinx_gallery.gen_gallery", "zslplat_site.extension"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery", "zslplat_site.extension"]
 exclude_patterns = ["_build", "results/**", "tutorials/*.ipynb", "tutorials/**/README.md", "sg_execution_times.rst"]
 # Everything is read offline: formulas are MathML, fonts and scripts lie beside the pages.
 html_math_renderer = "mathml"
@@ -38,6 +38,8 @@ html_theme_options = {
 # Pages that have no others below them need no list of these.
 html_sidebars = {"index": [], "start": [], "plugins": []}
 highlight_language = "text"
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
 pygments_style = "default"
 
 myst_enable_extensions = ["deflist"]

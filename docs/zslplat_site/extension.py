@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.registry import registry
-from zslplat_site import commands, components, examples, interface
+from zslplat_site import components, examples, reference
 from zslplat_site.components import KINDS, ComponentFacts
 from zslplat_site.docstrings import Linked
 
@@ -25,6 +25,8 @@ def setup(app: Any) -> dict[str, Any]:
     mathml.register(app)
     app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir) / FOLDER))
     app.connect("source-read", _with_contents)
+    app.connect("autodoc-process-docstring", reference.escape_bars)
+    app.connect("autodoc-skip-member", reference.skip_member)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -56,9 +58,9 @@ def pages() -> Iterator[tuple[str, str]]:
             linked = links(f"{kind}/")
             yield f"{kind}/{facts.entry.name}.md", components.page(facts, examples.shown(facts), linked)
         yield f"{kind}/index.md", components.index(kind, components_of_kind)
-    yield "commands.md", commands.page()
-    yield "api.md", interface.plugin_page(links(""))
-    yield "python.md", interface.python_page(links(""))
+    yield "commands.md", reference.command_page()
+    yield "api.md", reference.plugin_page()
+    yield "python.md", reference.python_page()
 
 
 def component_facts(kind: str) -> list[ComponentFacts]:
@@ -78,6 +80,6 @@ def links(inside: str) -> Linked:
             kind = next((k for k in KINDS if short in registry().entries[k]), None)
             return f"{up}{kind}/{short}.md" if kind else ""
         short = name.rpartition(".")[2]
-        return f"#{interface.label('api', short)}" if short in api.__all__ else ""
+        return f"#{reference.label(short)}" if short in api.__all__ else ""
 
     return linked

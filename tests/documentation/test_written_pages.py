@@ -9,7 +9,7 @@ import typer
 
 from zslplat.cli.app import app
 from zslplat.registry import registry
-from zslplat_site import commands, interface
+from zslplat_site import reference
 from zslplat_site.components import KINDS
 
 ROOT = Path(__file__).parents[2]
@@ -34,9 +34,9 @@ def generated():
     """Return {place: text or None} of the pages that are made when the site is built."""
     found = {f"generated/{kind}/{name}.md": None for kind in KINDS for name in [*registry().names(kind), "index"]}
     found |= {f"tutorials/{path.stem}.rst": None for path in EXAMPLES} | {"tutorials/index.rst": None}
-    found["generated/api.md"] = interface.plugin_page(lambda name: "")
-    found["generated/python.md"] = interface.python_page(lambda name: "")
-    return found | {"generated/commands.md": commands.page()}
+    found["generated/api.md"] = reference.plugin_page()
+    found["generated/python.md"] = reference.python_page()
+    return found | {"generated/commands.md": reference.command_page()}
 
 
 MADE = generated()

@@ -93,7 +93,9 @@ def _plugin_command(point: Any) -> Any:
             f"command {point.name!r} of {source} does not load: {cause_of(error, point.value)}"
         ) from error
     if isinstance(loaded, typer.Typer):
-        return typer.main.get_command(loaded)
+        command = typer.main.get_command(loaded)
+        command.name = point.name
+        return command
     return make_command(point.name, loaded)
 
 
