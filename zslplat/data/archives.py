@@ -1,4 +1,4 @@
-"""Unpacking an archive of data sets that comes from elsewhere: nothing in it may write outside the data root."""
+"""Unpack a downloaded archive of data sets; nothing in it may write outside the data root."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def unpack_datasets(
     except (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, struct.error) as error:
         raise ArchiveError(archive, f"cannot be read as a zip archive ({error})", damaged=True) from error
     except OSError as error:
-        # Decoders say so of damaged streams, and a place that is none is sought where the archive names it.
+        # Decoders say so of damaged streams, and so does a seek to an impossible place that the archive names.
         if error.errno in (None, errno.EINVAL):
             raise ArchiveError(archive, f"cannot be read as a zip archive ({error})", damaged=True) from error
         why = error.strerror or error

@@ -1,4 +1,4 @@
-"""From the arrays that people bring, in whatever numbering and types, to a checked :class:`Dataset`."""
+"""From arrays as they are in files, in any numbering and type, to a checked :class:`Dataset`."""
 
 from __future__ import annotations
 

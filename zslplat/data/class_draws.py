@@ -15,9 +15,9 @@ What was learned from the original seen classes stays: features of a network tha
 
 Where data sets are counted, those that show the same images, or samples, count as one (:func:`families`). Equal
 features (rows, their order, their type) tell that, whatever splits and signatures come with them. Other features
-of the same images are told by the data set, where it names its features in a parameter: it is the same but for that,
-and the same rows are scored. Which rows are scored tells nothing by itself, as two data sets of one layout have rows of
-the same numbers.
+of the same images are recognised by the spec, where it names the features in a parameter: it is the same but for that,
+and the same rows are scored. The rows that are scored say nothing by themselves, as two data sets of one layout have
+rows of the same numbers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lists of classes beside the files of a data set: folds that are disjoint by class, and what is stated twice."""
+"""Lists of classes beside the files of a data set: validation folds, and whether they agree with the splits."""
 
 from __future__ import annotations
 

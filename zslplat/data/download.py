@@ -183,11 +183,11 @@ def prepare_archive(
     """Fetch the archive into the data root and unpack the data sets in it that are not there yet.
 
     Each data set becomes a folder of its name under ``root``, with ``origin.json`` (address, size, SHA-256). What is
-    there already is left alone, but for empty folders. Returns the new folders. ``progress`` is told bytes so far and
+    there already is left alone, but for empty folders. Returns the new folders. ``progress`` gets bytes so far and
     bytes in all.
 
-    What an address delivered first is remembered (:mod:`zslplat.data.download`), and later downloads must be the
-    same file, unless ``sha256`` names another. Raises :class:`UsageError` for a ``sha256`` or address that is none, and
+    What an address delivered first is remembered , and later downloads must be the
+    same file, unless ``sha256`` names another. Raises :class:`UsageError` for a malformed ``sha256`` or address, and
     :class:`DataError` like :func:`fetch` and :func:`~zslplat.data.archives.unpack_datasets`; what is no archive, or
     one that is damaged or refused, is removed again.
     """
@@ -244,7 +244,7 @@ def fetch(
 
     ``sha256`` (64 hex digits) is checked when given; ``since`` says when an earlier download had it. ``timeout``
     in seconds bounds the silence of the server, ``pause`` the wait before each new attempt (it doubles). Raises
-    :class:`UsageError` for an address that is none (:mod:`zslplat.data.download`), and :class:`DataError` when the
+    :class:`UsageError` for a malformed address, and :class:`DataError` when the
     server cannot be reached, refuses, keeps breaking off, or delivers another file than expected, where the disk has no
     room, where more comes without a declared length than an archive may hold or than half of the free room, and when
     another process is downloading the same file.
@@ -349,7 +349,7 @@ class _Transfer:
             ) from error
 
     def _receive(self, response: HTTPResponse, start: int) -> bool:
-        expected = response.length  # None where none is declared, or one that is none
+        expected = response.length  # None where the server declares none, or no number
         if start and not (
             response.status == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
         ):

@@ -1,4 +1,4 @@
-"""Fetching the files of one data set, apart from loading them: from the addresses that are known, and no others."""
+"""Fetch the files of one data set from its known address; loading it is another step."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def fetch_set(
 
     It is there where the root has a folder or file of its name in a known layout. ``registered``: names of data sets
     that are no files of the root. Raises :class:`UnknownNameError` for a name that nothing answers to,
-    :class:`UsageError` for a name that no folder of the root can have, a ``sha256`` or an address that is none, and
+    :class:`UsageError` for a name that no folder of the root can have, a malformed ``sha256`` or address, and
     :class:`DataError` for a data set whose files no address is known of, where something else is in the way, and where
     the download fails (:func:`zslplat.data.download.prepare_archive`).
     """

@@ -1,4 +1,4 @@
-"""Bringing one's own data under the data root, so that it can be used by name like the public sets."""
+"""Bring the user's own data under the data root, so that they can be used by name like the public sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people hand over as arrays: tables of pandas, lists, arrays of objects, dictionaries; what is none is told."""
+"""Array-likes as arrays: pandas tables, lists, arrays of objects, dictionaries; anything else is refused."""
 
 from __future__ import annotations
 
@@ -139,5 +139,5 @@ def _is_missing(label: Any) -> bool:
         return label is None or bool(label != label)
     except TypeError:  # pandas' NA says neither
         return True
-    except ValueError:  # an array, which is no label either, and is told elsewhere
+    except ValueError:  # an array, which is no label either, and is refused elsewhere
         return False

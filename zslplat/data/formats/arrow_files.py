@@ -329,7 +329,7 @@ class ParquetPart:
 
 
 def read_table(file: Path) -> pa.Table:
-    """Return all of a Parquet file. Raises :class:`DataError` for what is none."""
+    """Return all of a Parquet file. Raises :class:`DataError` for any other file."""
     content = form_of(file).read(whole_table, file)
     return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
 

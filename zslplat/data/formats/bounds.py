@@ -1,4 +1,4 @@
-"""What a file may ask for: the memory of this machine bounds what is read of it, whatever it says of itself."""
+"""Bounds of what is read of a file: the free memory, and what its size makes plausible, whatever it declares."""
 
 from __future__ import annotations
 

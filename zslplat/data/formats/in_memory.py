@@ -1,4 +1,4 @@
-"""Data sets that were given as arrays, kept in the store: content-addressed, so that a record can be made again.
+"""Data sets that come from Python as arrays, stored by their content, so that a record can be made again.
 
 ``arrays(name=birds, key=1f0c...)`` is such a data set; its key is the fingerprint of arrays and splits.
 """

@@ -2,7 +2,7 @@
 
 Up to version 7 a file is read by SciPy, version 7.3 (HDF5, where every matrix is stored transposed and a cell array is
 a matrix of references) by h5py. Either way a matrix comes in MATLAB's own orientation. Damaged files end SciPy's reader
-by a segmentation fault. What is raised in the reading process is told by :class:`MatlabFile`, which names the file.
+by a segmentation fault. :class:`MatlabFile` names the file in errors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The columns of Parquet files as named fields; what they mean is told in :mod:`zslplat.data.formats.parquet`."""
+"""The columns of Parquet files as named fields; :mod:`zslplat.data.formats.parquet` says what they mean."""
 
 from __future__ import annotations
 

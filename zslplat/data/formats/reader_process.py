@@ -1,4 +1,4 @@
-"""Files are read in a process of their own: what libraries in C do on damaged files ends that process alone.
+"""Files are read in a process of their own, so that a crash of a C library on a damaged file ends that process alone.
 
 The readers of SciPy, HDF5 and Arrow trust what a file says of itself; a flipped bit can end in a segmentation fault,
 in a loop without end, or in a request for all memory. :class:`Form` calls a function in a second

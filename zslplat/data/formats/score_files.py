@@ -1,4 +1,4 @@
-"""Matrices of scores that other software wrote: .npy, CSV and Parquet, told apart by the end of the name.
+"""Matrices of scores that other software wrote: .npy, CSV and Parquet, recognised by the suffix.
 
 A ``.npy`` file is the matrix (m, c) alone; which row and which class is which is stated elsewhere. CSV and
 Parquet files name a class in the head of each column; a column ``row`` holds the rows of the data set, a column
@@ -170,7 +170,7 @@ def _table(path: Path, texts: Sequence[str] = (FOLD,)) -> Any:
     try:
         _check_text(path)
         options = pyarrow.csv.ReadOptions(use_threads=False)
-        # Only an empty cell is empty: that NaN was written is told apart.
+        # Only an empty cell is empty: a cell with the text NaN is not.
         types = {name: pa.string() for name in texts}  # a class may be called 01
         convert = pyarrow.csv.ConvertOptions(null_values=[""], column_types=types)
         return pyarrow.csv.read_csv(path, options, convert_options=convert)

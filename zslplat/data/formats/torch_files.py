@@ -1,4 +1,4 @@
-"""Files of PyTorch (``.pt``, ``.pth``): tensors by name, where PyTorch is installed; it is no part of zslplat.
+"""Files of PyTorch (``.pt``, ``.pth``): tensors by name. PyTorch is an optional dependency.
 
 A file holds a dictionary of tensors, whose keys are the names of :mod:`zslplat.data.formats.fields` (nested ones with
 ``/`` between: ``splits/train``), or a pair, features and labels. Of a folder, files with features are parts, whose rows

@@ -1,1 +1,1 @@
-"""Sets: the built-in data sets, and the loaders of public ones."""
+"""Sets: the built-in data sets."""

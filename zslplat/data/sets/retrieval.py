@@ -1,4 +1,4 @@
-"""From images, queries and negatives to a data set with designated queries: what loaders of retrieval sets share.
+"""Retrieval sets: images, queries and negatives as a data set with designated queries.
 
 The rows of a retrieval set are the images that are searched and the queries (split ``test``, and ``validation`` where
 queries are set apart for it) and negatives (split ``train``), which come from another data set or are rows that the

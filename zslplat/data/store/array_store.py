@@ -1,4 +1,4 @@
-"""Named arrays on disk, read back as memory maps: kept data sets, problems and prepared statistics.
+"""Named arrays on disk, read back as memory maps: stored data sets, problems and prepared statistics.
 
 An entry is a folder of ``.npy`` files and ``entry.json``. It is written beside its place and renamed, so a reader
 finds a whole entry or none. Every file is recorded with its size and a checksum (of the whole file when it is small, of

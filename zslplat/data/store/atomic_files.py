@@ -1,4 +1,4 @@
-"""Folders and files that are written beside their place and renamed, and what killed writers left of them.
+"""Folders and files that are written beside their place and renamed; what killed writers left is removed.
 
 A writer holds a lock of its folder for as long as it writes; the system lets go of it when the writer ends, however
 that comes about, and the next writer beside it removes the folder. Where the file system has no locks for folders, or

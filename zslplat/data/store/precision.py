@@ -1,4 +1,4 @@
-"""Which numbers rows are kept in: float32 where it holds the values of every column apart, else float64.
+"""The type of stored rows: float32 where it keeps the values of every column apart, else float64.
 
 float32 halves what is stored, read and multiplied. It is enough for a column unless
 

@@ -1,4 +1,4 @@
-"""Data sets kept on disk after the first load: each row once, in an order that tells nothing of the classes.
+"""Data sets on disk after the first load: each row once, in an order that says nothing of the classes.
 
 Every view of a data set is one file of rows, which folds are index views of (:mod:`zslplat.data.store.rows`). The rows
 lie in an order that is drawn: a method that gets some of them, and where they lie, learns nothing of the order
