@@ -299,8 +299,8 @@ def test_a_worker_that_is_lost_whenever_inputs_are_brought_ends_the_command(tmp_
     ("address", "reason"),
     [
         ("tls://127.0.0.1:1", "no Dask scheduler answers at tls://127.0.0.1:1: TLS expects"),
-        ("empty.json", "no Dask scheduler answers at .*empty.json: the file tells of none"),
-        ("list.json", "no Dask scheduler answers at .*list.json: the file tells of none"),
+        ("empty.json", "no Dask scheduler answers at .*empty.json: the file has no address"),
+        ("list.json", "no Dask scheduler answers at .*list.json: the file has no address"),
         ("torn.json", "no Dask scheduler answers at .*torn.json"),
         ("none.json", "no Dask scheduler answers at .*none.json: .*No such file"),
     ],

@@ -1,9 +1,9 @@
-"""What a check is, what it finds, and how all checks of a scope are carried out.
+"""What a check is, what it finds, how all checks of a scope are run, and the page of each.
 
 A check is a small class with a code, a title and a scope; its method ``find`` is a pure function from facts
 (:mod:`zslplat.checks.facts`) to lines of text. Those of zslplat have codes that begin with ``ZSP``; plugins add their
-own through the hook ``zslplat_checks``, under codes of another prefix. Codes are silenced where findings are shown;
-what was found is recorded all the same.
+own through the hook ``zslplat_checks``, with codes of another prefix. Codes are silenced where findings are shown;
+every finding is recorded all the same.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ UNNAMED = "ZSP200"
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: its code, one line of text, what it is about, and the command that shows the check's page.
+    """What a check found: its code, one line of text, its subject, and the command that shows the check's page.
 
-    ``failed`` is the code of the check that failed, where that is what was found (:data:`BROKEN`); silencing either
-    code silences the finding.
+    ``failed`` is the code of the check that failed, where the finding is such a failure (:data:`BROKEN`); silencing
+    either code silences the finding.
     """
 
     code: str
@@ -61,17 +61,17 @@ class Finding:
         return cls(code, text, subject, page, str(content.get("failed", "")))
 
     def silenced_by(self, codes: Collection[str]) -> set[str]:
-        """Return which of some codes silence the finding."""
+        """Return the given codes that silence the finding."""
         return {self.code, self.failed} & set(codes)
 
 
 class Check(ABC):
     """Base class of checks.
 
-    ``code`` is capital letters and digits (``ZSP101``; plugins take letters of their own), ``title`` what is found in
-    a few words, ``scope`` what is looked at: ``study`` (:class:`StudyFacts`), ``data`` (:class:`DataFacts`),
+    ``code`` is capital letters and digits (``ZSP101``; plugins use letters of their own), ``title`` the finding in a
+    few words, ``scope`` what is examined: ``study`` (:class:`StudyFacts`), ``data`` (:class:`DataFacts`),
     ``comparison`` (:class:`ComparisonFacts`) or ``suite`` (:class:`SuiteFacts`). The docstring says when the check
-    speaks and why there. ``page`` is its documentation in Markdown: cause, remedy, example; those of zslplat lie in
+    speaks and why there. ``page`` is its documentation in Markdown: cause, remedy, example; the pages of zslplat are in
     ``docs/checks``.
     """
 
@@ -85,14 +85,14 @@ class Check(ABC):
 
     @abstractmethod
     def find(self, facts: Any) -> Iterable[str]:
-        """Yield one line for each thing found; nothing where there is nothing to say.
+        """Yield one line for each finding; nothing where there is none.
 
-        ``facts`` are of the check's scope. What they do not know is None or empty, and nothing is said of it.
+        ``facts`` are of the check's scope. Unknown facts are None or empty, and the check says nothing about them.
         """
 
 
 class WarningCheck(Check):
-    """Base class of checks that hand on what data, tasks and methods warn of under the check's code.
+    """Base class of checks that show the warnings of data, tasks and methods that name the check's code.
 
     Such a warning is ``warnings.warn(OutcomeWarning(text, code), stacklevel=2)``.
     """
@@ -107,10 +107,10 @@ class WarningCheck(Check):
 
 
 def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list[Finding]:
-    """Carry out all checks of a scope that are not silenced, those of plugins included, in the order of their codes.
+    """Run all checks of a scope that are not silenced, with those of plugins, in the order of their codes.
 
-    A check that fails, or does not load, is itself a finding (:data:`BROKEN`) and stops no other. Whoever records what
-    was found silences nothing here and calls :func:`drop_silenced` where it is shown.
+    A check that fails, or does not load, is itself a finding (:data:`BROKEN`) and stops no other. Code that records
+    findings silences nothing here and calls :func:`drop_silenced` where they are shown.
     """
     findings: list[Finding] = []
     for entry in entries():
@@ -133,14 +133,14 @@ def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list
 
 
 def drop_silenced(findings: Iterable[Finding], silenced: Collection[str]) -> tuple[list[Finding], int]:
-    """Return the findings to be shown, and the number of those that are silenced."""
+    """Return the findings to show, and the number of those that are silenced."""
     all_findings = list(findings)
     visible = [finding for finding in all_findings if not finding.silenced_by(silenced)]
     return visible, len(all_findings) - len(visible)
 
 
 def finding_lines(findings: Iterable[Finding], silenced: Collection[str] = ()) -> list[str]:
-    """Return the lines that tell a reader of findings: one each, and how many are silenced, by which codes."""
+    """Return the lines that show findings: one for each, and one that counts the silenced ones with their codes."""
     all_findings = list(findings)
     visible, count = drop_silenced(all_findings, silenced)
     codes = sorted(set().union(*(finding.silenced_by(silenced) for finding in all_findings)))
@@ -148,7 +148,7 @@ def finding_lines(findings: Iterable[Finding], silenced: Collection[str] = ()) -
 
 
 def entries() -> list[Entry]:
-    """Return the registered checks by code; of a code that two packages claim, each."""
+    """Return the registered checks by code; where two packages claim a code, each of them."""
     registered = registry().entries["checks"]
     return [entry for code in sorted(registered) for entry in registered[code]]
 
@@ -158,18 +158,18 @@ def _finding(code: str, text: str, facts: Any) -> Finding:
 
 
 class FailedCheck(Check):
-    """Stands for checks that do not load or raise an error; :func:`~zslplat.checks.base.run_checks` says so itself."""
+    """Stands for checks that do not load or raise an error; :func:`run_checks` makes the findings itself."""
 
     code, title, scope = BROKEN, "a check failed", "study"
 
     def find(self, facts: Any) -> Iterable[str]:
-        """Find nothing: what fails is known to whoever carries checks out."""
+        """Find nothing: :func:`run_checks` notices failures."""
         return ()
 
 
 @dataclass(frozen=True)
 class CheckPage:
-    """A check as it is explained: code, title, scope, the page in Markdown, and the distribution that it is of."""
+    """The documentation of a check: code, title, scope, the page in Markdown, and the distribution it belongs to."""
 
     code: str
     title: str
@@ -179,9 +179,9 @@ class CheckPage:
 
 
 def check_page(code: str) -> CheckPage:
-    """Return the explanation of a check; raises :class:`UnknownNameError` where there is no such code.
+    """Return the documentation of a check; raises :class:`UnknownNameError` if there is no such code.
 
-    A check without a page is explained by its docstring. Codes may be written in small letters.
+    A check without a page is documented by its docstring. Codes may be written in small letters.
     """
     from importlib.resources import files
 

@@ -1,4 +1,4 @@
-"""Checks of rows that are read beside each other: whether they had the same chances, and what they cost."""
+"""Checks of tables: whether rows of a comparison or a suite had the same chances, what they cost, what is missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AHEAD = "ahead"
 class UnequalBudgets(Check):
     """Speaks where searches of more than one trial had budgets that differ by more than a quarter.
 
-    The best of n settings without content is expected 1.87 standard deviations above their mean at n = 20, 1.97 at 25
+    The best of n trials without any effect is expected 1.87 standard deviations above their mean at n = 20, 1.97 at 25
     and 2.16 at 40: a quarter more adds a tenth of a standard deviation of the trials, twice as many a third.
     """
 
@@ -148,7 +148,7 @@ class FromMemory(Check):
 
 
 class ManyLooks(Check):
-    """Speaks where the test split was scored 25 times or more with settings that no validation had chosen.
+    """Speaks where the test split was scored 25 times or more with hyperparameters that no validation had chosen.
 
     Those are single runs on the test split and the points of sweeps. The largest of 25 independent standard normal
     numbers is expected at 1.97: the best of 25 looks without content lies at the upper end of the 95 % interval of one.
@@ -160,7 +160,8 @@ class ManyLooks(Check):
         """Yield a line where there were many."""
         if facts.looks >= MANY_LOOKS:
             yield (
-                f"this test split was scored {facts.looks} times with settings that no validation had chosen: a number "
+                f"this test split was scored {facts.looks} times with hyperparameters that no validation had chosen: "
+                "a number "
                 "that was chosen among them is too good"
             )
 

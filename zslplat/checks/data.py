@@ -1,4 +1,4 @@
-"""Checks of a data set: what gives the class away, what tells nothing, and what stands for numbers that are missing."""
+"""Checks of a data set: what gives the class away, what says nothing, and what stands for missing numbers."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class SameSignatures(Check):
 
 
 class SignatureSeenBefore(Check):
-    """Speaks where an unseen class has the signature of a seen one: its rows are told from that class by nothing."""
+    """Speaks where an unseen class has the signature of a seen one: nothing tells its rows from those of that class."""
 
     code, title, scope = "ZSP505", "an unseen class with the signature of a seen one", "data"
 
@@ -148,7 +148,7 @@ class RowsInNoSplit(Check):
 
 
 class ClassesWithoutRows(Check):
-    """Speaks where a class has a signature and no row: it is never trained on, and no test asks for it."""
+    """Speaks where a class has a signature and no row: it is never trained on and never tested."""
 
     code, title, scope = "ZSP509", "signatures of classes without rows", "data"
 
@@ -163,7 +163,7 @@ class ClassesWithoutRows(Check):
 
 
 class BlankSignatures(Check):
-    """Speaks where a signature is zero throughout: nothing is known of its class, and every score of it is the same."""
+    """Speaks where a signature is zero throughout: nothing is known of its class, and all its scores are equal."""
 
     code, title, scope = "ZSP510", "signatures of zeros", "data"
 

@@ -1,4 +1,4 @@
-"""The facts of a data set that checks look at, read off its rows once, block by block."""
+"""The facts of a data set that checks look at, read from its rows once, block by block, and kept in a cache."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def data_facts(dataset: Dataset) -> DataFacts:
 
 
 def disagreements_of(dataset: Dataset) -> tuple[str, ...]:
-    """Return what the files of a data set state in two ways, as its loader found it."""
+    """Return what the files of a data set state in two ways, as its loader noticed."""
     return tuple(dataset.source.get("disagreements", ()))
 
 
 def facts_from_json(content: Mapping[str, Any]) -> DataFacts:
-    """Return the facts that ``dataclasses.asdict`` made of facts, after they were written as JSON."""
+    """Return the facts that ``dataclasses.asdict`` wrote as JSON."""
     pairs = {
         name: {key: tuple((str(a), str(b)) for a, b in entries) for key, entries in content[name].items()}
         for name in ("equal_within", "equal_across")
@@ -92,7 +92,7 @@ def facts_from_json(content: Mapping[str, Any]) -> DataFacts:
 
 
 def _owners(dataset: Dataset, signature: SignatureSet) -> list[str]:
-    """Return whose each signature of a set is: a class, or a row where rows have several labels."""
+    """Return the owner of each signature of a set: a class, or a row where rows have several labels."""
     if signature.per_row and dataset.y.ndim > 1:
         return [f"row {number}" for number in range(len(signature.values))]
     classes = dataset.y if signature.per_row else signature.classes
@@ -100,7 +100,7 @@ def _owners(dataset: Dataset, signature: SignatureSet) -> list[str]:
 
 
 def flat_rows(values: np.ndarray, *, all_zero: bool = False) -> np.ndarray:
-    """Return which rows (n,) of values (n, d) hold one number throughout, d being 8 or more; ``all_zero``: d is any."""
+    """Return which rows (n,) of values (n, d) have one number throughout, if d is 8 or more or ``all_zero`` is set."""
     flat = np.zeros(len(values), dtype=bool)
     if all_zero or values.shape[1] >= FEWEST_EQUAL:
         # Few rows begin and end with the same number.
@@ -112,9 +112,9 @@ def flat_rows(values: np.ndarray, *, all_zero: bool = False) -> np.ndarray:
 def find_sentinel(values: np.ndarray, owners: Sequence[str]) -> Sentinel | None:
     """Return the number that stands for missing ones in signatures (m, a), None where there is none.
 
-    That is a usual one (:data:`SENTINELS`) that is the only negative number, in less than a quarter of the places, or
-    lies further from the next number than the others lie apart. Rows may have been divided by their norm since: then it
-    is negative, up to one number in a hundred is, and each row has one such number.
+    That is a usual one (:data:`SENTINELS`) that is the only negative number, in less than a quarter of the entries, or
+    that lies further from the next number than the others lie apart. Rows may have been divided by their norm since:
+    then it is negative, up to one number in a hundred is, and each row has one such number.
     """
     numbers, counts = np.unique(values, return_counts=True)
     if len(numbers) < 3:
@@ -136,7 +136,7 @@ def find_sentinel(values: np.ndarray, owners: Sequence[str]) -> Sentinel | None:
 
 
 def same_signatures(values: np.ndarray, classes: np.ndarray | None = None) -> list[list[int]]:
-    """Return the groups of different classes that have a signature (m, a) in common, to six digits of the largest."""
+    """Return the groups of different classes whose signatures (m, a) are equal, to six digits of the largest number."""
     scale = float(np.abs(values).max(initial=0.0)) or 1.0
     _, groups = np.unique(np.round(values / scale, DIGITS) + 0.0, axis=0, return_inverse=True)
     described = np.arange(len(values)) if classes is None else np.asarray(classes)
@@ -147,9 +147,9 @@ def same_signatures(values: np.ndarray, classes: np.ndarray | None = None) -> li
 
 
 def _pairs(groups: list[list[int]], unseen: dict[int, bool] | None) -> tuple[list[Any], list[Any]]:
-    """Return the pairs of one side, and those of a seen and an unseen class, each class with the first of a side.
+    """Return the pairs within a side, and those of a seen and an unseen class, each class with the first of a side.
 
-    Classes that ``unseen`` does not name have no rows: nobody tells them from others.
+    Classes that ``unseen`` does not name have no rows: no task tells them from others.
     """
     alike, across = set(), set()
     for group in groups:
@@ -183,9 +183,9 @@ def _unshown(
 
 
 def class_share_of_column(values: np.ndarray, y: np.ndarray) -> float:
-    """Return the share of rows, class by class on average, whose nearest other row in a column (n,) is of their class.
+    """Return the share of rows, averaged over classes, whose nearest other row in a column (n,) is of their class.
 
-    Rows of equal values are taken in the order in which they come, which should be a random one.
+    Rows of equal values are taken in their order, which should be random.
     """
     order = np.argsort(values, kind="stable")
     labels, sorted_values = y[order], values[order]
@@ -199,9 +199,9 @@ def class_share_of_column(values: np.ndarray, y: np.ndarray) -> float:
 
 
 def _sides(dataset: Dataset) -> np.ndarray:
-    """Return on which side of training each row is: 0 for training, others for validation and tests, -1 for none.
+    """Return the side of each row: 0 for training, other numbers for validation and tests, -1 for none.
 
-    Where rows are divided by folds, each fold is a side of its own; where nothing is divided, each row is.
+    Where rows are divided into folds, each fold is a side; where nothing is divided, each row is one.
     """
     splits = {name: np.asarray(index) for name, index in dataset.splits.items()}
     if not splits:
@@ -213,9 +213,9 @@ def _sides(dataset: Dataset) -> np.ndarray:
 
 
 class _Sample:
-    """Rows that are drawn from a data set, collected while all of it is read: ``rows`` which they are, ``X`` they.
+    """Rows drawn from a data set, collected while all of it is read: ``rows`` are their numbers, ``X`` their values.
 
-    Rows that lie in a stream can be read in no other way.
+    Rows in a stream can be read in no other way.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -228,13 +228,13 @@ class _Sample:
         self._place[self.rows] = np.arange(count)
 
     def collect(self, where: Any, flat: np.ndarray) -> None:
-        """Take what belongs to the sample of a block (m, d), whose rows ``where`` tells."""
+        """Copy the rows of a block (m, d) that belong to the sample; ``where`` says which rows the block has."""
         place = self._place[where]
         self.X[place[place >= 0]] = flat[place >= 0]
 
 
 def _read(dataset: Dataset, side: np.ndarray, sample: _Sample) -> dict[str, Any]:
-    """Read all rows once: constant and faint columns, rows of one number, and test rows that are training rows, too."""
+    """Read all rows once: constant and tiny columns, rows of one number, and test rows that are training rows, too."""
     digests, narrowing = np.zeros(len(side), dtype=np.int64), Narrowing()
     flat, zero = np.zeros(len(side), dtype=bool), np.zeros(len(side), dtype=bool)
     shift = None
@@ -334,10 +334,10 @@ def _unseen(dataset: Dataset) -> dict[int, bool] | None:
 
 
 def _unsplit(dataset: Dataset, unseen: Mapping[int, bool] | None) -> dict[str, int]:
-    """Return how many rows are in no split, by what their class is.
+    """Return how many rows are in no split, by the kind of their class.
 
     Rows of classes that are trained on count where others of them are tested: a split without such a test leaves them
-    out by intention. Rows that queries are asked of are in no split, nor are those of several labels counted.
+    out on purpose. Query rows are in no split, and rows of several labels are not counted.
     """
     if unseen is None or TRAIN not in dataset.splits or dataset.queries:
         return {}
@@ -359,18 +359,18 @@ _DATA_FACTS = 5
 def data_findings(dataset: Dataset, cache: Path | None = None) -> list[Finding]:
     """Return what the checks find in a data set, none silenced; the facts are kept in the folder ``cache``, if given.
 
-    Rows that were not read yet are read once.
+    Rows that were not read before are read once.
     """
     return run_checks("data", data_facts(dataset) if cache is None else known_data_facts(dataset, cache))
 
 
 def known_data_facts(dataset: Dataset, cache: Path) -> DataFacts:
-    """Return the facts of a data set, from the cache where they were read before, under whatever name that was."""
+    """Return the facts of a data set, from the cache if they were read before, under any name."""
     path = cache / f"data-facts-{key_of(dataset.fingerprint, _DATA_FACTS)}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         facts = facts_from_json(json.loads(path.read_text()))
         return dataclasses.replace(facts, subject=dataset.name, disagreements=disagreements_of(dataset))
     facts = data_facts(dataset)
-    with suppress(OSError):  # nothing is lost: whoever asks next reads them again
+    with suppress(OSError):  # nothing is lost: the rows are read again next time
         path.write_text(json.dumps(dataclasses.asdict(facts)))
     return facts

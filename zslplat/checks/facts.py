@@ -1,8 +1,8 @@
-"""Plain facts of studies, data sets, comparisons and suites: all that checks know of them.
+"""Plain facts of studies, data sets, comparisons and suites: everything that checks know of them.
 
-Facts are collected by whoever holds records, data or tables (``tuning``, ``comparison``, ``suites``); checks are pure
-functions of them. Everything is a number, a text, or a tuple or mapping of these, so a check can be tried with facts
-that are written down by hand, and what is not known is None or empty.
+Facts are collected where records, data or tables are at hand (``tuning``, ``comparison``, ``suites``); checks are pure
+functions of them. Every fact is a number, a text, or a tuple or mapping of these, so a check can be tried on facts
+written by hand. Unknown facts are None or empty.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RecordedWarning:
-    """What data, task or method warned of themselves (:class:`~zslplat.errors.OutcomeWarning`).
+    """A warning of data, task or method (:class:`~zslplat.errors.OutcomeWarning`).
 
-    ``of`` says in which part of the study (``best trial, 3``; ``test``), ``where`` in which problems, ``code`` the
-    check that it belongs to, empty where it has none.
+    ``of`` is the part of the study (``best trial, 3``; ``test``), ``where`` the problems it came from, ``code`` the
+    check that it belongs to, empty where it names none.
     """
 
     text: str
@@ -34,9 +34,9 @@ class RecordedWarning:
 
 @dataclass(frozen=True)
 class PrimaryScores:
-    """Values of the primary metric, one per fold (or repeat), with the values that guessing reaches there.
+    """Values of the primary metric, one per fold (or repeat), with the chance level of each.
 
-    ``what`` begins a sentence (``the best of the search``), ``tried`` is of how many settings it is the best.
+    ``what`` begins a sentence (``the best of the search``); they are the best of ``tried`` trials.
     """
 
     what: str
@@ -49,10 +49,10 @@ class PrimaryScores:
 
 @dataclass(frozen=True)
 class SearchedRange:
-    """The best value of a hyperparameter, and where in the searched range it lies.
+    """The best value of a hyperparameter, and where it is in the range that was searched.
 
     ``position`` is 0 at the low end and 1 at the high end, on the scale of the search; ``low_is_open`` and
-    ``high_is_open`` tell whether legal values lie beyond the end.
+    ``high_is_open`` tell whether there are legal values beyond the end.
     """
 
     name: str
@@ -86,8 +86,8 @@ class TrialFacts:
 class ControlScore:
     """A recorded test score of the method that serves as control, on the same data and task.
 
-    ``same_preprocessing`` tells whether it preprocesses as the study does; ``lead`` are the ends of the 95 % interval
-    over the test rows of the study's score less the control's, None where there is none.
+    ``same_preprocessing`` tells whether it preprocesses as the study does; ``lead`` is the 95 % interval over the test
+    rows of the study's score less the control's, None where there is none.
     """
 
     study: str
@@ -101,10 +101,10 @@ class ControlScore:
 class StudyFacts:
     """A study at its end, or a single run, which has no trials.
 
-    ``kind`` is the kind of the task (``zero-shot``, ...). ``requested_trials`` is the number of trials that were asked
-    for, ``combinations`` how many settings there are at all (None: no end). ``test_error`` is the standard error of the
-    test score over its rows; ``predicted`` and ``true`` count the test rows by class, ``seen`` are those of them that
-    training has seen where others are unseen. ``test_metrics`` are the metrics of each test repeat.
+    ``kind`` is the kind of the task (``zero-shot``, ...). ``requested_trials`` is the budget of the search,
+    ``combinations`` the number of possible combinations of values (None: no end). ``test_error`` is the standard error
+    of the test score over its rows; ``predicted`` and ``true`` count the test rows by class, ``seen`` are those of the
+    classes that were trained on, where others were not. ``test_metrics`` are the metrics of each test repeat.
     """
 
     subject: str
@@ -134,7 +134,7 @@ class StudyFacts:
 
 @dataclass(frozen=True)
 class ColumnScore:
-    """A column of the features, and a number that says something of it."""
+    """A column of the features with a number."""
 
     name: str
     value: float
@@ -142,9 +142,10 @@ class ColumnScore:
 
 @dataclass(frozen=True)
 class ConstantDimensions:
-    """How many ``of`` the dimensions of a signature do not vary over seen classes, and what unseen ones have in them.
+    """How many ``of`` the dimensions of a signature do not vary over seen classes but differ in an unseen one.
 
-    ``deviation_share`` is the share of the unseen classes' squared deviation from the seen classes' mean.
+    ``deviation_share`` is the share of the unseen classes' squared deviation from the seen classes' mean that they
+    have.
     """
 
     count: int
@@ -154,7 +155,7 @@ class ConstantDimensions:
 
 @dataclass(frozen=True)
 class Sentinel:
-    """A number that stands for missing ones in signatures: ``count`` ``of`` the numbers, and whose the first is."""
+    """A number that stands for missing ones: ``count`` ``of`` the numbers of signatures, first in ``first``'s."""
 
     value: float
     count: int
@@ -164,23 +165,24 @@ class Sentinel:
 
 @dataclass(frozen=True)
 class DataFacts:
-    """What a data set is like: everything that its checks look at, which reads the rows once.
+    """What the checks of a data set look at; the rows are read once for it.
 
     ``revealing`` are columns that alone tell the class of a row, with the share of rows for which they do;
     ``row_numbering`` those that number the rows. ``test_rows`` counts the rows of tests and validation,
     ``repeated_rows`` those of them that are training rows, too. ``constant_columns`` counts the columns that do not
-    vary over the training rows, ``deviation_share`` is the share of the test rows' squared deviation that lies in them.
-    ``uniform_rows`` counts the rows that hold one number throughout, ``zero_rows`` those of them where it is 0;
-    ``tiny_columns`` the columns whose squares vanish.
+    vary over the training rows; ``deviation_share`` is the share of the test rows' squared deviation in these columns.
+    ``uniform_rows`` counts the rows that have one number throughout, ``zero_rows`` those of them where it is 0;
+    ``tiny_columns`` counts the columns whose squares vanish.
 
-    ``disagreements`` say what the files state in two ways. ``rows_in_no_split`` counts the rows in no split, by what
-    their class is; ``classes_without_rows`` are the classes with a signature and no row.
+    ``disagreements`` say what the files state in two ways. ``rows_in_no_split`` counts the rows in no split, by the
+    kind of their class; ``classes_without_rows`` are the classes with a signature and no row.
 
-    By the name of the signatures: ``equal_within`` are pairs of classes with one signature, ``equal_across`` those of a
-    seen and an unseen class; ``constant_dimensions`` the dimensions that seen classes share and unseen ones differ in;
-    ``zero_signatures`` whose signatures are zero throughout; ``sentinels`` what stands for missing numbers.
+    By the name of the signatures: ``equal_within`` are pairs of classes of one side with equal signatures,
+    ``equal_across`` pairs of a seen and an unseen class; ``constant_dimensions`` the dimensions that seen classes share
+    and unseen ones differ in; ``zero_signatures`` the classes whose signatures are zero throughout; ``sentinels`` the
+    numbers that stand for missing ones.
 
-    ``float32_loss`` is what float32 would lose of rows that are float64, for one column.
+    ``float32_loss`` says, for one column, what float32 would lose of rows that are float64.
     """
 
     subject: str
@@ -209,11 +211,11 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class RowFacts:
-    """A row of a comparison: one experiment's test evaluations.
+    """A row of a comparison: the test evaluations of one experiment.
 
     ``trials`` is the budget of its search (None: not tuned), ``rows`` the digest of the scored rows, ``data`` the
-    fingerprint of the data, ``seconds`` the time of a final evaluation, ``verdict`` how it stands to the row labelled
-    ``baseline``, ``knows`` what it knows of the scored batch, in words.
+    fingerprint of the data, ``seconds`` the time of a final evaluation, ``verdict`` its difference from the row
+    labelled ``baseline`` in words, ``knows`` what it knows of the scored batch, in words.
     """
 
     label: str
@@ -230,9 +232,9 @@ class RowFacts:
 
 @dataclass(frozen=True)
 class ComparisonFacts:
-    """A table of rows of one data set and task that are read beside each other.
+    """A table of rows of one data set and task that are compared.
 
-    ``looks`` counts the evaluations of this test split with settings that no validation had chosen.
+    ``looks`` counts the evaluations of this test split with hyperparameters that no validation had chosen.
     """
 
     subject: str
@@ -245,8 +247,8 @@ class ComparisonFacts:
 class CellFacts:
     """A cell of a suite: ``status`` is ``done``, or says why there is no number.
 
-    ``family`` is what the classes of the data set are drawn from, ``images`` what tells its images from those of others
-    (:func:`zslplat.data.class_draws.images_of`); data sets that share one of them count as one. Empty: it shares none.
+    ``family`` is what the classes of the data set are drawn from, ``images`` identifies its images; data sets that
+    share one of them count as one. Empty: it shares none.
     """
 
     data: str

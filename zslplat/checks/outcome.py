@@ -1,4 +1,4 @@
-"""Checks of what a study ended with: its predictions, its metrics, its test classes, and how it stands to a control."""
+"""Checks of what a study ended with: predictions, metrics, test classes, and the difference from a control."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ZERO_SHOT, EXEMPLAR = "zero-shot", "exemplar"
 
 
 class Unnamed(WarningCheck):
-    """Hands on what a data set, a task or a method, of a plugin mostly, warns of without naming a check."""
+    """Shows the warnings of a data set, a task or a method, mostly of a plugin, that name no check."""
 
     code, title, scope = UNNAMED, "something that data, task or method warn of themselves", "study"
 
@@ -160,55 +160,55 @@ class FewRowsPerClass(Check):
 
 
 class FewerValidationClasses(WarningCheck):
-    """Hands on that validation tells fewer classes apart than the test, so its values are higher for that alone."""
+    """Shows that validation tells fewer classes apart than the test, so its values are higher for that alone."""
 
     code, title, scope = "ZSP208", "validation tells fewer classes apart than the test", "study"
 
 
 class FewDrawnFolds(WarningCheck):
-    """Hands on that the folds hold out too few classes in all for a steady mean (30, by simulation)."""
+    """Shows that the folds hold out too few classes in all for a steady mean (30, by simulation)."""
 
     code, title, scope = "ZSP209", "validation depends on the draw of its folds", "study"
 
 
 class FewerFeaturesThanTaken(WarningCheck):
-    """Hands on that a selector chose fewer features than the task takes: the rest are in no meaningful order."""
+    """Shows that a selector chose fewer features than the task takes: the rest are in no meaningful order."""
 
     code, title, scope = "ZSP210", "fewer features chosen than taken", "study"
 
 
 class SearchSawTestRows(WarningCheck):
-    """Hands on that hyperparameters were searched on rows that are test rows of other folds."""
+    """Shows that hyperparameters were searched on rows that are test rows of other folds."""
 
     code, title, scope = "ZSP211", "searched on test rows of other folds", "study"
 
 
 class EmptyCodes(WarningCheck):
-    """Hands on that all codes of a coding method are empty."""
+    """Shows that all codes of a coding method are empty."""
 
     code, title, scope = "ZSP212", "all codes are empty", "study"
 
 
 class NotConverged(WarningCheck):
-    """Hands on that an iteration ended at its limit and not at its tolerance."""
+    """Shows that an iteration ended at its limit and not at its tolerance."""
 
     code, title, scope = "ZSP213", "a solver did not converge", "study"
 
 
 class MetricsLeftOut(WarningCheck):
-    """Hands on that scores made elsewhere came without those of the validation folds, which some metrics need."""
+    """Shows that scores made elsewhere came without those of the validation folds, which some metrics need."""
 
     code, title, scope = "ZSP214", "metrics left out for want of validation scores", "study"
 
 
 class TestLabelsExported(WarningCheck):
-    """Hands on that the labels of the test rows were exported with the split that the scores are of."""
+    """Shows that the labels of the test rows were exported with the split that the scores are of."""
 
     code, title, scope = "ZSP215", "the labels of the test rows were at hand", "study"
 
 
 class NeighboursMissed(WarningCheck):
-    """Hands on that an index found fewer than 90 % of the true neighbours of the rows of a graph."""
+    """Shows that an index found fewer than 90 % of the true neighbours of the rows of a graph."""
 
     code, title, scope = "ZSP216", "neighbours missed by an index", "study"
 
@@ -259,13 +259,13 @@ class RowsOutrankClasses(Check):
 
 
 class PlaceholderScores(WarningCheck):
-    """Hands on that scores made elsewhere hold numbers so far off that the others do not differ beside them."""
+    """Shows that scores made elsewhere have numbers so far off that the others do not differ beside them."""
 
     code, title, scope = "ZSP219", "scores lost beside placeholders", "study"
 
 
 def _means_of_tests(facts: StudyFacts, first: str, second: str) -> tuple[float, float]:
-    """Return the means of two metrics over the test repeats that have both; NaN, below nothing, where none has."""
+    """Return the means of two metrics over the test repeats that have both; NaN if there is none."""
     pairs = [(one[first], one[second]) for one in facts.test_metrics if first in one and second in one]
     if not pairs:
         return float("nan"), float("nan")

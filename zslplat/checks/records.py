@@ -1,4 +1,4 @@
-"""Findings and warnings as records hold them: read back, as facts of checks, as lines and as tags."""
+"""Findings and warnings as records have them: read back, as facts of checks, as lines and as tags."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def findings_of(record: Mapping[str, Any], subject: str = "") -> list[Finding]:
 
 
 def findings_tags(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return MLflow's tags of a record's findings: ``zslplat.findings`` are their codes, and each code has its texts.
+    """Return MLflow's tags of a record's findings: ``zslplat.findings`` lists the codes, and each code has its texts.
 
-    ``zslplat.findings`` is empty where nothing was found, so that a study that goes on leaves old codes behind.
+    ``zslplat.findings`` is empty where nothing was found, so that a study that goes on replaces its old codes.
     """
     findings = findings_of(record)
     texts: dict[str, list[str]] = {}
@@ -37,9 +37,9 @@ def findings_tags(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def warning_facts(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[RecordedWarning]:
-    """Return the warnings of entries as facts for checks; ``of`` says in which part of a study they arose.
+    """Return the warnings of entries as facts for checks; ``of`` is the part of a study that they come from.
 
-    One whose text names no check that is registered belongs to :data:`~zslplat.checks.base.UNNAMED`.
+    A warning whose text names no registered check belongs to :data:`~zslplat.checks.base.UNNAMED`.
     """
     registered = registry().entries["checks"]
     facts = []
@@ -57,5 +57,5 @@ def warning_lines(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[st
 
 
 def warnings_tag(lines: Sequence[str]) -> dict[str, str]:
-    """Return the MLflow tag that shows warnings; none where there are none."""
+    """Return the MLflow tag that shows warnings; none if there are none."""
     return {"zslplat.warnings": "; ".join(lines)} if lines else {}

@@ -163,7 +163,7 @@ class FewTrials(Check):
 
     Of n trials drawn at random none lies in the best tenth of the space with probability .9^n: .35 at 10, .12 at the
     default of 20. Ten is also where the sampler begins to learn from earlier trials. Beyond that a search of d
-    hyperparameters wants 2 d + 1 trials, enough for a slope and a curvature of each. A space of fewer settings that
+    hyperparameters wants 2 d + 1 trials, enough for a slope and a curvature of each. A space of fewer combinations that
     were all tried needs no more, and a single trial is no search.
     """
 
@@ -188,12 +188,12 @@ class FewTrials(Check):
 class NothingGained(Check):
     """Speaks where, of 10 completed trials or more, the first is the best and none of the others comes near it.
 
-    The first trial has the starting settings. A sampler that had learned anything would try their neighbourhood, so
+    The first trial has the default values. A sampler that had learned anything would try their neighbourhood, so
     that some of the others are level: the next best is not near where it is behind by more than two standard errors of
-    the difference over the folds. Starting settings that are merely good are no reason to say anything.
+    the difference over the folds. Default values that are merely good are no finding.
     """
 
-    code, title, scope = "ZSP109", "nothing near the starting settings", "study"
+    code, title, scope = "ZSP109", "nothing near the default values", "study"
 
     def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where the search gained nothing."""
@@ -208,7 +208,7 @@ class NothingGained(Check):
         lead = _gains(first.folds, following.folds, facts.maximise)
         if lead.mean() > 2 * float(np.std(lead, ddof=1)) / math.sqrt(len(lead)):
             yield (
-                f"none of {len(complete)} completed trials comes near trial 0, the starting settings "
+                f"none of {len(complete)} completed trials comes near trial 0, the default values "
                 f"({first.value:.4f}, the next {following.value:.4f}): the search gained nothing"
             )
 
@@ -216,8 +216,8 @@ class NothingGained(Check):
 class NoEffect(Check):
     """Speaks where at least 5 completed trials all have one value: what is searched has no effect on the metric.
 
-    A value that comes from n rows is one of at least n + 1 levels; that five settings with any effect meet on one of
-    them exactly is unlikely beyond accident from n = 20 on.
+    A value that comes from n rows is one of at least n + 1 levels; that five combinations with any effect meet on one
+    of them exactly is unlikely beyond accident from n = 20 on.
     """
 
     code, title, scope = "ZSP110", "what is searched has no effect", "study"
@@ -244,7 +244,7 @@ def is_at_chance(
 
     Noise is the largest of two numbers: 5 % of the mean chance level, and z standard errors of the mean gain over the
     folds, at most the chance level itself, so that folds which differ a lot do not hide twice the chance. z is 2, or
-    what the best of ``tried`` settings without content is expected to reach, sqrt(2 log tried), where that is more.
+    what the best of ``tried`` trials without any effect is expected to reach, sqrt(2 log tried), where that is more.
     ``row_error``: the standard error over the scored rows, which repeats on the same rows share.
     """
     gains = _gains(values, chances, maximise)

@@ -27,7 +27,7 @@ from zslplat.space import ANY, Space, check_value, parse_range
 from zslplat.spec import Spec
 
 if TYPE_CHECKING:
-    # A method brings scikit-learn with it, and whoever reads records calls none.
+    # Methods import scikit-learn, which reading records does not need.
     from zslplat.methods.base import Method
 
 NOTHING = "nothing"  # what an inductive method knows of the batch that it scores
@@ -61,7 +61,7 @@ def open_dataset(spec: Spec, settings: Settings) -> Dataset:
     except (ZslplatError, MemoryError):
         raise
     except Exception as error:
-        # A loader's own error says little to somebody who did not write the loader.
+        # A loader's error says little to users who did not write the loader.
         text = " ".join(str(error).split())
         raise DataError(f"data set {spec} cannot be loaded: {type(error).__name__}: {text}") from error
 

@@ -50,7 +50,7 @@ def prepare(job: PrepareJob, cache: Path, methods: Methods | None = None) -> dic
     reset_peak()
     methods.begin(0)
     method = methods.build(job.method, job.fixed, 0)
-    # Kept with the statistics: whoever finds them in the cache is told, too.
+    # Warnings are stored with the statistics, for evaluations that read these from the cache.
     with collect_warnings() as warned:
         problem = load_problem(cache / job.problem, blocks=job.blocks)
         arrays = make_task(job.task).prepare(_with_views(problem, method), problem, job.space)

@@ -170,7 +170,7 @@ def _from_cache(
     scheme, arrays = make(outcomes)
     key = f"{digest(outcomes)} {scheme}"
     contents = cached[2] if cached is not None and cached[0] == key else arrays()
-    with contextlib.suppress(OSError):  # nothing is lost: whoever asks next makes them again
+    with contextlib.suppress(OSError):  # nothing is lost: they are made again next time
         _write_arrays(path, {_KEY: np.array(f"{key}\n{stamp}"), **contents})
     return contents
 

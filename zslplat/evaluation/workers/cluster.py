@@ -148,7 +148,7 @@ class Cluster:
         try:
             while not finished.wait(_LOOK_SECONDS) and client.status != "closed":
                 self._look_for_workers(client)
-                # What has ended meanwhile is processed by nobody, either.
+                # A job that has ended meanwhile is not being processed either.
                 if prefer and _waits_for_the_lost(client, request.key, prefer) and not finished.is_set():
                     raise _Away(f"job {request.key}: {prefer[0]} is lost")
             if self._stopped.is_set():
@@ -156,7 +156,7 @@ class Cluster:
             if future.status == "error":
                 failure = future.exception()
                 if isinstance(failure, KilledWorker):
-                    # Dask has given it to one worker after another. What ends every worker that runs it does so itself.
+                    # Dask tried one worker after another: it is the job that ends its workers.
                     times = failure.allowed_failures + 1
                     reason = f"the {times} workers of the cluster that ran it were lost one after another"
                     return Answer(None, reason, killed=True)
@@ -288,14 +288,14 @@ class Cluster:
         if new and before:
             self.say(
                 f"the workers' processors differ ({', '.join([*before, str(name)])}): numbers may differ in the last "
-                "digits, depending on who evaluated what; records say on which each evaluation ran"
+                "digits, depending on the worker; records say on which processor each evaluation ran"
             )
 
     def _look_for_workers(self, client: Any) -> None:
         try:
             threads = client.nthreads()
         except Exception:
-            return  # the job will hear of it
+            return  # the job will get the error
         if not threads and "workers" not in self._notices:
             self._notices.add("workers")
             self.say(f"waiting for workers: none has joined the Dask scheduler at {self.address}")
@@ -325,7 +325,7 @@ def _waits_for_the_lost(client: Any, key: str, prefer: list[str]) -> bool:
     try:
         there, busy = client.nthreads(), client.processing()
     except Exception:
-        return False  # the job will hear of it
+        return False  # the job will get the error
     return not set(prefer) & set(there) and not any(key in keys for keys in busy.values())
 
 
@@ -338,7 +338,7 @@ def connect(address: str) -> Any:
         from distributed import Client
     except ImportError:
         raise UsageError("--cluster needs Dask: pip install 'zslplat[dask]'") from None
-    # What they say of a connection that was lost is said here in one line.
+    # A lost connection is reported in one line, below.
     for part in ("client", "batched", "comm", "core"):
         logging.getLogger(f"distributed.{part}").setLevel(logging.CRITICAL)
     try:
@@ -355,7 +355,7 @@ def _scheduler_address(file: str) -> str:
     """Return the address in a file of ``dask scheduler --scheduler-file``; Dask itself would wait for one forever."""
     content = json.loads(Path(file).read_text())
     if not (isinstance(content, dict) and isinstance(content.get("address"), str)):
-        raise ValueError("the file tells of none; expected what dask scheduler --scheduler-file writes")
+        raise ValueError("it has no address; expected what dask scheduler --scheduler-file writes")
     return str(content["address"])
 
 

@@ -162,7 +162,7 @@ def _short_folder(process: int) -> str | None:
 
 
 def give_up() -> None:
-    """End the fork server if it is still importing; whoever waits for one of its processes gets EOFError."""
+    """End the fork server if it is still importing; a thread that waits for one of its processes gets EOFError."""
     _server.give_up()
 
 

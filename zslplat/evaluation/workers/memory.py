@@ -14,8 +14,8 @@ from zslplat.errors import UsageError
 from zslplat.names import counted
 
 _SELF = Path("/proc/self")
-# What the leader and the fork server hold beside the workers; what scorer and method process of one worker hold before
-# they have seen any data; and what a worker should have where nobody says how many there are to be.
+# The memory of the leader and the fork server; that of the scorer and method process of one worker without any data;
+# and what a worker should have where the number of workers is chosen by memory.
 LEADER_BYTES, LEAST_WORKER_BYTES, USUAL_WORKER_BYTES = 300 << 20, 200 << 20, 600 << 20
 
 
