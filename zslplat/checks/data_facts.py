@@ -18,15 +18,15 @@ from zslplat.data.store.precision import Narrowing
 from zslplat.data.store.rows import blocks_of
 from zslplat.keys import key_of
 
-# Numbers of a sample of rows in which single columns are looked at: about a second's worth of sorting.
+# The size of the sample in which single columns are examined: sorting it takes about a second.
 SAMPLED_NUMBERS, FEWEST_ROWS, MOST_ROWS = 6_000_000, 300, 3000
 REVEALING_SHARE, FEWEST_CLASSES = 0.9, 4
 TRAIN, VALIDATION, SEEN, UNSEEN = "train", "val", "test_seen", "test_unseen"
-# From this many numbers on, a row or a signature that holds one of them throughout was not measured.
+# A row of this many equal numbers or more was not measured.
 FEWEST_EQUAL = 8
 # Numbers that files write for missing ones.
 SENTINELS = (-1, -9, -99, -999, -9999, 99, 999, 9999)
-# Signatures are the same where they agree in six digits of the largest number.
+# Signatures are equal if they agree in six digits of the largest number.
 DIGITS = 6
 
 
@@ -103,7 +103,7 @@ def flat_rows(values: np.ndarray, *, all_zero: bool = False) -> np.ndarray:
     """Return which rows (n,) of values (n, d) have one number throughout, if d is 8 or more or ``all_zero`` is set."""
     flat = np.zeros(len(values), dtype=bool)
     if all_zero or values.shape[1] >= FEWEST_EQUAL:
-        # Few rows begin and end with the same number.
+        # Fast: few rows begin and end with the same number.
         rows = np.flatnonzero(values[:, 0] == (0 if all_zero else values[:, -1]))
         flat[rows] = (values[rows] == values[rows, :1]).all(axis=1)
     return flat
@@ -241,7 +241,7 @@ def _read(dataset: Dataset, side: np.ndarray, sample: _Sample) -> dict[str, Any]
     extremes: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
     sums: dict[bool, np.ndarray] = {}
     squares: dict[bool, np.ndarray] = {}
-    # Where no rows are set apart for training, all are trained on by one fold or another; validation rows are at last.
+    # Without a training split, every row is trained on in some fold; validation rows are trained on by the refit.
     train, tests = np.ones(len(side), dtype=bool), side >= 1
     if TRAIN in dataset.splits:
         train = side == 0
@@ -252,7 +252,7 @@ def _read(dataset: Dataset, side: np.ndarray, sample: _Sample) -> dict[str, Any]
         sample.collect(where, values)
         if values.dtype == np.float64 and not narrowing.seen:
             narrowing.add(values)
-        digests[where] = [hash(row.tobytes()) for row in values + 0]  # a zero with a sign is a zero
+        digests[where] = [hash(row.tobytes()) for row in values + 0]  # -0.0 equals 0.0
         flat[where] = flat_rows(values)
         zero[where] = flat[where] & (values[:, 0] == 0)
         if shift is None:
@@ -268,7 +268,7 @@ def _read(dataset: Dataset, side: np.ndarray, sample: _Sample) -> dict[str, Any]
     facts: dict[str, Any] = {
         "columns": 0 if shift is None else len(shift),
         "test_rows": int((side >= 1).sum()),
-        # What rows of one number have in common is what they lack.
+        # Rows of one number are equal because nothing was measured.
         "repeated_rows": _repeated(digests, np.where(flat, -1, side)),
         "uniform_rows": int(flat.sum()),
         "zero_rows": int(zero.sum()),
@@ -352,7 +352,7 @@ def _unsplit(dataset: Dataset, unseen: Mapping[int, bool] | None) -> dict[str, i
     return {kind: int((rest & rows).sum()) for kind, rows in kinds.items() if (rest & rows).any()}
 
 
-# Another way to read the facts of data is another number, under which they are read anew.
+# Raised when the facts change, so that they are read again.
 _DATA_FACTS = 5
 
 

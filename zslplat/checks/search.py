@@ -73,7 +73,7 @@ class TestAtChance(Check):
     rows has no spread of its own.
     """
 
-    __test__ = False  # it is no test case, whatever its name begins with
+    __test__ = False  # not a test case for pytest
     code, title, scope = "ZSP104", "at chance on the test split", "study"
 
     def find(self, facts: StudyFacts) -> Iterable[str]:

@@ -34,14 +34,14 @@ from zslplat.data.store.atomic_files import replacing
 from zslplat.errors import StoreError
 
 if TYPE_CHECKING:
-    # Methods bring scikit-learn with them, and many commands only read records.
+    # Methods import scikit-learn, which many commands do not need.
     from zslplat.data.source import DataSource
     from zslplat.evaluation.experiment import Experiment
     from zslplat.methods.base import Method
     from zslplat.tasks.base import Task
 
 LIBRARIES = ("numpy", "scipy", "numba")
-# Changed where the way of hashing is, so that hashes of different ways are never compared.
+# Raised when hashing changes, so that hashes of two schemes are never compared.
 SCHEME = 1
 _IGNORED_FIELDS = frozenset({"type_comment", "kind", "ctx", "type_ignores"})
 
@@ -53,7 +53,7 @@ def libraries() -> dict[str, str]:
 
 @cache
 def _library_versions() -> dict[str, str]:
-    # Each is read from a file of metadata, which takes longer than all else that is asked of the code.
+    # Reading these from metadata takes longer than all hashing.
     return {name: version(name) for name in LIBRARIES}
 
 
@@ -138,7 +138,7 @@ class CodeReader:
     def _parsed(self, module: ModuleFile) -> _Module | None:
         try:
             status = module.file.stat()
-            # Tools that unpack and copy set the time of change as they like, that of the file's entry they cannot.
+            # Tools that unpack or copy may set st_mtime to any time, but not st_ctime.
             stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
             content = self._files.get(module.place)
             if content is None or content[:3] != stamp:
@@ -160,7 +160,7 @@ class CodeReader:
         if not self._changed or self.cache_file is None:
             return
         self._changed = False
-        # A full disk: what is not remembered is read again.
+        # On a full disk, hashes are computed again next time.
         with suppress(OSError), replacing(self.cache_file) as new:
             new.write_text(json.dumps({"scheme": SCHEME, "files": self._files}))
 
@@ -340,7 +340,7 @@ class ModuleFile:
     def content(self) -> bytes:
         """Return the bytes of a compiled module; raises OSError."""
         data = bytes(self.loader.get_data(self.origin))
-        # What stands before the code tells when it was compiled.
+        # The header says when it was compiled.
         return data[16:] if self.origin.endswith(".pyc") else data
 
 

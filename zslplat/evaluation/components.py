@@ -101,7 +101,7 @@ def describe_knowledge(method: Spec, signatures: str | None = None) -> str:
     if signatures is not None:
         informed = built.told_of_unseen(parse_steps(signatures))
         kinds = kinds | {UNSEEN_SIGNATURES} if informed else kinds - {UNSEEN_SIGNATURES}
-    # What a plugin adds in words of its own comes last.
+    # Words that a plugin adds come last.
     ordered = sorted(kinds, key=lambda kind: (KNOWN.index(kind) if kind in KNOWN else len(KNOWN), kind))
     return ", ".join(ordered) or NOTHING
 

@@ -63,13 +63,13 @@ class ExperimentContext:
         with collect_warnings() as self._loading_warnings, with_right_form(registry.known_as(type(self._source))):
             self.dataset = in_files(open_dataset(experiment.dataset, settings), settings.cache / "data")
         self.task = self.task.suited(self.dataset)
-        # Whether the method can do with these views, or without any, is known before anything is computed.
+        # A method that cannot use these views says so before anything is computed.
         self.method_class.build(experiment.method.parameters).take_views(self.dataset.views)
         self.experiment = replace(experiment, data=self.dataset.fingerprint)
         self.code_file = settings.cache / "code.json"
         self._reader = CodeReader(self.code_file)
         self._codes: dict[str, dict[str, str]] = {}
-        # Built and not stored yet, with what building them warned of.
+        # Validation problems that are built but not stored, with the warnings of building them.
         self._validation: tuple[list[Problem], list[str]] | None = None
 
     @property
@@ -101,7 +101,7 @@ class ExperimentContext:
         """
         values = _all_values(space, parameters)
         code, roots = self.code(values), self._roots(values)
-        # A program's own main module is another one in every process.
+        # The main module is a different one in every process.
         imported = {role: roots[role] for role in ("method", "kernel", "task") if "__main__" not in roots[role]}
         return {" ".join(sorted(modules)): code[role] for role, modules in imported.items() if modules}
 
@@ -200,7 +200,7 @@ class ExperimentContext:
             {name: format_value(value) for name, value in fixed.items()},
             {name: describe_range(space[name]) for name in sorted(space)},
             str(self.experiment.task),
-            self.code(_all_values(space, costly_values)),  # kernels that are searched prepare, too
+            self.code(_all_values(space, costly_values)),  # searched kernels take part in preparation
         )
         sources = self.sources(space, costly_values)
         name, task = self.experiment.method.name, str(self.experiment.task)
@@ -233,13 +233,13 @@ class ExperimentContext:
         experiment, code = self.experiment, self.code()
         steps = {role: self.preprocessing.text_of(role) for role in ("features", "signatures")}
         makers = self._reader.digest({__name__, preprocess.__module__, type(self.task).__module__})
-        # Problems keep what building them warned of, and their titles: both name the data set, as copies do not.
+        # The entries hold warnings and titles that name the data set, so equal data under two names are two entries.
         named = (experiment.data, self.dataset.name)
         return (*named, str(experiment.task), experiment.seed, steps, makers, {n: code[n] for n in libraries()})
 
     def _store(self, problem: Problem, warned: Sequence[str]) -> Path:
         folder = self.cache.path(key_of("problem", problem.name, *self._problem_parts()))
-        # A damaged one would be in the way of its successor; a whole one needs none.
+        # Checks the entry, and removes it if it is damaged.
         if self.cache.has(folder.name):
             self.counts["problems cached"] += 1
             return folder

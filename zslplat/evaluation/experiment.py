@@ -19,7 +19,7 @@ from zslplat.space import Space
 from zslplat.spec import Spec, format_value
 
 VALIDATION, TEST = "validation", "test"
-# How a search proposes; present where there is one.
+# The entries that say how a search proposes.
 _SEARCH = ("batch_size", "sampler", "pruner", "step", "warm_start")
 
 

@@ -93,10 +93,10 @@ def load_problem(folder: Path, *, blocks: bool = False) -> Problem:
         if blocks:
             inputs[name] = _rows(folder, name, described, parts[ROWS])
         else:
-            # The rows themselves need not be there once the fold is: a worker elsewhere is sent the fold alone.
+            # With the fold, the rows themselves may be missing: a worker of a cluster is sent the fold alone.
             for part in described["parts"]:
                 with suppress(OSError):
-                    os.utime(_data_file(folder, part).parent)  # in use: see the bound of the cache
+                    os.utime(_data_file(folder, part).parent)  # in use: see ArrayCache.evict
             inputs[name] = _fold(fold_folder(folder, name), partial(_rows, folder, name, described, parts[ROWS]))
     frozen = {
         role: FrozenFeatures.from_facts(
@@ -166,7 +166,7 @@ def _rows(folder: Path, name: str, described: Mapping[str, Any], arrays: Mapping
     for number, part in enumerate(described["parts"]):
         path = _data_file(folder, part)
         try:
-            os.utime(path.parent)  # in use: see the bound of the cache
+            os.utime(path.parent)  # in use: see ArrayCache.evict
         except OSError as error:
             raise StoreError(
                 f"the rows of problem {folder.name} are gone: {path}: {error.strerror or error}; give the same command "
@@ -197,7 +197,7 @@ def _fold(folder: Path, find_rows: Callable[[], Rows]) -> np.ndarray:
             try:
                 return open_entry(folder)[0]["rows"]
             except DAMAGED:
-                remove_entry(folder)  # damaged, and in the way of its successor
+                remove_entry(folder)  # damaged: make room for a new one
         rows = find_rows()
         write_entry(folder, fill)
-    return np.asarray(find_rows())  # somebody removes it at once
+    return np.asarray(find_rows())  # another process keeps removing it

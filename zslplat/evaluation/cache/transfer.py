@@ -89,7 +89,7 @@ def end_entry(root: Path, name: str, temporary: Path) -> None:
         try:
             os.rename(temporary, folder)
         except OSError as error:
-            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):  # somebody was faster with the same
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):  # another process has put the same entry there
                 raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -21,9 +21,9 @@ from zslplat.metrics.ranking import centred
 from zslplat.tasks.base import Problem, Task
 
 _SHOWN = 5
-# The largest numbers of which differences, means and sums can be made, by the precision that is kept.
+# The largest scores for which differences, means and sums are finite, by the stored type.
 _LARGEST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e100}
-_BLOCK = 1_000_000  # scores looked at together
+_BLOCK = 1_000_000  # scores per block
 _LOW = "a low one for what cannot be, such as the smallest score less 1"
 
 
@@ -222,11 +222,11 @@ def _row_positions(where: str, row_numbers: np.ndarray, batch: Batch) -> np.ndar
 def _check_finite(file: ScoreFile, rows: np.ndarray, classes: Sequence[str]) -> None:
     if not np.issubdtype(file.scores.dtype, np.floating):
         return
-    # Wider numbers than float64 may be finite as they are, and are not as they are kept.
+    # Numbers wider than float64 may be finite and overflow in the stored type.
     dtype = _stored_type(file.scores)
     with np.errstate(over="ignore"):
         scores = file.scores.astype(dtype, copy=False)
-    # Neither NaN nor infinity compares as smaller.
+    # NaN and infinity do not compare as smaller.
     largest = _LARGEST[dtype]
     bad = ~(np.abs(scores) <= largest)
     if bad.any():

@@ -110,7 +110,7 @@ class Manifest:
         if sha256_of(file) == self.content["files"].get(name):
             return
         listed = list(read(file))
-        if listed == exported:  # another program wrote it, with other line ends, say
+        if listed == exported:  # rewritten by another program, for example with other line ends
             return
         difference = f"it lists {len(listed)} {what}, and {len(exported)} were exported"
         if len(listed) == len(exported):
@@ -134,7 +134,7 @@ def row_problems(task: Task, dataset: Dataset, split: str, seed: int) -> list[Pr
             "every row and class; tasks zsl, gzsl, retrieval and coding take them"
         )
     numbers = np.arange(len(dataset.X), dtype=np.int64)[:, None]
-    # The same data set, so that nothing is read to find that out.
+    # The fingerprint is passed on, so that nothing is read to compute it.
     only_rows = replace(dataset, X=numbers, known_fingerprint=dataset.fingerprint)
     problems = task.validation(only_rows, seed=seed) if split in (VALIDATION, ALL) else []
     return [*problems, task.test(only_rows, seed=seed)] if split in (TEST, ALL) else problems

@@ -17,7 +17,7 @@ from zslplat.keys import key_of
 from zslplat.names import MOST_BYTES
 from zslplat.tasks.base import Outcome
 
-_CUT = 150  # bytes that are left of a longer name of a file
+_CUT = 150  # bytes that are kept of a longer file name
 
 
 def write_artifacts(

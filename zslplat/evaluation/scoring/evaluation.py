@@ -87,14 +87,14 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
     outcomes: list[Outcome] = []
     done: list[Fold] = []
     state, curve = "complete", list[float]()
-    # Validation rows choose the step. A refit, and whatever sees test rows, ends where it was told to.
+    # Validation rows choose the step. A refit, and an evaluation on test rows, trains for a fixed number of steps.
     if step_parameter and not chosen_steps and not job.test:
         done = list(folds)
         task = done[0].task
         state, curve = advance_together(done, task.primary.name, 1.0 if task.primary.maximise else -1.0, job.thresholds)
         outcomes = [fold.finish(curve) for fold in done]
     else:
-        for fold in folds:  # one after another: a method and its outputs are let go before the next
+        for fold in folds:  # one after another, so that memory of one is free for the next
             fold.complete()
             outcomes.append(fold.finish())
             done.append(fold)
@@ -209,7 +209,7 @@ def evaluate_scores(
         fold = Fold(task, problem, None, iter([(1, task.outputs_of(problem, matrix))]), job)
         fold.complete()
         outcomes.append(fold.finish())
-        # How long it took to score says nothing of what it took to make the scores.
+        # The time of scoring says nothing about the time of making the scores.
         del fold.record["seconds"]
         done.append(fold)
     return _plain(_summary(done, outcomes))

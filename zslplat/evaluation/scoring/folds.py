@@ -79,7 +79,7 @@ class Fold:
                 last = outputs
         if last is None:
             raise MethodError(f"{self.job.method} made no step on {self.problem.name}")
-        # Where the method has a process of its own, it puts together what it learned while this one scores.
+        # A method in another process collects what it learned while this process scores.
         learned = self._read_learned()
         self._score(last[1])
         self.seconds += time.perf_counter() - start
@@ -132,7 +132,7 @@ class Fold:
         if job.model_bytes and job.outcomes is not None and self.method is not None:
             self.record["model"] = self._store_model(self._problem_folder(job.outcomes))
         if job.full:
-            with collect_warnings():  # known from the first time
+            with collect_warnings():  # these warnings were collected before
                 full = task.score(self.problem, self._best_outputs, job.validation_choices, full=True)
             outcome.tables, outcome.figures = full.tables, {**full.figures, **self._learned.figures}
             if len(mean_by_step) > 1:
@@ -145,7 +145,7 @@ class Fold:
                 self._resample(outcome, job.replicates)
         if job.artifacts is not None:
             self._write(self._problem_folder(job.artifacts), outcome)
-        # Its method is let go wherever it runs.
+        # Releases the method in its process, too.
         self._outputs, self._best_outputs, self._learned, self.method = {}, {}, _Learned(), None
         self._training = iter(())
         return outcome
@@ -153,7 +153,7 @@ class Fold:
     def _score(self, outputs: Arrays) -> None:
         with collect_warnings() as self._score_warnings:
             self._latest = self.task.score(self.problem, outputs, self.job.validation_choices, full=False)
-        # Outputs are large, and only a full account needs them once more.
+        # Outputs are large and are needed again only for tables and figures.
         self._outputs = outputs if self.job.full else {}
         name = self.task.primary.name
         if not np.isfinite(self._latest.metrics[name]):
@@ -164,7 +164,7 @@ class Fold:
         """Return the metrics after each step (an epoch, for example) and their mean as a table and a figure."""
         name = self.task.primary.name
         numbers = list(range(1, len(mean) + 1))
-        # As the mean has it: a fold that ended stays as it was.
+        # As in the mean: a fold that ended keeps its last values.
         rows = [self.by_step[min(number, len(self.by_step)) - 1] for number in numbers]
         columns = {metric: [row[metric] for row in rows] for metric in rows[0]}
         table = Table({"step": numbers, **columns, f"mean over folds of {name}": list(mean)})
@@ -236,7 +236,7 @@ def advance_together(
     """
     curve: list[float] = []
     best = -np.inf
-    # Each fold takes its step, whichever others have ended.
+    # A list, so that every fold takes its step even if others have ended.
     while any([fold.advance() for fold in folds]):
         curve.append(float(np.mean([fold.by_step[-1][primary] for fold in folds])))
         if sign * curve[-1] > best:

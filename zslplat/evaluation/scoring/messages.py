@@ -17,7 +17,7 @@ from zslplat.names import visible
 
 MOST_TEXTS = 20
 MOST_WARNING = 300
-MOST_PRINTED = 2000  # before the code at the end of a text is looked for
+MOST_PRINTED = 2000  # characters of a warning with its code
 Entries = list[dict[str, Any]]
 
 
@@ -59,7 +59,7 @@ def warning_entries(warned: Iterable[tuple[str, Iterable[str]]]) -> Entries:
 
 MOST_CHARACTERS = 1000
 _NAME = re.compile(r"\w[\w .-]{0,99}")
-# A diagnostic is no file; it may be written as a formula: mean k(x, x).
+# Diagnostics name no files and may be formulas: mean k(x, x).
 _DIAGNOSTIC = re.compile(r"\w[\w .,:;()=+*^|<>%'-]{0,99}")
 
 
@@ -69,7 +69,7 @@ def printable(text: str, most: int = MOST_CHARACTERS) -> str:
     Characters that move the cursor, are invisible or are half of a pair are escaped. A text that was cut ends with its
     length.
     """
-    # Text of many megabytes need not be gone through to show its beginning.
+    # Only the beginning of a text of many megabytes is processed.
     head = " ".join(text[: 10 * most].split())
     shown = visible(head[:most])
     if len(head) <= most and len(shown) <= most and len(text) <= 10 * most:

@@ -35,9 +35,9 @@ from zslplat.tasks.row_outcomes import RowOutcomes
 REPLICATES = 1000
 _COLUMNS, _META, _REPLICATES, _CLASSES = "outcomes.npz", "outcomes.json", "replicates.npz", "classes.npz"
 _KEY, _METRIC, _KINDS = "key", "metric:", "kinds"
-# How an array begins: numpy's magic and version 1.0, and the length of the description that follows.
+# The first bytes of an array: numpy's magic, version 1.0, and the length of the header.
 _FORM, _HEAD = b"\x93NUMPY\x01\x00", struct.Struct("<8sH")
-# What numpy and zipfile raise on files that are cut off, changed, or something else altogether.
+# The errors of numpy and zipfile on files that are cut off, changed or not of this format.
 _DAMAGED = (
     OSError,
     EOFError,

@@ -31,11 +31,11 @@ from zslplat.errors import StoreError
 IN_BAND_BYTES = 2**14
 SEPARATE_BYTES = 2**23
 MOST_SEPARATE = 100
-_TOGETHER = 200  # descriptors that are sent at a time; the system takes some 250
-# Longer than most answers take, and short enough to be no burden where others wait for the processor.
+_TOGETHER = 200  # descriptors per message; the system takes about 250
+# Longer than most answers take, and short enough not to delay other processes.
 LOOK_SECONDS = 0.0003
 _ALIGNED = 64
-_let_others_run = getattr(os, "sched_yield", lambda: None)  # not everywhere
+_yield_processor = getattr(os, "sched_yield", lambda: None)  # not on all systems
 
 Reduce = Callable[[Any], Any]
 FindClass = Callable[[str, str], Any]
@@ -57,7 +57,7 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         reduced = self._reduce(value)
         if reduced is NotImplemented and type(value) is np.ndarray and not value.flags.forc:
-            # Gaps between elements are no elements; pickle would take the slow way for such an array.
+            # Gaps between elements must not be sent, and pickle is slow for such an array.
             return np.ascontiguousarray(value).__reduce_ex__(5)
         return reduced
 
@@ -187,7 +187,7 @@ class Channel:
         """
         end = time.perf_counter() + LOOK_SECONDS
         while not self._poll.poll(0) and time.perf_counter() < end:
-            _let_others_run()
+            _yield_processor()
 
     def detach(self) -> None:
         """Release the connection without closing it."""

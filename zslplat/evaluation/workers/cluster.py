@@ -40,7 +40,7 @@ from zslplat.evaluation.workers import cluster_worker
 from zslplat.evaluation.workers.cluster_worker import ARTIFACTS, OUTCOMES, TARGET, RemoteJob, Reply
 from zslplat.keys import key_of
 
-# How long a scheduler may be away before a command gives up; the same command goes on where it was.
+# How long a scheduler may be away before a command gives up; the same command continues later.
 _AWAY_SECONDS = 600.0
 _CONNECT_SECONDS = 10.0
 _LOOK_SECONDS = 5.0
@@ -172,7 +172,7 @@ class Cluster:
             reply: Reply = future.result()
         except _Away:
             raise
-        except Exception as error:  # of whatever kind: the connection went while the answer was fetched
+        except Exception as error:  # of any type: the connection broke while the answer was fetched
             raise _Away(request.key) from error
         finally:
             with self._lock:
@@ -255,7 +255,7 @@ class Cluster:
         try:
             (result,) = client.run(function, self._store, *arguments, workers=[worker], on_error="raise").values()
             return result
-        except StoreError:  # the worker is there, and says what is wrong
+        except StoreError:  # an error of the worker itself
             raise
         except Exception as error:
             raise _Away from error
@@ -344,7 +344,7 @@ def connect(address: str) -> Any:
     try:
         target = _scheduler_address(address) if address.endswith(".json") else address
         return Client(target, timeout=_CONNECT_SECONDS, set_as_default=False)
-    except Exception as error:  # of whatever kind: for an address of TLS without certificates it is a TypeError
+    except Exception as error:  # of any type: a TLS address without certificates is a TypeError
         raise OutageError(
             f"no Dask scheduler answers at {address}: {error}; what was recorded is kept; give the same command again "
             "once there is one"

@@ -165,7 +165,7 @@ class _WorkerStore:
         self._idle: list[tuple[float, Worker]] = []
         self._busy: dict[str, Worker] = {}
         self._ended = False
-        # multiprocessing waits at the end of a program for what it has started.
+        # At exit, multiprocessing waits for the processes that it has started.
         util.Finalize(None, self.end, exitpriority=20)
         threading.Thread(target=self._watch, daemon=True, name="watch-tasks").start()
 

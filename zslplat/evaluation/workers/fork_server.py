@@ -30,7 +30,7 @@ class _Server(forkserver.ForkServer):
     """A fork server that knows whether it has forked a process yet; before that it may still be importing."""
 
     _forkserver_pid: int | None
-    forked: int | None = None  # the number of the server that has
+    forked: int | None = None  # the number of the server that has forked a process
 
     def launched(self, status: int) -> int:
         """Return the number of the process that was requested; raises EOFError where the server ends before."""
@@ -54,7 +54,7 @@ class _ForkServerPopen(popen_forkserver.Popen):
 
     def _launch(self, process_obj: Any) -> None:
         content = io.BytesIO()
-        # The program's main module is not for it: a script would begin anew.
+        # Leave out the main module: a script would run again.
         preparation = spawn.get_preparation_data(process_obj.name)
         prepared = {key: value for key, value in preparation.items() if not key.startswith("init_main")}
         set_spawning_popen(self)
@@ -65,7 +65,7 @@ class _ForkServerPopen(popen_forkserver.Popen):
             set_spawning_popen(None)
         write_end: int
         self.sentinel, write_end = _server.connect_to_new_process(self._fds)  # type: ignore[attr-defined]
-        # The process watches its parent by the end of this pipe.
+        # The process notices the end of its parent by this pipe.
         watched = os.dup(write_end)
         self.finalizer = util.Finalize(self, _util.close_fds, (watched, self.sentinel))
         with open(write_end, "wb", closefd=True) as file:
@@ -74,7 +74,7 @@ class _ForkServerPopen(popen_forkserver.Popen):
 
     def poll(self, flag: int = os.WNOHANG) -> int | None:
         code: int | None = super().poll(flag)
-        # Nobody is left to tell how it ended: all that the fork server has forked goes with it.
+        # The fork server has ended, and with it everything that it forked.
         return -signal.SIGKILL if code == 255 else code
 
 
@@ -110,12 +110,12 @@ def begin(modules: Sequence[str]) -> None:
     global _server
     _server.set_forkserver_preload([*modules, "zslplat.evaluation.workers.fork_server_exit"])
     try:
-        # Its folder is no place to import from: what lies there may have the names of what is installed. Processes that
-        # it forks get the search path and the environment of the program.
+        # The server must not import from its working folder, where files may have the names of installed modules.
+        # Processes that it forks get the search path and the environment of the program.
         settings = {"PYTHONSAFEPATH": "1", "ZSLPLAT_LEADER": str(os.getpid())}
         with _short_address(), _plain_path(), environment_variables(settings):
             _server.ensure_running()
-    except ChildProcessError:  # it has ended, and somebody else took note of that
+    except ChildProcessError:  # it has ended, and other code has collected its exit status
         _server = _Server()
         begin(modules)
 

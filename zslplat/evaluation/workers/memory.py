@@ -95,7 +95,7 @@ def _share_of(process: Any) -> int:
     size = 0
     try:
         for line in Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines():
-            # Memory that several processes have mapped and no file on a disk holds is memory, too.
+            # Shared memory that is no file on disk counts, too.
             if line.startswith(("Pss_Anon:", "Pss_Shmem:")):
                 size += int(line.split()[1]) * 1024
     except (OSError, ValueError):

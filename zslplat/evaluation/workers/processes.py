@@ -13,9 +13,9 @@ from functools import cache
 from multiprocessing.connection import wait
 from typing import Any
 
-# In what sets and dictionaries of texts are gone through is part of a result, too.
+# The iteration order of sets of texts can change results.
 _HASHING = {"PYTHONHASHSEED": "0"}
-# With which torch begins, so that it does not matter whether it is imported before or while a method runs.
+# Torch's initial seed, so that importing it before or during a run makes no difference.
 _TORCH_SEED = 67280421310721
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -78,7 +78,7 @@ def exit_like(code: int) -> None:
     if code < 0:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # there is one of the scorer, where any is wanted
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the scorer has dumped its core, if that is enabled
         with contextlib.suppress(OSError, ValueError):
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
