@@ -355,7 +355,7 @@ def _scheduler_address(file: str) -> str:
     """Return the address in a file of ``dask scheduler --scheduler-file``; Dask itself would wait for one forever."""
     content = json.loads(Path(file).read_text())
     if not (isinstance(content, dict) and isinstance(content.get("address"), str)):
-        raise ValueError("it has no address; expected what dask scheduler --scheduler-file writes")
+        raise ValueError("the file has no address; expected what dask scheduler --scheduler-file writes")
     return str(content["address"])
 
 
