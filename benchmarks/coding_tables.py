@@ -26,7 +26,7 @@ from zslplat.registry import component
 from zslplat.settings import Settings, resolve_settings
 from zslplat.space import Choice
 from zslplat.spec import Spec, format_value
-from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.options import EvaluationOptions, StudyOptions
 from zslplat.tuning.study import StudyResult, run_study
 from zslplat.tuning.sweep import run_sweep
 
@@ -257,7 +257,7 @@ def digits(out: Path, splits: int, trials: int, per_class: int) -> None:
             row = Row(label, method, {**fixed, "atoms": TUNED_AT}, {}, trials, dataset="digits", task=task)
             best = tuned(row, settings).parameters
             experiment = Experiment(Spec(method, {**fixed, **best}), Spec.parse("digits"), Spec.parse(task))
-            swept = run_sweep(experiment, "atoms", Choice(ATOMS), settings, test=True, workers=1)
+            swept = run_sweep(experiment, "atoms", Choice(ATOMS), EvaluationOptions(test=True, workers=1), settings)
             accuracies = [np.nan if value is None else value for value in swept.test]
             test[label].append(accuracies)
             print(f"split {split} {label:10s} " + "  ".join(f"{a:.4f}" for a in accuracies), flush=True)

@@ -19,6 +19,7 @@ from zslplat.evaluation.outside.exported_split import Manifest
 from zslplat.records.database import Records
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
+from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.single import run_experiment
 
 
@@ -38,8 +39,9 @@ def test_scores_of_our_own_method_give_the_numbers_of_its_run_to_the_last_bit(se
     columns = [classes.index(name) for name in column(tmp_path / "split" / "test" / "classes.csv", "class")]
     np.save(tmp_path / "test.npy", scores[np.ix_(order, columns)])
     experiment = Experiment(ESZSL, parse_dataset(DATA), Spec.parse(task))
-    validated = run_experiment(experiment, settings, workers=1)
-    ours = run_experiment(experiment, settings, test=True, validation_choices=validated.validation_choices, workers=1)
+    validated = run_experiment(experiment, EvaluationOptions(workers=1), settings)
+    options = EvaluationOptions(test=True, validation_choices=validated.validation_choices, workers=1)
+    ours = run_experiment(experiment, options, settings)
     theirs = score(
         settings,
         task,

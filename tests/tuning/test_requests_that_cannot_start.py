@@ -17,7 +17,7 @@ from zslplat.records.opening import existing_records
 from zslplat.settings import resolve_settings
 from zslplat.space import Choice
 from zslplat.spec import Spec
-from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.options import EvaluationOptions, StudyOptions
 from zslplat.tuning.single import run_experiment
 from zslplat.tuning.study import run_study
 from zslplat.tuning.sweep import run_sweep
@@ -158,8 +158,8 @@ def test_a_database_on_a_server_is_asked_before_data_are_loaded(command, tmp_pat
     experiment = Experiment(Spec("eszsl"), Spec("digit-pairs"), Spec("zsl"))
     call = {
         "study": lambda: run_study(experiment, StudyOptions(trials=1), settings),
-        "single": lambda: run_experiment(experiment, settings),
-        "sweep": lambda: run_sweep(experiment, "gamma", Choice((1.0,)), settings),
+        "single": lambda: run_experiment(experiment, EvaluationOptions(), settings),
+        "sweep": lambda: run_sweep(experiment, "gamma", Choice((1.0,)), EvaluationOptions(), settings),
     }[command]
     with pytest.raises(OutageError, match="no answer"):
         call()

@@ -11,7 +11,6 @@ from zslplat.config import read_config
 from zslplat.drawing import PALETTE, draw_figure, label_text
 from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import Experiment
-from zslplat.evaluation.jobs import Limits
 from zslplat.figures import Curve
 from zslplat.front.datasets import DatasetLike, dataset_spec
 from zslplat.front.options import DEFAULT_DATASET, DEFAULT_TASK, RunCommand, RunOptions
@@ -20,6 +19,7 @@ from zslplat.front.requests import MethodLike, experiment_of, settings_of, workf
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
 from zslplat.front.schema import complete_options, with_options
 from zslplat.settings import Settings
+from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.single import RunResult, run_experiment
 
 if TYPE_CHECKING:
@@ -144,19 +144,18 @@ def carry_out_run(options: RunCommand) -> Evaluation:
         recorded=options["config"] is not None,
     )
     workforce = workforce_of(options)
+    run_options = EvaluationOptions(
+        test=options["test"],
+        repeats=max(options["repeats"], int(content.get("repeats", 1))),
+        validation_choices=content.get("carried") or {},
+        workers=workforce.workers,
+        cluster=workforce.cluster,
+        trial_timeout=workforce.trial_timeout,
+        memory_bytes=workforce.memory_bytes,
+        save_model=not options["no_model"],
+        export_to=None if options["export"] is None else Path(options["export"]),
+        method_seed=content.get("method_seed") if options["seed"] is None else None,
+    )
     with progress(quiet=options["quiet"]) as reporter:
-        result = run_experiment(
-            experiment,
-            settings,
-            test=options["test"],
-            repeats=max(options["repeats"], int(content.get("repeats", 1))),
-            validation_choices=content.get("carried"),
-            workers=workforce.workers,
-            cluster=workforce.cluster,
-            limits=Limits(workforce.trial_timeout, workforce.memory_bytes),
-            reporter=reporter,
-            save_model=not options["no_model"],
-            export_to=None if options["export"] is None else Path(options["export"]),
-            method_seed=content.get("method_seed") if options["seed"] is None else None,
-        )
+        result = run_experiment(experiment, run_options, settings, reporter)
     return Evaluation(result, experiment, settings)

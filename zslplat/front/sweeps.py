@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from zslplat.drawing import draw_figure
 from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
-from zslplat.evaluation.jobs import Limits
 from zslplat.front.datasets import DatasetLike, dataset_spec
 from zslplat.front.options import DEFAULT_DATASET, DEFAULT_TASK, SweepCommand, SweepOptions
 from zslplat.front.progress import progress
@@ -20,6 +19,7 @@ from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.space import Choice
 from zslplat.spec import format_value
+from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.proposals import grid_values
 from zslplat.tuning.sweep import SweepResult, SweptParameter, run_sweep, sweep_figure, swept_parameter
 from zslplat.tuning.task_sweep import TaskSweepResult, run_task_sweep, task_sweep_figure
@@ -129,20 +129,27 @@ def carry_out_sweep(options: SweepCommand) -> Sweep:
     values_text = None if options["range"] is None else range_text(options["range"])
     swept = swept_parameter(experiments, options["param"], values_text)
     workforce = workforce_of(options)
-    engine: dict[str, Any] = {
-        "test": options["test"],
-        "repeats": options["repeats"],
-        "workers": workforce.workers,
-        "cluster": workforce.cluster,
-        "limits": Limits(workforce.trial_timeout, workforce.memory_bytes),
-    }
+    run_options = EvaluationOptions(
+        test=options["test"],
+        repeats=options["repeats"],
+        workers=workforce.workers,
+        cluster=workforce.cluster,
+        trial_timeout=workforce.trial_timeout,
+        memory_bytes=workforce.memory_bytes,
+    )
     result: SweepResult | TaskSweepResult
     with progress(quiet=options["quiet"]) as reporter:
-        engine["reporter"] = reporter
         if swept.of_task:
             values = grid_values(swept.dimension, options["points"])
-            result = run_task_sweep(experiments, swept.name, values, settings, **engine)
+            result = run_task_sweep(experiments, swept.name, values, run_options, settings, reporter)
         else:
-            points = options["points"]
-            result = run_sweep(experiments[0], swept.name, swept.dimension, settings, points=points, **engine)
+            result = run_sweep(
+                experiments[0],
+                swept.name,
+                swept.dimension,
+                run_options,
+                settings,
+                reporter,
+                points=options["points"],
+            )
     return Sweep(result, swept, experiments[0], settings)

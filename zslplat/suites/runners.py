@@ -30,7 +30,7 @@ from zslplat.registry import one_line
 from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, Cell, GridOptions, Key, Piece
 from zslplat.suites.entries import Entry, EntryReader
-from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.options import EvaluationOptions, StudyOptions
 from zslplat.tuning.single import run_experiment
 from zslplat.tuning.study import run_study
 
@@ -118,17 +118,15 @@ class PieceRunner:
         if not piece.only_tested(cell.task):
             run_study(experiment, options, self.settings, self.reporter)
             return
-        run_experiment(
-            experiment,
-            self.settings,
+        single = EvaluationOptions(
             test=True,
             repeats=options.repeats,
             workers=options.workers,
             cluster=options.cluster,
             part_of=options.part_of,
-            reporter=self.reporter,
             save_model=options.keep_models,
         )
+        run_experiment(experiment, single, self.settings, self.reporter)
 
 
 def _lock_name(piece: Piece) -> str:

@@ -80,6 +80,34 @@ def fitting(text: str) -> str:
     return plain.decode(errors="ignore")
 
 
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """How a single experiment is evaluated, or each point of a sweep: on the validation folds, or on the test split.
+
+    ``repeats`` mean something for random methods only; others are evaluated once. ``workers``, ``cluster``,
+    ``trial_timeout``, ``memory_bytes`` and ``part_of`` are as :class:`StudyOptions` has them. For single experiments:
+    ``validation_choices``, what an earlier validation handed to the refit; ``export_to``, a folder that gets a copy of
+    the artifacts, or a path that ends in the file name of one of them; ``method_seed``, the seed of the first repeat
+    where it is not the experiment's; ``recall``: an evaluation that is recorded already is not computed again;
+    ``kind``: ``run``, or ``rerun`` for one that repeats another and is no entry of comparisons; ``save_model``: of a
+    test evaluation, for predictions; one of kind ``rerun`` keeps none.
+    """
+
+    test: bool = False
+    repeats: int = 1
+    workers: int = 2
+    cluster: str | None = None
+    trial_timeout: float | None = None
+    memory_bytes: int | None = None
+    part_of: Mapping[str, str] | None = None
+    validation_choices: Mapping[str, Any] = field(default_factory=dict)
+    export_to: Path | None = None
+    method_seed: int | None = None
+    recall: bool = True
+    kind: str = "run"
+    save_model: bool = True
+
+
 @dataclass
 class StudyResult:
     """What a study gives: the winner, its validation record, the test metrics of each repeat, where things are.

@@ -13,6 +13,7 @@ from zslplat.evaluation.reporter import Reporter
 from zslplat.listeners import run_of_alias
 from zslplat.records.database import SEALED, EvaluationRecord, Records
 from zslplat.settings import Settings
+from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.single import run_experiment
 
 _SAME = 1e-12
@@ -74,17 +75,15 @@ def evaluate_again(
             "restore the files to run it again"
         )
     plain = replace(experiment, split="", method_seed=None, validation_choices={})
-    result = run_experiment(
-        plain,
-        settings,
+    options = EvaluationOptions(
         test=experiment.split == TEST,
         validation_choices=experiment.validation_choices,
         workers=workers,
-        reporter=reporter,
         method_seed=experiment.method_seed,
         recall=False,
         kind="rerun",
     )
+    result = run_experiment(plain, options, settings, reporter)
     metrics = result.metrics[0]
     return metrics, *differences(recorded.metrics, metrics)
 

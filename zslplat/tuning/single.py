@@ -28,6 +28,7 @@ from zslplat.records.folders import owner_folder
 from zslplat.records.opening import reach_database
 from zslplat.settings import Settings
 from zslplat.tuning.findings import evaluation_findings, warning_findings
+from zslplat.tuning.options import EvaluationOptions
 
 ARTIFACT_SUFFIXES = frozenset({".csv", ".npy", ".npz", ".png", ".json", ".toml"})
 
@@ -89,63 +90,38 @@ class RunResult:
 
 
 def run_experiment(
-    experiment: Experiment,
-    settings: Settings,
-    *,
-    test: bool = False,
-    repeats: int = 1,
-    validation_choices: Mapping[str, Any] | None = None,
-    workers: int = 2,
-    limits: Limits | None = None,
-    reporter: Reporter | None = None,
-    export_to: Path | None = None,
-    method_seed: int | None = None,
-    recall: bool = True,
-    kind: str = "run",
-    cluster: str | None = None,
-    part_of: Mapping[str, str] | None = None,
-    save_model: bool = True,
+    experiment: Experiment, options: EvaluationOptions, settings: Settings, reporter: Reporter | None = None
 ) -> RunResult:
-    """Evaluate the method's fixed parameters; ``validation_choices`` is what an earlier validation handed to the refit.
-
-    Repeats mean something for random methods only; others are evaluated once. ``export_to``: folder that gets a copy of
-    the artifacts, or a path that ends in the file name of one of them. ``method_seed``: seed of the first repeat where
-    it is not the experiment's. ``recall``: an evaluation that is recorded already is not computed again. ``kind``:
-    ``run``, or ``rerun`` for one that repeats another and is no entry of comparisons. ``part_of``: as
-    :class:`~zslplat.tuning.options.StudyOptions` has it. ``save_model``: of a test evaluation, for predictions; one of
-    kind ``rerun`` keeps none. Raises like
-    :func:`zslplat.tuning.study.run_study`.
-    """
+    """Evaluate the method's fixed parameters; raises like :func:`zslplat.tuning.study.run_study`."""
     reporter = reporter or SilentReporter()
-    if export_to is not None:
-        check_export(export_to)
+    if options.export_to is not None:
+        check_export(options.export_to)
     reach_database(settings, reporter.warn)
     context = ExperimentContext(experiment, settings, on_stage=reporter.stage)
-    split = TEST if test else VALIDATION
-    context.require_problems(split)
+    context.require_problems(TEST if options.test else VALIDATION)
     records = Records(settings, reporter.warn)
     # Copies are of all artifacts, matrices included, which records do not keep.
-    recall = recall and export_to is None
-    with Session(context, records, reporter, workers=workers, cluster=cluster, recall=recall) as session:
-        single = _Single(session, split, kind, export_to, part_of)
-        single.save_model = save_model and kind == "run"
-        seed = experiment.seed if method_seed is None else method_seed
-        single.evaluate(seed, repeats, validation_choices or {}, limits or Limits())
+    recall = options.recall and options.export_to is None
+    with Session(
+        context, records, reporter, workers=options.workers, cluster=options.cluster, recall=recall
+    ) as session:
+        single = _Single(session, options)
+        single.evaluate()
         return single.finish()
 
 
 class _Single:
     """One experiment on one split, and its record under an owner of its own."""
 
-    def __init__(
-        self, session: Session, split: str, kind: str, target: Path | None, part_of: Mapping[str, str] | None
-    ) -> None:
-        self.session, self.split, self.target, self.part_of = session, split, target, part_of
+    def __init__(self, session: Session, options: EvaluationOptions) -> None:
+        self.session, self.options, self.target = session, options, options.export_to
+        self.split = split = TEST if options.test else VALIDATION
         self.started = time.time()
-        self.owner = f"{kind}:{key_of(session.experiment.to_json(), split, self.started)}"
+        self.owner = f"{options.kind}:{key_of(session.experiment.to_json(), split, self.started)}"
         self.folder = owner_folder(session.settings, self.owner)
         self.listeners = Listeners(session.settings, session.records, session.reporter.warn)
         self.problems = session.context.problems(split)
+        target = options.export_to
         if target is not None and names_artifact(target) and len(self.problems) > 1:
             raise UsageError(
                 f"each of {len(self.problems)} folds has its own {target.name}; give --export a folder, or --test"
@@ -154,24 +130,25 @@ class _Single:
         self.result = RunResult(split, [], [], session.context.task.primary.name, 0.0, [], 0)
         self.not_exported: Exception | None = None
         self.recorded = False
-        self.save_model = False
 
-    def evaluate(self, seed: int, repeats: int, validation_choices: Mapping[str, Any], limits: Limits) -> None:
+    def evaluate(self) -> None:
         """Carry out what is not recorded already, and record each repeat."""
-        session, context = self.session, self.session.context
-        for r in range(repeats if context.random else 1):
+        session, context, options = self.session, self.session.context, self.options
+        seed = session.experiment.seed if options.method_seed is None else options.method_seed
+        choices = options.validation_choices
+        for r in range(options.repeats if context.random else 1):
             run = run_identifier("", self.owner, f"repeat-{r}")
             self.requests.append(
                 Request(
                     label=f"{self.split} {r}",
                     run=run,
-                    experiment=session.experiment.evaluation({}, self.split, repeat_seed(seed, r), validation_choices),
+                    experiment=session.experiment.evaluation({}, self.split, repeat_seed(seed, r), choices),
                     parameters={},
                     artifacts=session.records.evaluation_folder(run) / "artifacts",
                     describe=True,
                     # A map takes seconds: one of the test split, and others where artifacts are asked for.
                     maps=(self.split == "test" or self.target is not None) and r == 0,
-                    model=self.save_model,
+                    model=options.save_model and options.kind == "run",
                 )
             )
         answers: dict[int, Answer] = {}
@@ -180,6 +157,7 @@ class _Single:
             session.start_workers(most, self.folder / "workers.log")
             prepared = session.prepare(self.split)
             session.reporter.stage(f"evaluating {session.experiment.method} on the {self.split} split")
+            limits = Limits(options.trial_timeout, options.memory_bytes)
             session.evaluate(self.requests, prepared, limits, answers.__setitem__)
         except KeyboardInterrupt:
             raise Interrupted("stopped; nothing of this run was recorded; give the same command again") from None
@@ -242,7 +220,7 @@ class _Single:
             "seed": request.experiment.method_seed,
             "repeat": r,
             "repeats": len(self.requests),
-            "about": session.context.about(self.part_of),
+            "about": session.context.about(self.options.part_of),
             "environment": environment_record(),
             "findings": [finding.to_json() for finding in (*built, *findings)],
             "started": self.started,

@@ -29,7 +29,7 @@ from zslplat.evaluation.scoring.messages import warning_entries
 from zslplat.evaluation.session import Problems, Request, Session
 from zslplat.figures import Curve, Table, write_table
 from zslplat.keys import key_of, run_identifier
-from zslplat.listeners import Listeners
+from zslplat.listeners import Listeners, Warn
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import owner_folder
@@ -39,6 +39,7 @@ from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.space import Choice, Range, parse_range
 from zslplat.spec import format_value
+from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.proposals import grid_values
 from zslplat.tuning.study_facts import searched_facts
 
@@ -115,17 +116,13 @@ def run_sweep(
     experiment: Experiment,
     parameter: str,
     dimension: Range,
+    options: EvaluationOptions,
     settings: Settings,
+    reporter: Reporter | None = None,
     *,
     points: int = 9,
-    test: bool = False,
-    repeats: int = 1,
-    workers: int = 2,
-    cluster: str | None = None,
-    limits: Limits | None = None,
-    reporter: Reporter | None = None,
 ) -> SweepResult:
-    """Evaluate every value on the validation folds, with ``test`` on the test split, too.
+    """Evaluate every value on the validation folds, with ``options.test`` on the test split, too.
 
     The same call continues a stopped sweep.
 
@@ -137,12 +134,12 @@ def run_sweep(
         raise UsageError(f"{parameter} is both fixed (--set) and swept (--param); leave one out")
     reach_database(settings, reporter.warn)
     context = ExperimentContext(experiment, settings, on_stage=reporter.stage)
-    splits = (VALIDATION, TEST) if test else (VALIDATION,)
+    splits = (VALIDATION, TEST) if options.test else (VALIDATION,)
     context.require_problems(*splits)
     records = Records(settings, reporter.warn)
-    with Session(context, records, reporter, workers=workers, cluster=cluster) as session:
-        sweep = _Sweep(session, parameter, dimension, points, repeats, splits)
-        sweep.evaluate(limits or Limits())
+    with Session(context, records, reporter, workers=options.workers, cluster=options.cluster) as session:
+        sweep = _Sweep(session, parameter, dimension, points, options.repeats, splits)
+        sweep.evaluate(Limits(options.trial_timeout, options.memory_bytes))
         return sweep.finish()
 
 
@@ -320,17 +317,8 @@ class _Sweep:
             "findings": [finding.to_json() for finding in findings],
             "started": self.started,
         }
-        run = run_identifier("", self.owner, SUMMARY)
-        artifacts = records.evaluation_folder(run) / "artifacts"
-        artifacts.mkdir(parents=True, exist_ok=True)
-        for path in filter(Path.exists, files):
-            shutil.copy(path, artifacts / path.name)
-        listeners = Listeners(session.settings, records, session.reporter.warn)
-        listeners.on_run_begin(self.owner)
-        records.add_evaluation(self.owner, SUMMARY, "analysis", session.experiment.data, content)
-        listeners.on_run_complete(self.owner, records.evaluations(self.owner))
-        listeners.close()
-        return run
+        data = session.experiment.data
+        return record_sweep(session.settings, records, self.owner, data, content, files, session.reporter.warn)
 
     def _write(self, curves: Mapping[str, Sequence[float | None]], primary: str) -> tuple[Path, Path]:
         table, figure = self.folder / "sweep.csv", self.folder / "sweep.png"
@@ -340,6 +328,32 @@ class _Sweep:
         with optional_picture(figure, self.session.reporter.warn):
             render(sweep_figure(self.parameter, self.values, curves, primary, log=log), figure)
         return figure, table
+
+
+def record_sweep(
+    settings: Settings,
+    records: Records,
+    owner: str,
+    data: str,
+    content: Mapping[str, Any],
+    files: Sequence[Path],
+    warn: Warn,
+) -> str:
+    """Record a sweep as a whole, with copies of its table and figure, and tell listeners; return its run.
+
+    ``data``: the fingerprint of its data. The same sweep again is recorded once.
+    """
+    run = run_identifier("", owner, SUMMARY)
+    artifacts = records.evaluation_folder(run) / "artifacts"
+    artifacts.mkdir(parents=True, exist_ok=True)
+    for path in filter(Path.exists, files):
+        shutil.copy(path, artifacts / path.name)
+    listeners = Listeners(settings, records, warn)
+    listeners.on_run_begin(owner)
+    records.add_evaluation(owner, SUMMARY, "analysis", data, content)
+    listeners.on_run_complete(owner, records.evaluations(owner))
+    listeners.close()
+    return run
 
 
 def sweep_figure(

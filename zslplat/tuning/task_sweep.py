@@ -7,7 +7,6 @@ analysis: nothing ever selects by its test curves.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,19 +20,18 @@ from zslplat.checks.facts import RecordedWarning
 from zslplat.drawing import optional_picture, render
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
-from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.figures import Curve, Table, write_table
-from zslplat.keys import key_of, run_identifier
-from zslplat.listeners import Listeners
+from zslplat.keys import key_of
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import owner_folder
-from zslplat.records.studies import SUMMARY
 from zslplat.settings import Settings
 from zslplat.spec import format_value
 from zslplat.tuning.findings import warning_findings
+from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.single import RunResult, run_experiment
+from zslplat.tuning.sweep import record_sweep
 
 Curves = dict[str, list[float | None]]
 
@@ -67,18 +65,13 @@ def run_task_sweep(
     chosen: Sequence[Experiment],
     option: str,
     values: Sequence[Any],
+    options: EvaluationOptions,
     settings: Settings,
-    *,
-    test: bool = False,
-    repeats: int = 1,
-    workers: int = 2,
-    cluster: str | None = None,
-    limits: Limits | None = None,
     reporter: Reporter | None = None,
 ) -> TaskSweepResult:
     """Evaluate each experiment (they differ in their methods) under every value of a task's option.
 
-    Each is evaluated on the validation folds, with ``test`` on the test split, too.
+    Each is evaluated on the validation folds, with ``options.test`` on the test split, too.
 
     What validation hands to a refit is handed on to the test of the same value. A protocol without validation (two
     seen classes, say) has its test alone, with a warning, and raises :class:`DataError` without ``test``. Raises
@@ -100,7 +93,7 @@ def run_task_sweep(
             point = replace(experiment, task=task.with_parameters({option: value}))
             where = f"{label}, {option}={format_value(value)}"
             reporter.stage(where)
-            run = _point(point, settings, where, result, label, test, repeats, workers, cluster, limits, reporter)
+            run = _point(point, options, settings, where, result, label, reporter)
             if result.primary not in ("", run.primary):
                 raise UsageError(
                     f"{option} changes what is measured, from {result.primary} to {run.primary}, which make no "
@@ -109,7 +102,7 @@ def run_task_sweep(
             about, result.primary, result.test_evaluations = run.about, run.primary, run.test_evaluations
             chances.add(run.chance)
         result.chance.append(max(chances))
-    if len(values) > 1 and not test and all(len(set(curve)) == 1 for curve in result.validation.values()):
+    if len(values) > 1 and not options.test and all(len(set(curve)) == 1 for curve in result.validation.values()):
         result.warnings.append(f"{option} changes nothing on the validation folds; --test scores the test split")
     _finish(result, chosen, about, started, settings, reporter)
     return result
@@ -117,31 +110,18 @@ def run_task_sweep(
 
 def _point(
     experiment: Experiment,
+    options: EvaluationOptions,
     settings: Settings,
     where: str,
     result: TaskSweepResult,
     label: str,
-    test: bool,
-    repeats: int,
-    workers: int,
-    cluster: str | None,
-    limits: Limits | None,
     reporter: Reporter,
 ) -> RunResult:
-    """Evaluate one point on validation, with ``test`` on the test split, too; keep its values and warnings."""
+    """Evaluate one point on validation, with ``options.test`` on the test split, too; keep its values and warnings."""
 
     def evaluated(split: str, validation_choices: Mapping[str, Any]) -> RunResult:
-        run = run_experiment(
-            experiment,
-            settings,
-            test=split == TEST,
-            repeats=repeats,
-            validation_choices=validation_choices,
-            workers=workers,
-            cluster=cluster,
-            limits=limits,
-            reporter=reporter,
-        )
+        of_split = replace(options, test=split == TEST, validation_choices=validation_choices)
+        run = run_experiment(experiment, of_split, settings, reporter)
         findings = [Finding.from_json(one) for one in run.findings]
         _add_findings(
             result, [replace(one, text=f"{where}, {split}: {one.text}") for one in findings], settings.silenced
@@ -155,12 +135,12 @@ def _point(
         choices = run.validation_choices
         validation = _mean(run)
     except DataError as error:
-        if not test:
+        if not options.test:
             raise DataError(f"{where}: no validation: {error}; --test scores the test split") from error
         failed = RecordedWarning(f"{where}: no validation: {error}", UNNAMED)
         _add_findings(result, warning_findings(str(experiment.method), [failed]), settings.silenced)
     result.validation.setdefault(label, []).append(validation)
-    if test:
+    if options.test:
         run = evaluated(TEST, choices)
         result.test.setdefault(label, []).append(_mean(run))
     return run
@@ -201,27 +181,18 @@ def _finish(
     with optional_picture(result.figure, reporter.warn):
         render(task_sweep_figure(result), result.figure)
     records = Records(settings, reporter.warn)
-    run = result.run_id = run_identifier("", owner, SUMMARY)
-    artifacts = records.evaluation_folder(run) / "artifacts"
-    artifacts.mkdir(parents=True, exist_ok=True)
-    for path in filter(Path.exists, (result.figure, result.table)):
-        shutil.copy(path, artifacts / path.name)
-    listeners = Listeners(settings, records, reporter.warn)
-    if SUMMARY not in records.evaluations(owner):
-        listeners.on_run_begin(owner)
-        content = {
-            "experiment": chosen[0].to_json(),
-            "about": dict(about),
-            "environment": environment_record(),
-            "parameter": f"task option {result.parameter}",
-            "values": identity["values"],
-            "curves": curves,
-            "findings": result.findings,
-            "started": started,
-        }
-        records.add_evaluation(owner, SUMMARY, "analysis", str(about["data"]["fingerprint"]), content)
-    listeners.on_run_complete(owner, records.evaluations(owner))
-    listeners.close()
+    content = {
+        "experiment": chosen[0].to_json(),
+        "about": dict(about),
+        "environment": environment_record(),
+        "parameter": f"task option {result.parameter}",
+        "values": identity["values"],
+        "curves": curves,
+        "findings": result.findings,
+        "started": started,
+    }
+    data, files = str(about["data"]["fingerprint"]), (result.figure, result.table)
+    result.run_id = record_sweep(settings, records, owner, data, content, files, reporter.warn)
     records.close()
 
 

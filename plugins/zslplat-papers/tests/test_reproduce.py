@@ -261,6 +261,7 @@ def test_the_oracle_changes_neither_trials_nor_winner_nor_what_is_compared(made_
 @pytest.mark.long
 def test_the_oracle_is_the_best_of_the_same_trials_and_nobody_recalls_what_it_scored(made_up, call):
     from zslplat.space import Choice
+    from zslplat.tuning.options import EvaluationOptions
     from zslplat.tuning.single import run_experiment
     from zslplat.tuning.sweep import run_sweep
 
@@ -270,7 +271,7 @@ def test_the_oracle_is_the_best_of_the_same_trials_and_nobody_recalls_what_it_sc
     # A point of a sweep keeps no outcomes per row, and would be content with what the oracle recorded.
     values = next(t[2] for t in trials if t[0] != cell.oracle.winner)
     one = Experiment(experiment.method.with_parameters({"ridge": values["ridge"]}), experiment.dataset, experiment.task)
-    result = run_sweep(one, "mix", Choice((values["mix"],)), made_up, test=True, workers=1)
+    result = run_sweep(one, "mix", Choice((values["mix"],)), EvaluationOptions(test=True, workers=1), made_up)
     # Two repeats of the winner, four trials of the oracle, and this point: each is a look at the test split.
     assert result.test_evaluations == 7
 
@@ -285,7 +286,9 @@ def test_the_oracle_is_the_best_of_the_same_trials_and_nobody_recalls_what_it_sc
     by_hand = []
     for _, _, parameters, *_ in trials:
         one = Experiment(experiment.method.with_parameters(parameters), experiment.dataset, experiment.task)
-        by_hand.append(run_experiment(one, made_up, test=True, workers=1).metrics[0]["per_class_accuracy"])
+        by_hand.append(
+            run_experiment(one, EvaluationOptions(test=True, workers=1), made_up).metrics[0]["per_class_accuracy"]
+        )
     assert cell.oracle.best == max(by_hand)
     assert by_hand[cell.oracle.trial] == max(by_hand)
     assert cell.oracle.chosen == by_hand[cell.oracle.winner]
