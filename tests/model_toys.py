@@ -71,7 +71,7 @@ def kept(folder: Any, method: str, task: str, dataset: Dataset, *, most: int = R
     judge = component("tasks", asked.name)(**asked.parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = preprocess(judge.test(dataset), judge, fitted.wanted_preprocessing)
+        made = preprocess(judge.test(dataset), judge, fitted.effective_preprocessing)
         save_problem(folder / "problem", made)
         problem = load_problem(folder / "problem")
         *_, (_, outputs) = judge.run(fitted, problem, {})

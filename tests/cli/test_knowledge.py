@@ -104,7 +104,7 @@ def test_a_method_that_learns_of_unseen_classes_itself_says_so():
     class Told(ZeroShotMethod):
         transductive = True
 
-        def told_of_unseen(self, steps):
+        def uses_unseen_signatures(self, steps):
             return True
 
         @property

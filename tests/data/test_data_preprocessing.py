@@ -39,7 +39,7 @@ def test_printed_mfmr_leaves_non_negative_signatures_as_they_are():
     rng = np.random.default_rng(0)
     seen, unseen = rng.uniform(0.2, 0.8, (6, 4)), rng.uniform(0, 3, (5, 4))
     for method in (MFMR(variant="paper"), MFMRJoint(variant="paper")):
-        steps = method.wanted_preprocessing.signatures
+        steps = method.effective_preprocessing.signatures
         done = apply_steps(steps, seen, unseen, every=np.vstack([seen, unseen]))
         np.testing.assert_array_equal(np.vstack(done), np.vstack([seen, unseen]))
         signed = apply_steps(steps, seen, unseen - 1, every=np.vstack([seen, unseen - 1]))

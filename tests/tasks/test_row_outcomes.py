@@ -10,7 +10,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.sets.digit_pairs import digit_pairs
 from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.metrics.ausuc import calibrated_predictions, rivals
-from zslplat.metrics.ranking import centred, rank_all
+from zslplat.metrics.ranking import OwnClass, centred, rank_judged
 from zslplat.metrics.resampling import (
     draws,
     draws_of_things,
@@ -111,7 +111,8 @@ def coding_reference(task, problem, outputs, validation_choices, counts):
 def exemplar_reference(task, problem, outputs, validation_choices, counts):
     names = suffixes(problem.meta["draws"])
     answers = [
-        rank_all(outputs[f"similarity{s}"], problem.truth[f"y{s}"], problem.truth[f"queries{s}"], task.k) for s in names
+        rank_judged(outputs[f"similarity{s}"], OwnClass(problem.truth[f"y{s}"], problem.truth[f"queries{s}"]), task.k)
+        for s in names
     ]
     parts = np.split(counts, np.cumsum([len(a.precision) for a in answers]), axis=1)
     shares = parts[-1] / parts[-1].sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""What is prepared for the fit is given to the preparation of scoring, in every kind; older methods go without."""
+"""What is prepared for the fit is given to the preparation of scoring, in every kind."""
 
 from __future__ import annotations
 
@@ -23,13 +23,6 @@ class Keeps:
 
     def prepare_score(self, *arguments, space, statistics=None):
         return {"of the fit": statistics["number"]}
-
-
-class OfBefore(Keeps):
-    """The same as it was written for version 1.0: no statistics."""
-
-    def prepare_score(self, *arguments, space):
-        return {"rows": np.array(len(arguments[0]))}
 
 
 def made(form, base, **declared):
@@ -59,28 +52,8 @@ def test_preparation_of_scoring_is_given_what_was_prepared_for_the_fit(task, bas
     assert all(any(values is own for own in fitted) for values in scored.values())
 
 
-@pytest.mark.parametrize(("task", "base", "declared", "times"), CASES)
-def test_a_method_that_takes_no_statistics_prepares_as_before(task, base, declared, times):
-    found = task.prepare(made(OfBefore, base, **declared)(), problem_for(task), {})
-    assert len([name for name in found if name.endswith("/rows")]) == times
-
-
 @pytest.mark.parametrize("base", [Bilinear, CodingPlayer, ExemplarPlayer])
 def test_the_kit_prepares_as_the_tasks_do(base):
-    for form, name in ((Keeps, "score/of the fit"), (OfBefore, "score/rows")):
-        method = made(form, base)()
-        kit = kit_of(method.kind)
-        assert name in kit.prepare(method, kit.arrays(method), {})
-
-
-def test_a_descendant_of_a_method_of_before_calls_it_as_it_likes():
-    class Parent(Bilinear):
-        def prepare_score(self, X, S, *, space):
-            return {"rows": np.array(len(X))}
-
-    class Child(Parent):
-        def prepare_score(self, X, S, *, space, statistics=None):
-            assert super().prepare_score(X, S, space=space) == super().prepare_score(X, S, space=space, statistics={})
-            return {"given": statistics}
-
-    assert Child().prepare_score(np.eye(2), np.eye(2), space={}, statistics=3) == {"given": 3}
+    method = made(Keeps, base)()
+    kit = kit_of(method.kind)
+    assert "score/of the fit" in kit.prepare(method, kit.arrays(method), {})

@@ -268,7 +268,7 @@ def described(entry: Any, spec: Any) -> dict[str, Any]:
             {"name": name, "default": "", "legal": "", "search": describe_range(dimension), "description": described_as}
         )
     # What these parameters want: variants of a method may differ from the class's own.
-    preprocessing = getattr(instance, "wanted_preprocessing", None)
+    preprocessing = getattr(instance, "effective_preprocessing", None)
     steps = ""
     if preprocessing is not None:
         steps = "; ".join(f"{r}: {', '.join(getattr(preprocessing, r)) or 'none'}" for r in ("features", "signatures"))

@@ -99,7 +99,7 @@ def describe_knowledge(method: Spec, signatures: str | None = None) -> str:
     built: Method = registry.component("methods", method.name).build(method.parameters)
     kinds = set(built.knows_of_batch)
     if signatures is not None:
-        informed = built.told_of_unseen(parse_steps(signatures))
+        informed = built.uses_unseen_signatures(parse_steps(signatures))
         kinds = kinds | {UNSEEN_SIGNATURES} if informed else kinds - {UNSEEN_SIGNATURES}
     # Words that a plugin adds come last.
     ordered = sorted(kinds, key=lambda kind: (KNOWN.index(kind) if kind in KNOWN else len(KNOWN), kind))

@@ -54,7 +54,7 @@ class ExperimentContext:
         require_kind(self.method_class, self.task.kind, self.task.name)
         # Building once checks names and values before any data is touched.
         self.template = self.method_class.build(experiment.method.parameters)
-        self.preprocessing: Preprocessing = self.template.wanted_preprocessing.overridden(
+        self.preprocessing: Preprocessing = self.template.effective_preprocessing.overridden(
             experiment.features, experiment.signatures
         )
         self._source = source_of(experiment.dataset, settings)

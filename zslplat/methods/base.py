@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -91,12 +90,6 @@ class Method(Parameterised, BaseEstimator):
     arrays_up_to: ClassVar[int] = 0
     views: tuple[View, ...] = ()
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        preparation = getattr(cls, "prepare_score", None)
-        if inspect.isfunction(preparation) and not _takes(preparation, "statistics"):
-            cls.prepare_score = _without_statistics(preparation)  # type: ignore[attr-defined]
-
     @property
     def space(self) -> Space:
         """The ranges that tuning searches for this instance; may depend on its parameters (its kernel, say)."""
@@ -170,7 +163,7 @@ class Method(Parameterised, BaseEstimator):
         return {}
 
     @property
-    def wanted_preprocessing(self) -> Preprocessing:
+    def effective_preprocessing(self) -> Preprocessing:
         """The preprocessing for these parameters; variants of a method may differ from ``preprocessing``."""
         return self.preprocessing
 
@@ -179,13 +172,13 @@ class Method(Parameterised, BaseEstimator):
         """What these parameters know of the batch that is scored, beyond the row at hand; empty for most methods.
 
         ``transductive``: its rows are scored jointly, against all candidates at once. ``class balance``: the candidate
-        classes are taken to be about equally frequent in it. ``unseen signatures``: see :meth:`told_of_unseen`.
+        classes are taken to be about equally frequent in it. ``unseen signatures``: see :meth:`uses_unseen_signatures`.
         Wherever results are shown, this is shown with them.
         """
         return (
             *((TRANSDUCTIVE,) if self.transductive else ()),
             *((CLASS_BALANCE,) if self.assumes_balance else ()),
-            *((UNSEEN_SIGNATURES,) if self.told_of_unseen(self.wanted_preprocessing.signatures) else ()),
+            *((UNSEEN_SIGNATURES,) if self.uses_unseen_signatures(self.effective_preprocessing.signatures) else ()),
         )
 
     @property
@@ -193,7 +186,7 @@ class Method(Parameterised, BaseEstimator):
         """Whether these parameters take the candidate classes to be about equally frequent in the batch."""
         return False
 
-    def told_of_unseen(self, steps: Sequence[str]) -> bool:
+    def uses_unseen_signatures(self, steps: Sequence[str]) -> bool:
         """Whether signatures of unseen classes shape what is learned, or how two other classes compare for a row.
 
         ``steps`` is the preprocessing of signatures. Every zero-shot method scores against them; one that learns from
@@ -280,21 +273,6 @@ class Method(Parameterised, BaseEstimator):
     def diagnostics(self) -> Diagnostics:
         """What the last fit reported of itself (``diagnostics_``), empty where a method reports nothing."""
         return getattr(self, "diagnostics_", Diagnostics())
-
-
-def _takes(function: Callable[..., Any], name: str) -> bool:
-    parameters = inspect.signature(function).parameters
-    return name in parameters or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-
-
-def _without_statistics(prepare_score: Callable[..., Arrays]) -> Callable[..., Arrays]:
-    """Return a ``prepare_score`` of version 1.0 of the plugin interface as callers of today call it."""
-
-    def given_statistics(self: Any, *arguments: Any, statistics: Statistics = None, **named: Any) -> Arrays:
-        return prepare_score(self, *arguments, **named)
-
-    given_statistics.__doc__, given_statistics.__qualname__ = prepare_score.__doc__, prepare_score.__qualname__
-    return given_statistics
 
 
 def _plain(value: Any) -> Any:

@@ -198,11 +198,6 @@ class Answers:
     ties: int
 
 
-def rank_all(scores: np.ndarray, y: np.ndarray, queries: np.ndarray, k: int) -> Answers:
-    """Rank the gallery for every query (q, g), the query itself left out; rows of its class are relevant."""
-    return rank_judged(scores, OwnClass(y, queries), k)
-
-
 def rank_judged(scores: np.ndarray, judgements: Judgements, k: int) -> Answers:
     """Rank for every query (q, g) the rows that count, and measure one ranking at a time."""
     q, least = len(judgements), judgements.least

@@ -48,7 +48,7 @@ class Pipeline(BaseEstimator):
     @property
     def preprocessing(self) -> Preprocessing:
         """The steps that are applied: the method's own, or those that were given in their place."""
-        return self.method.wanted_preprocessing.overridden(self.features, self.signatures)
+        return self.method.effective_preprocessing.overridden(self.features, self.signatures)
 
     @property
     def scores_jointly(self) -> bool:

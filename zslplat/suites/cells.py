@@ -107,7 +107,7 @@ class Piece:
         template = self.template()
         features = self.row.features
         if self.data.first_steps:
-            preprocessing = template.wanted_preprocessing.overridden(features, None)
+            preprocessing = template.effective_preprocessing.overridden(features, None)
             features = ",".join([*self.data.first_steps, *preprocessing.features])
         method, space = self.method, {}
         if task == self.tasks[0]:

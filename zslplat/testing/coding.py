@@ -206,7 +206,7 @@ class CodingKit(MethodKit):
 
     def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
         """Return X, y and X_pool."""
-        problem = classification_problem(method.wanted_preprocessing, WIDE if wide else SMALL, seed=seed)
+        problem = classification_problem(method.effective_preprocessing, WIDE if wide else SMALL, seed=seed)
         return {"X": problem.X, "y": problem.y, "X_pool": problem.X_pool}
 
     def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:

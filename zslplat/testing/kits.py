@@ -82,7 +82,7 @@ class MethodKit:
 
     def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
         """Return all inputs by name, small ones, or such as BLAS shares out to threads."""
-        return self.named(class_problem(method.wanted_preprocessing, WIDE if wide else SMALL, seed=seed))
+        return self.named(class_problem(method.effective_preprocessing, WIDE if wide else SMALL, seed=seed))
 
     def named(self, problem: ClassProblem) -> Arrays:
         """Return the inputs that a problem has for this kind."""

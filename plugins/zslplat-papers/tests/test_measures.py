@@ -113,7 +113,7 @@ def test_accuracies_are_those_that_the_task_scores(pairs):
     task, problem = ZeroShot(), ZeroShot().validation(pairs)[0]
     path = accuracies(build("zskl-ort(epochs=3)"), task, problem)
     method = build("zskl-ort(epochs=3)")
-    view = preprocess(problem, task, method.wanted_preprocessing)
+    view = preprocess(problem, task, method.effective_preprocessing)
     outputs = [outputs for _, outputs in task.run(method, view, task.prepare(method, view, {}))]
     scored = [task.score(view, one, {}, full=False).metrics["per_class_accuracy"] for one in outputs]
     assert path.mean(axis=1) == pytest.approx(scored)
@@ -294,7 +294,7 @@ def test_curves_of_selected_features_are_those_of_the_task(pairs, monkeypatch):
     (curve,) = selection._curves(pairs, "variance", 1, last=10)
     task = FeatureSelection(seen="random", draw=1, rows=120, repeats=2, last=10)
     problem = task.test(pairs)
-    view = preprocess(problem, task, build("variance").wanted_preprocessing)
+    view = preprocess(problem, task, build("variance").effective_preprocessing)
     ((_, outputs),) = task.run(build("variance"), view, {})
     assert curve.mean(axis=1).tolist() == pytest.approx(judge(view, outputs).curve["accuracy"])
     assert curve.shape == (2, 2)

@@ -71,7 +71,7 @@ def test_methods_and_ranges_exist(name):
             values = {k: str(v) if isinstance(v, Spec) else v for k, v in spec.parameters.items()}
             template = component("methods", spec.name).build(values)
             assert set(searched_space(template, values, way.space)) >= set(way.space)
-            template.wanted_preprocessing.overridden(way.features, way.signatures)
+            template.effective_preprocessing.overridden(way.features, way.signatures)
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -158,7 +158,7 @@ def uneven_digits():
 @pytest.mark.parametrize("method", [GFHF, SmoothedESZSL, MFMRJoint])
 def test_default_balance_does_not_suppose_equal_frequencies(method, uneven_digits):
     task, raw, rows = uneven_digits
-    inputs = preprocess(raw, task, method().wanted_preprocessing).inputs
+    inputs = preprocess(raw, task, method().effective_preprocessing).inputs
     true = raw.truth["y_pool"][rows]
     right = {}
     for balance in (0, method().balance, 1):

@@ -19,7 +19,7 @@ class ZeroShotMethod(Method):
 
     kind = "zero-shot"
 
-    def told_of_unseen(self, steps: Sequence[str]) -> bool:
+    def uses_unseen_signatures(self, steps: Sequence[str]) -> bool:
         """Whether the preprocessing of signatures looks at all classes; methods that do so themselves return True."""
         return looks_at_all_classes(steps)
 

@@ -170,7 +170,7 @@ class GFZSL(KernelMethod, ZeroShotMethod):
     )
 
     @property
-    def wanted_preprocessing(self) -> Preprocessing:
+    def effective_preprocessing(self) -> Preprocessing:
         """Signatures of unit length, and unless ``variant="paper"`` centred before; features as they are."""
         return Preprocessing(signatures=("l2",)) if self.variant == "paper" else self.preprocessing
 

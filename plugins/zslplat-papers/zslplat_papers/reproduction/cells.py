@@ -280,7 +280,7 @@ def _cell(table: PublishedTable, row: str, named_way: str, way: Way, place: Plac
         method = method.with_parameters(fixed)
     template = component("methods", method.name).build(method.parameters)
     if place.standin is not None and place.standin.first_steps:
-        preprocessing = template.wanted_preprocessing.overridden(features, way.signatures)
+        preprocessing = template.effective_preprocessing.overridden(features, way.signatures)
         features = ",".join([place.standin.first_steps, *preprocessing.features])
     space = searched_space(template, method.parameters, way.space)
     experiment = Experiment(

@@ -137,7 +137,7 @@ class MFMR(ZeroShotMethod):
         return self._form.random
 
     @property
-    def wanted_preprocessing(self) -> Preprocessing:
+    def effective_preprocessing(self) -> Preprocessing:
         """The printed form has its own."""
         return self._form.preprocessing or self.preprocessing
 

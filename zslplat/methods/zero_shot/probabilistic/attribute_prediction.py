@@ -225,9 +225,9 @@ class IAP(SeenClassMethod, AttributeMethod):
         default="overall",
     )
 
-    def told_of_unseen(self, steps: Sequence[str]) -> bool:
+    def uses_unseen_signatures(self, steps: Sequence[str]) -> bool:
         """Whether other candidates change how two classes compare: by ``linear`` they do, through the column sums."""
-        return self.score == "linear" or super().told_of_unseen(steps)
+        return self.score == "linear" or super().uses_unseen_signatures(steps)
 
     def decision_function(
         self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None

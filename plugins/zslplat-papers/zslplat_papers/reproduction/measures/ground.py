@@ -63,7 +63,7 @@ def build(text: str, **parameters: Any) -> Any:
 
 def steps(method: Any, task: Task, problem: Problem) -> Iterator[dict[str, np.ndarray]]:
     """Yield the outputs of a method on a problem, after every step that it tells of; the method is fitted in place."""
-    view = preprocess(problem, task, method.wanted_preprocessing)
+    view = preprocess(problem, task, method.effective_preprocessing)
     for _, outputs in task.run(method, view, task.prepare(method, view, {})):
         yield dict(outputs)
 

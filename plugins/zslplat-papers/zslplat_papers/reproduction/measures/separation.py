@@ -29,7 +29,7 @@ def compact_classes(ground: Ground, options: Mapping[str, Any]) -> Iterator[Cont
         method = build(options["method"])
         for _ in steps(method, task, problem):
             pass
-        view = preprocess(problem, task, method.wanted_preprocessing)
+        view = preprocess(problem, task, method.effective_preprocessing)
         maps = method.embeddings(*request_batch(method, view, REQUEST))
         y = problem.truth["y_pool"][:ROWS]
         first, second = (silhouettes(np.asarray(maps[options[side]])[:ROWS], y) for side in ("first", "second"))
