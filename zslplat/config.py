@@ -10,7 +10,7 @@ from typing import Any
 from zslplat.errors import UsageError, quoted
 
 # Of the JSON form of an experiment; its split is chosen when it is evaluated.
-_SETTING = ("method", "dataset", "task", "features", "signatures", "seed", "method_seed", "data", "carried")
+_EXPERIMENT = ("method", "dataset", "task", "features", "signatures", "seed", "method_seed", "data", "carried")
 _MOST_BYTES, _MOST_PARTS = 1 << 22, 500
 _TYPES: dict[str, type] = {
     **dict.fromkeys(("method", "dataset", "task", "features", "signatures", "study", "data"), str),
@@ -25,7 +25,7 @@ def write_config(
     """Write an experiment's JSON form as a configuration file; TOML has no null, so empty values are left out."""
     import tomli_w
 
-    content = {name: experiment[name] for name in _SETTING if experiment.get(name) not in (None, {}, "")}
+    content = {name: experiment[name] for name in _EXPERIMENT if experiment.get(name) not in (None, {}, "")}
     content |= {"repeats": repeats, **({"study": study} if study else {})}
     content |= {"trial": trial} if trial is not None else {}
     path.parent.mkdir(parents=True, exist_ok=True)

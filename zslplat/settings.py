@@ -35,7 +35,11 @@ _USER = re.compile(
     r"(?P<password>:[^\s/?#'\"]*|:(?!\d+[/?#])[^\s'\"]*?)?@"
 )
 _ALONE = re.compile(r"^[\w.+-]+://[^:/@]*:(?P<password>[^@]+)@", re.MULTILINE)
-_SECRET_KEYS = r"(?:[\w.-]*(?:password|passwd|passphrase|token|secret|credential)[\w.-]*|pass|pwd|api[_-]?key|sig)"
+# Stores of objects sign the addresses that a redirect leads to.
+_SECRET_KEYS = (
+    r"(?:[\w.-]*(?:password|passwd|passphrase|token|secret|credential)[\w.-]*"
+    r"|pass|pwd|api[_-]?key|sig|[\w.-]*signature)"
+)
 _QUERY = re.compile(rf"(?P<key>[?&;]{_SECRET_KEYS}=)[^\s&;#'\"()<>]+", re.IGNORECASE)
 # Shorter ones are words of any message; the address that they belong to is masked all the same.
 _SHORTEST_SECRET = 4
@@ -45,8 +49,8 @@ def masked_url(text: str, *addresses: str) -> str:
     """Return a URL, or a text that holds URLs, without passwords and tokens.
 
     ``user:password@`` becomes ``user:***@``, a user alone is taken for a token where the scheme is http; the values of
-    ``?password=...``, ``token=...`` and their like are masked. ``addresses``: URLs whose secrets are masked wherever
-    they stand in the text, since the libraries' messages quote them in other forms, too.
+    ``?password=...``, ``token=...``, ``signature=...`` and their like are masked. ``addresses``: URLs whose secrets are
+    masked wherever they stand in the text, since the libraries' messages quote them in other forms, too.
     """
     for secret in sorted({s for address in addresses for s in _secrets(address)}, key=len, reverse=True):
         text = text.replace(secret, _MASK)

@@ -4,8 +4,9 @@ import pytest
 from download_toys import archive_of, serving
 from support import one_line
 
-from zslplat.data.download import checked_address, fetch, masked_url
+from zslplat.data.download import checked_address, fetch
 from zslplat.errors import DataError, UsageError
+from zslplat.settings import masked_url
 
 
 @pytest.fixture

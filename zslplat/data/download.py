@@ -34,19 +34,11 @@ from zslplat.data.store.array_store import sha256_of
 from zslplat.data.store.atomic_files import folder_lock, replacing
 from zslplat.errors import DataError, UsageError, quoted
 from zslplat.names import unfit, visible
-from zslplat.settings import masked_url as without_passwords
+from zslplat.settings import masked_url
 
 _SCHEMES = ("http", "https")
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
-
-# What stores of objects sign their addresses with, where a redirect leads there.
-_SIGNED = re.compile(r"(?P<key>[?&;][\w.-]*signature=)[^\s&;#'\"()<>]+", re.IGNORECASE)
-
-
-def masked_url(text: str, *addresses: str) -> str:
-    """Return an address, or a text that holds some, without passwords, tokens and signatures; see the settings'."""
-    return _SIGNED.sub(r"\g<key>***", without_passwords(text, *addresses))
 
 
 def checked_address(url: str) -> str:
@@ -186,8 +178,8 @@ def prepare_archive(
     there already is left alone, but for empty folders. Returns the new folders. ``progress`` gets bytes so far and
     bytes in all.
 
-    What an address delivered first is remembered , and later downloads must be the
-    same file, unless ``sha256`` names another. Raises :class:`UsageError` for a malformed ``sha256`` or address, and
+    What an address delivered first is remembered, and later downloads must be the same file, unless ``sha256`` names
+    another. Raises :class:`UsageError` for a malformed ``sha256`` or address, and
     :class:`DataError` like :func:`fetch` and :func:`~zslplat.data.archives.unpack_datasets`; what is no archive, or
     one that is damaged or refused, is removed again.
     """

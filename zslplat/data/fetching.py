@@ -15,11 +15,11 @@ from zslplat.data.download import (
     Progress,
     check_digest,
     checked_address,
-    masked_url,
     prepare_archive,
 )
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.names import unfit
+from zslplat.settings import masked_url
 
 
 @dataclass(frozen=True)
