@@ -9,14 +9,7 @@ from pathlib import Path
 
 from zslplat.data.archives import vacant
 from zslplat.data.catalogue import EXPECTED, find_data_set
-from zslplat.data.download import (
-    ARCHIVE_SETS,
-    ARCHIVE_URL,
-    Progress,
-    check_digest,
-    checked_address,
-    prepare_archive,
-)
+from zslplat.data.download import ARCHIVE_SETS, ARCHIVE_URL, Progress, check_digest, checked_address, prepare_archive
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.names import unfit
 from zslplat.settings import masked_url
