@@ -119,7 +119,15 @@ def _entry(name: str, value: Any, module: str) -> str:
         return f"{head}\n\n{VALUES[name]}{shown}"
     kind = "class" if inspect.isclass(value) else "function"
     members = "\n   :members:\n   :member-order: bysource" if kind == "class" else ""
-    return f"{head}\n\n```{{eval-rst}}\n.. auto{kind}:: {module}.{name}{members}\n```"
+    return f"{head}\n\n```{{eval-rst}}\n.. auto{kind}:: {module}.{name}{_arguments(value)}{members}\n```"
+
+
+def _arguments(value: Any) -> str:
+    """Return the arguments of a function that takes the options of a command, which autodoc does not list."""
+    if not hasattr(value, "__signature__") or inspect.isclass(value):
+        return ""
+    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(value)))
+    return re.sub(r"\b(?:collections\.abc|typing|pathlib|zslplat(?:\.\w+)*)\.", "", text)
 
 
 def escape_bars(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:

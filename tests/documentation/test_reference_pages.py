@@ -75,6 +75,12 @@ def test_function_of_the_package_is_described(name):
     assert len(getattr(zslplat, name).__doc__.split()) > 10
 
 
+def test_functions_show_the_options_of_their_commands():
+    arguments = section(PYTHON, "tune", "###")
+    assert "task: str = 'zsl'," in arguments
+    assert "trials: int | None = None" in arguments
+
+
 @pytest.mark.parametrize(
     ("line", "escaped"),
     [("|a - b| of ``x | y``", r"\|a - b\| of ``x | y``"), ("    code | more", "    code | more"), ("none", "none")],
