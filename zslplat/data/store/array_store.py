@@ -18,7 +18,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -70,9 +70,7 @@ class EntryWriter:
 
         Plain writes, not a memory map: a full disk is then an error to report instead of a fatal signal.
         """
-        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-        with self._file(name).open("wb") as file:
-            np.lib.format.write_array_header_2_0(file, header)
+        with self._begin(name, shape, dtype) as file:
             for block in blocks:
                 file.write(np.ascontiguousarray(block, dtype=dtype).reshape(-1).view(np.uint8).data)
 
@@ -87,9 +85,7 @@ class EntryWriter:
 
         Plain writes, too; what no block holds is zero.
         """
-        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-        with self._file(name).open("wb") as file:
-            np.lib.format.write_array_header_2_0(file, header)
+        with self._begin(name, shape, dtype) as file:
             file.flush()
             begin, row = file.tell(), int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
             file.truncate(begin + shape[0] * row)
@@ -104,6 +100,13 @@ class EntryWriter:
                 for end in ends:
                     _write_at(file.fileno(), content[start * row : end * row], begin + int(places[start]) * row)
                     start = end
+
+    def _begin(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> BinaryIO:
+        """Open the file of an array behind its header."""
+        file = self._file(name).open("wb")
+        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_2_0(file, header)
+        return file
 
     def _file(self, name: str) -> Path:
         part, number = name.partition("/")[0], len(self.files)

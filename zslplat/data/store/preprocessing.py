@@ -45,8 +45,6 @@ from zslplat.data.store.precision import in_type, normalise_rows
 from zslplat.data.store.rows import Part, Rows, View, blocks_of, float_type
 from zslplat.errors import DataError, UnknownNameError, UsageError
 
-STEPS = ("center", "center_all", "standardise", "l1", "l2", "hellinger", "shift", "lift", "unit", "split", "none")
-
 # Elements that a step works on at a time, so that their double-precision copies stay in a processor's cache.
 _CHUNK = 1 << 17
 
@@ -137,7 +135,7 @@ class FrozenStep:
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
         """Return rows (n, d) after the step; the type stays, sums and quotients are made in float64."""
-        return _APPLIED[self.name](rows, self)
+        return _STEPS[self.name][1](rows, self)
 
 
 @dataclass(frozen=True)
@@ -183,7 +181,7 @@ class FrozenSteps:
         """Return the steps from what :meth:`facts` and :meth:`arrays` returned; raises UnknownNameError for others."""
         steps = []
         for number, fact in enumerate(facts):
-            if fact["step"] not in _APPLIED:
+            if fact["step"] not in _STEPS:
                 raise UnknownNameError("preprocessing step", str(fact["step"]), STEPS)
             prefix = f"{number}/"
             of_step = {
@@ -213,7 +211,7 @@ def fit_steps(steps: Sequence[str], X: np.ndarray | Rows, *, every: np.ndarray |
             for _, block in blocks_of(X):
                 yield so_far.apply(block).reshape(len(block), -1)
 
-        one = _FITTED[step](step, blocks, all_rows)
+        one = _STEPS[step][0](step, blocks, all_rows)
         frozen.append(one)
         if all_rows is not None:
             all_rows = all_rows - one.arrays["mean"] if step == "center_all" else one.apply(all_rows)
@@ -340,20 +338,6 @@ def _fit_split(step: str, blocks: Blocks, every: np.ndarray | None) -> FrozenSte
     return FrozenStep(step, {}, negative)
 
 
-_FITTED: dict[str, Callable[[str, Blocks, np.ndarray | None], FrozenStep]] = {
-    "center": _fit_center,
-    "center_all": _fit_center,
-    "standardise": _fit_standardise,
-    "l1": _fit_nothing,
-    "l2": _fit_nothing,
-    "hellinger": _fit_hellinger,
-    "shift": _fit_lowest,
-    "lift": _fit_lowest,
-    "unit": _fit_unit,
-    "split": _fit_split,
-}
-
-
 def _apply_center(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
     result: np.ndarray = np.subtract(rows, step.arrays["mean"], dtype=np.float64)
     if "scale" in step.arrays:
@@ -388,18 +372,22 @@ def _apply_split(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
     return np.hstack([np.maximum(rows, 0), np.maximum(-rows, 0)])
 
 
-_APPLIED: dict[str, Callable[[np.ndarray, FrozenStep], np.ndarray]] = {
-    "center": _apply_center,
-    "center_all": _apply_center,
-    "standardise": _apply_center,
-    "l1": _apply_norm,
-    "l2": _apply_norm,
-    "hellinger": _apply_hellinger,
-    "shift": _apply_lowest,
-    "lift": _apply_lowest,
-    "unit": _apply_unit,
-    "split": _apply_split,
+Fit = Callable[[str, Blocks, np.ndarray | None], FrozenStep]
+Apply = Callable[[np.ndarray, FrozenStep], np.ndarray]
+# By name: what learns a step from the training rows, and what applies it to any rows.
+_STEPS: dict[str, tuple[Fit, Apply]] = {
+    "center": (_fit_center, _apply_center),
+    "center_all": (_fit_center, _apply_center),
+    "standardise": (_fit_standardise, _apply_center),
+    "l1": (_fit_nothing, _apply_norm),
+    "l2": (_fit_nothing, _apply_norm),
+    "hellinger": (_fit_hellinger, _apply_hellinger),
+    "shift": (_fit_lowest, _apply_lowest),
+    "lift": (_fit_lowest, _apply_lowest),
+    "unit": (_fit_unit, _apply_unit),
+    "split": (_fit_split, _apply_split),
 }
+STEPS = (*_STEPS, "none")
 
 
 @dataclass(frozen=True)
