@@ -125,8 +125,8 @@ def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list
             raise
         except Exception as error:
             if BROKEN not in silenced:
-                said = str(error) if isinstance(error, PluginError) else f"check {entry.full_name}: {one_line(error)}"
-                findings.append(replace(_finding(BROKEN, said, facts), failed=entry.name))
+                reason = str(error) if isinstance(error, PluginError) else f"check {entry.full_name}: {one_line(error)}"
+                findings.append(replace(_finding(BROKEN, reason, facts), failed=entry.name))
             continue
         findings += [_finding(entry.name, text, facts) for text in lines]
     return findings

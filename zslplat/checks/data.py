@@ -190,11 +190,12 @@ class SentinelsInSignatures(Check):
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each set of signatures with such numbers."""
         for name, one in facts.sentinels.items():
-            what = f"{one.value:g}, unlike all others, first"
+            description = f"{one.value:g}, unlike all others, first"
             if one.value != round(one.value):
-                what = f"negative, and equal in each signature, first {one.value:.3g}"
+                description = f"negative, and equal in each signature, first {one.value:.3g}"
             yield (
-                f"{_of_signatures(facts, name)}: {one.count} of {one.of} numbers are {what} of {one.first!r}: where it "
+                f"{_of_signatures(facts, name)}: {one.count} of {one.of} numbers are {description} of {one.first!r}: "
+                "where it "
                 "stands for a missing number, methods take it for a value"
             )
 
@@ -257,6 +258,6 @@ def _of_signatures(facts: DataFacts, name: str) -> str:
     return f"{facts.subject}, signatures {name!r}" if name else facts.subject
 
 
-def _pair_lines(facts: DataFacts, pairs_by_set: Mapping[str, _Pairs], what: str) -> Iterable[str]:
+def _pair_lines(facts: DataFacts, pairs_by_set: Mapping[str, _Pairs], relation: str) -> Iterable[str]:
     for name, pairs in pairs_by_set.items():
-        yield f"{_of_signatures(facts, name)}: {len(pairs)} {what}, first {pairs[0][0]!r} and {pairs[0][1]!r}"
+        yield f"{_of_signatures(facts, name)}: {len(pairs)} {relation}, first {pairs[0][0]!r} and {pairs[0][1]!r}"

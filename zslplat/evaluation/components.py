@@ -96,10 +96,10 @@ def describe_knowledge(method: Spec, signatures: str | None = None) -> str:
     ``signatures``: preprocessing steps in place of the method's own; they may reveal unseen classes to it, or hide
     them.
     """
-    built: Method = registry.component("methods", method.name).build(method.parameters)
-    kinds = set(built.knows_of_batch)
+    method_object: Method = registry.component("methods", method.name).build(method.parameters)
+    kinds = set(method_object.knows_of_batch)
     if signatures is not None:
-        informed = built.uses_unseen_signatures(parse_steps(signatures))
+        informed = method_object.uses_unseen_signatures(parse_steps(signatures))
         kinds = kinds | {UNSEEN_SIGNATURES} if informed else kinds - {UNSEEN_SIGNATURES}
     # Words that a plugin adds come last.
     ordered = sorted(kinds, key=lambda kind: (KNOWN.index(kind) if kind in KNOWN else len(KNOWN), kind))

@@ -182,9 +182,9 @@ class ExperimentContext:
 
     def problem_warnings(self, problems: Sequence[Path]) -> Entries:
         """Return the warnings of loading the data and of building these problems, whenever they were built."""
-        built = [read_arrays(folder)[1] for folder in problems]
+        entries = [read_arrays(folder)[1] for folder in problems]
         loaded = [("", self._loading_warnings)]
-        return warning_entries(loaded + [(entry["name"], entry.get("warned", [])) for entry in built])
+        return warning_entries(loaded + [(entry["name"], entry.get("warned", [])) for entry in entries])
 
     def preparation(self, problem: Path, space: Space, values: Mapping[str, Any] | None = None) -> PrepareJob:
         """Return the job that computes the statistics for a problem; its target may exist already.
@@ -245,8 +245,8 @@ class ExperimentContext:
             return folder
         self.on_stage(f"preprocessing {problem.name}")
         with collect_warnings() as further:
-            made = preprocess(problem, self.task, self.preprocessing)
-        save_problem(folder, made, [*warned, *further][:MOST_TEXTS])
+            preprocessed = preprocess(problem, self.task, self.preprocessing)
+        save_problem(folder, preprocessed, [*warned, *further][:MOST_TEXTS])
         self.counts["problems"] += 1
         return folder
 

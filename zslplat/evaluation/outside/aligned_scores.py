@@ -145,13 +145,13 @@ def _check_length(file: ScoreFile, batch: Batch, rows: int, classes: int) -> Non
         ("columns", 1, classes, file.classes is not None),
     ):
         if file.scores.shape[side] != said and not named:
-            one, what = ("row", "rows") if side == 0 else ("class", "classes")
+            one, plural = ("row", "rows") if side == 0 else ("class", "classes")
             are_classes = set(file.classes or ()) & set(batch.classes)
             head = "" if side or are_classes else _numbers_for_names(file.classes or ())
             raise UsageError(
-                f"{file.where}: {file.scores.shape[side]} {name}, but {said} {what} are said to be scored; expected "
-                f"scores of shape {batch.shape} for {batch.name}; give a score for every {one} of {what}.csv, or of "
-                f"the file that --{what} names{head}"
+                f"{file.where}: {file.scores.shape[side]} {name}, but {said} {plural} are said to be scored; expected "
+                f"scores of shape {batch.shape} for {batch.name}; give a score for every {one} of {plural}.csv, or of "
+                f"the file that --{plural} names{head}"
             )
 
 
@@ -231,12 +231,12 @@ def _check_finite(file: ScoreFile, rows: np.ndarray, classes: Sequence[str]) -> 
     bad = ~(np.abs(scores) <= largest)
     if bad.any():
         endless = ~np.isfinite(scores)
-        what, remedy = f"are beyond {largest:g}, too large to take differences of", "smaller"
+        fault, remedy = f"are beyond {largest:g}, too large to take differences of", "smaller"
         if endless.any():
-            bad, what, remedy = endless, "are NaN or infinite", "finite"
+            bad, fault, remedy = endless, "are NaN or infinite", "finite"
         line, column = (int(part[0]) for part in np.nonzero(bad))
         raise UsageError(
-            f"{file.where}: {int(bad.sum())} of {bad.size} scores {what}, the first {file.scores[line, column]} for "
+            f"{file.where}: {int(bad.sum())} of {bad.size} scores {fault}, the first {file.scores[line, column]} for "
             f"row {rows[line]}, class {classes[column]}; give {remedy} numbers, {_LOW}"
         )
 
@@ -246,5 +246,5 @@ def _repeated(names: Sequence[str]) -> list[str]:
 
 
 def _listed(names: Iterable[object]) -> str:
-    shown = [str(name) for name in names]
-    return ", ".join(shown[:_SHOWN]) + (", ..." if len(shown) > _SHOWN else "")
+    texts = [str(name) for name in names]
+    return ", ".join(texts[:_SHOWN]) + (", ..." if len(texts) > _SHOWN else "")

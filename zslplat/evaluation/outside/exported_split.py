@@ -64,15 +64,15 @@ class Manifest:
     def check(self, data: str, task: str, seed: int) -> None:
         """Raise :class:`UsageError` if another data set, task or seed is to be scored than was exported."""
         exported = self.content
-        for what, ours, theirs in (
+        for property_text, ours, theirs in (
             ("the fingerprint of the data is", data[:16], str(exported["fingerprint"])[:16]),
             ("the task is", task, exported["task"]),
             ("the seed is", seed, exported["seed"]),
         ):
             if ours != theirs:
                 raise UsageError(
-                    f"{self.path}: {what} {theirs} there, and {ours} here; scores of one are none of the other: export "
-                    "the split that is to be scored, and score that"
+                    f"{self.path}: {property_text} {theirs} there, and {ours} here; scores of one are none of the "
+                    "other: export the split that is to be scored, and score that"
                 )
 
     def check_batch(self, batch: Batch) -> None:
@@ -99,27 +99,27 @@ class Manifest:
         if classes:
             self._check_file(batch, f"{CLASS}es", list(batch.classes), read_classes)
 
-    def _check_file(self, batch: Batch, what: str, exported: list[Any], read: Callable[[Path], Any]) -> None:
-        name = f"{batch.name}/{what}.csv"
+    def _check_file(self, batch: Batch, kind: str, exported: list[Any], read: Callable[[Path], Any]) -> None:
+        name = f"{batch.name}/{kind}.csv"
         file = self.path.parent / name
-        remedy = f"export again and give scores in the order written then, or a CSV or Parquet file with its {what}"
+        remedy = f"export again and give scores in the order written then, or a CSV or Parquet file with its {kind}"
         if not file.is_file():
             raise UsageError(
-                f"{file}: no such file; it says in which order scores stand that do not name their {what}; {remedy}"
+                f"{file}: no such file; it says in which order scores stand that do not name their {kind}; {remedy}"
             )
         if sha256_of(file) == self.content["files"].get(name):
             return
         listed = list(read(file))
         if listed == exported:  # rewritten by another program, for example with other line ends
             return
-        difference = f"it lists {len(listed)} {what}, and {len(exported)} were exported"
+        difference = f"it lists {len(listed)} {kind}, and {len(exported)} were exported"
         if len(listed) == len(exported):
             place = next(i for i, (one, other) in enumerate(zip(listed, exported, strict=True)) if one != other)
             sorted_since = sorted(listed) == sorted(exported)
-            difference = f"the {what} stand in another order" if sorted_since else f"it lists other {what}"
+            difference = f"the {kind} stand in another order" if sorted_since else f"it lists other {kind}"
             difference += f" than the export: line {place + 2} has {listed[place]!r} in place of {exported[place]!r}"
             if sorted_since and batch.name == TEST:
-                remedy += f"; of scores in the order of this file say so: --{what} {file}"
+                remedy += f"; of scores in the order of this file say so: --{kind} {file}"
         raise UsageError(f"{file}: {difference}; scores in its order would be taken for those of others; {remedy}")
 
 

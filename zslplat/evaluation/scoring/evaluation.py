@@ -85,46 +85,48 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
         for problem, statistics in job.problems
     )
     outcomes: list[Outcome] = []
-    done: list[Fold] = []
+    finished: list[Fold] = []
     state, curve = "complete", list[float]()
     # Validation rows choose the step. A refit, and an evaluation on test rows, trains for a fixed number of steps.
     if step_parameter and not chosen_steps and not job.test:
-        done = list(folds)
-        task = done[0].task
-        state, curve = advance_together(done, task.primary.name, 1.0 if task.primary.maximise else -1.0, job.thresholds)
-        outcomes = [fold.finish(curve) for fold in done]
+        finished = list(folds)
+        task = finished[0].task
+        state, curve = advance_together(
+            finished, task.primary.name, 1.0 if task.primary.maximise else -1.0, job.thresholds
+        )
+        outcomes = [fold.finish(curve) for fold in finished]
     else:
         for fold in folds:  # one after another, so that memory of one is free for the next
             fold.complete()
             outcomes.append(fold.finish())
-            done.append(fold)
+            finished.append(fold)
     method_seconds, method_bytes = methods.usage()
     record = {
-        **_summary(done, outcomes, state, curve),
+        **_summary(finished, outcomes, state, curve),
         SECONDS: time.perf_counter() - wall,
         CPU_SECONDS: time.process_time() - cpu + method_seconds,
-        PREPARED: {key: costs for fold in done for key, costs in fold.prepared.items()},
+        PREPARED: {key: costs for fold in finished for key, costs in fold.prepared.items()},
         PEAK_BYTES: peak_bytes() + method_bytes,
         "processor": processor(),
     }
     if state == "complete" and step_parameter:
-        record["carry"]["best_step"] = float(max(fold.step for fold in done))
+        record["carry"]["best_step"] = float(max(fold.step for fold in finished))
     return _plain(record)
 
 
 def _summary(
-    done: Sequence[Fold], outcomes: Sequence[Outcome], state: str = "complete", curve: Sequence[float] = ()
+    finished: Sequence[Fold], outcomes: Sequence[Outcome], state: str = "complete", curve: Sequence[float] = ()
 ) -> dict[str, Any]:
     """Return the entries of a record for scored folds: state, value, metrics, folds, carry, warnings, steps."""
-    task = done[0].task
+    task = finished[0].task
     complete = state == "complete"
     return {
         "state": state,
         "value": float(np.mean([o.metrics[task.primary.name] for o in outcomes])) if complete else None,
         "metrics": _mean_metrics(outcomes),
-        "folds": [fold.record for fold in done],
+        "folds": [fold.record for fold in finished],
         "carry": task.validation_choices(outcomes) if complete else {},
-        "warnings": warning_entries((fold.problem.name, fold.warned) for fold in done),
+        "warnings": warning_entries((fold.problem.name, fold.warned) for fold in finished),
         "steps": {str(number): value for number, value in enumerate(curve, start=1)},
     }
 
@@ -204,12 +206,12 @@ def evaluate_scores(
         outcomes=folder if test else None,
         test=test,
     )
-    done, outcomes = [], []
+    finished, outcomes = [], []
     for problem, matrix in zip(problems, scores, strict=True):
         fold = Fold(task, problem, None, iter([(1, task.outputs_of(problem, matrix))]), job)
         fold.complete()
         outcomes.append(fold.finish())
         # The time of scoring says nothing about the time of making the scores.
         del fold.record["seconds"]
-        done.append(fold)
-    return _plain(_summary(done, outcomes))
+        finished.append(fold)
+    return _plain(_summary(finished, outcomes))

@@ -71,10 +71,10 @@ def printable(text: str, most: int = MOST_CHARACTERS) -> str:
     """
     # Only the beginning of a text of many megabytes is processed.
     head = " ".join(text[: 10 * most].split())
-    shown = visible(head[:most])
-    if len(head) <= most and len(shown) <= most and len(text) <= 10 * most:
-        return shown
-    return f"{shown[:most]}... ({len(text)} characters)"
+    escaped = visible(head[:most])
+    if len(head) <= most and len(escaped) <= most and len(text) <= 10 * most:
+        return escaped
+    return f"{escaped[:most]}... ({len(text)} characters)"
 
 
 def message_of(error: BaseException) -> str:

@@ -120,19 +120,19 @@ class Channel:
         """
         places: list[tuple[int, int]] = []  # (offset in the region, or -1 for memory of its own; bytes)
         memories: list[int] = []
-        taken = 0
+        used = 0
         for buffer in packed.buffers:
-            if (buffer.nbytes > SEPARATE_BYTES or taken + buffer.nbytes > 2 * SEPARATE_BYTES) and len(
+            if (buffer.nbytes > SEPARATE_BYTES or used + buffer.nbytes > 2 * SEPARATE_BYTES) and len(
                 memories
             ) < MOST_SEPARATE:
                 places.append((-1, buffer.nbytes))
                 memories.append(_written(buffer))
             else:
-                places.append((taken, buffer.nbytes))
-                taken += -(-buffer.nbytes // _ALIGNED) * _ALIGNED
+                places.append((used, buffer.nbytes))
+                used += -(-buffer.nbytes // _ALIGNED) * _ALIGNED
         region = 0
-        if taken > (len(self._ours) if self._ours is not None else 0):
-            region = max(2**20, 1 << (taken - 1).bit_length())
+        if used > (len(self._ours) if self._ours is not None else 0):
+            region = max(2**20, 1 << (used - 1).bit_length())
             memories.insert(0, _memory(region))
             self._ours = mmap.mmap(memories[0], region)
         for (offset, size), buffer in zip(places, packed.buffers, strict=True):
@@ -216,7 +216,7 @@ def _memory(size: int) -> int:
 
 def _written(buffer: memoryview) -> int:
     """Return the descriptor of memory that holds the buffer."""
-    descriptor, done = _memory(buffer.nbytes), 0
-    while done < buffer.nbytes:
-        done += os.pwrite(descriptor, buffer[done : done + 2**30], done)
+    descriptor, position = _memory(buffer.nbytes), 0
+    while position < buffer.nbytes:
+        position += os.pwrite(descriptor, buffer[position : position + 2**30], position)
     return descriptor

@@ -323,10 +323,10 @@ def _waits_for_the_lost(client: Any, key: str, prefer: list[str]) -> bool:
     That happens when all workers were lost while it ran there; workers that join later are not offered it.
     """
     try:
-        there, busy = client.nthreads(), client.processing()
+        workers, busy = client.nthreads(), client.processing()
     except Exception:
         return False  # the job will get the error
-    return not set(prefer) & set(there) and not any(key in keys for keys in busy.values())
+    return not set(prefer) & set(workers) and not any(key in keys for keys in busy.values())
 
 
 def connect(address: str) -> Any:

@@ -183,13 +183,15 @@ class _WorkerStore:
             folders = {TARGET: self.settings.cache / job.target}
         with self._worker(request.key) as worker:
             answer = worker.run(job, limits)
-        made = {}
+        outputs = {}
         if answer.result is not None:
             existing = {kind: folder for kind, folder in folders.items() if folder.is_dir()}
-            made = {kind: (str(folder.relative_to(self.root)), pack_files(folder)) for kind, folder in existing.items()}
-        if all(parcel.content is not None for _, parcel in made.values()):
+            outputs = {
+                kind: (str(folder.relative_to(self.root)), pack_files(folder)) for kind, folder in existing.items()
+            }
+        if all(parcel.content is not None for _, parcel in outputs.values()):
             self.drop(request.key)
-        return Reply(request.key, address, answer, (), made)
+        return Reply(request.key, address, answer, (), outputs)
 
     def begin(self, name: str, digest: str, cache_bytes: float) -> str | None:
         """See :func:`offer`."""

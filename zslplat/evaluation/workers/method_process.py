@@ -69,8 +69,8 @@ def failure(error: BaseException) -> dict[str, Any]:
         return {"reason": f"out of memory: {text}"}
     # Formatting an exception may fail, and its text may have any length.
     with contextlib.suppress(Exception):
-        shown = "".join(traceback.format_exception(error))
-        print(shown if len(shown) < _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}...", file=sys.stderr)
+        lines = "".join(traceback.format_exception(error))
+        print(lines if len(lines) < _MOST_SHOWN else f"{lines[:_MOST_SHOWN]}...", file=sys.stderr)
     return {"reason": f"{printable(type(error).__name__, 100)}: {text}"}
 
 

@@ -87,14 +87,14 @@ class Workers:
         pending = set(futures)
         while pending:
             pause = None if deadline is None else min(deadline.left, _LOOK_SECONDS)
-            done, pending = wait(pending, timeout=pause, return_when=FIRST_COMPLETED)
+            finished, pending = wait(pending, timeout=pause, return_when=FIRST_COMPLETED)
             if deadline is not None:
-                if not done and not deadline.left:
+                if not finished and not deadline.left:
                     self.stop()
                     raise DeadlineReached
                 deadline.warn_if_late()
             # Answers that can be recorded come before one that ends the call.
-            for future in sorted(done, key=lambda future: (future.result().fatal, futures[future])):
+            for future in sorted(finished, key=lambda future: (future.result().fatal, futures[future])):
                 answer = future.result()
                 if answer.fatal:
                     raise StoreError(answer.reason)

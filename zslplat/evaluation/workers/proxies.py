@@ -168,12 +168,12 @@ class MethodClient:
         """Return the answer to the pending request; raises like :meth:`ask`."""
         self._pending = None
         try:
-            done, content, warned = self._channel.receive(self._find_class)
+            success, content, warned = self._channel.receive(self._find_class)
         except (EOFError, OSError):
             raise ProcessEnded.of(self.process) from None
         for text in warned:
             warnings.warn(text, OutcomeWarning, stacklevel=5)
-        if done:
+        if success:
             return content
         if content.get("attribute"):
             raise AttributeError(content["reason"])
@@ -317,8 +317,8 @@ class EncodingProxy(Proxy):
 
     def take(self, rows: np.ndarray | slice) -> EncodingProxy:
         """Return the encoding of these rows."""
-        taken: EncodingProxy = self._process.ask("call", self, "take", (rows,), {})
-        return taken
+        encoding: EncodingProxy = self._process.ask("call", self, "take", (rows,), {})
+        return encoding
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of the encoding, by name."""

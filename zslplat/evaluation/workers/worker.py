@@ -83,10 +83,10 @@ class Child:
             if not self.ready:
                 self._begin()
             self.connection.send(job)
-            answered = self._wait(limits, on_progress)
-            if isinstance(answered, Answer):
-                return answered
-            kind, content, following = answered
+            reply = self._wait(limits, on_progress)
+            if isinstance(reply, Answer):
+                return reply
+            kind, content, following = reply
         except (EOFError, OSError):
             return self._ended()
         if following is not None and self.memory is not None:
