@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zslplat.cli.invocation import write_result
+from zslplat.cli.invocation import print_json
 from zslplat.comparison.compare import Comparison
 from zslplat.comparison.exports import export
 
@@ -19,7 +19,7 @@ def strictly(text):
 
 def test_numbers_that_are_not_finite_are_null_wherever_they_stand(capsys):
     odd = float("nan"), float("inf"), -float("inf"), np.float64("nan"), 0.1, 3, None, True
-    write_result({"a": odd, "b": [{"c": odd[0]}], "d": Path("x")})
+    print_json({"a": odd, "b": [{"c": odd[0]}], "d": Path("x")})
     found = strictly(capsys.readouterr().out)
     assert found == {"a": [None, None, None, None, 0.1, 3, None, True], "b": [{"c": None}], "d": "x"}
 

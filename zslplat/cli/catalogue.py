@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 import typer
 
 from zslplat.cli.commands import Commands
-from zslplat.cli.invocation import echo
+from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json
 from zslplat.front.schema import REQUIRED, Option
 
@@ -64,7 +64,7 @@ def list_(options: ListOptions) -> None:
     ``list methods`` says as well what each knows of the scored batch, ``list checks`` what each looks at; ``show`` and
     ``explain`` tell more. Exit code 1 where a plugin is broken.
     """
-    from zslplat.cli.output import print_json, stdout_console
+    from zslplat.cli.output import stdout_console
     from zslplat.errors import UnknownNameError, UsageError
     from zslplat.registry import describe_broken, registry
 
@@ -178,7 +178,6 @@ class ExplainOptions(TypedDict, total=False):
 def explain(options: ExplainOptions) -> None:
     """Explain what a check found: when it speaks, causes, remedies, how to silence it, an example."""
     from zslplat.checks.base import check_page
-    from zslplat.cli.output import print_json
 
     explanation = check_page(options["code"])
     if options["json"]:
@@ -198,7 +197,7 @@ class ShowOptions(TypedDict, total=False):
 
 def show(options: ShowOptions) -> None:
     """Show what a component is: parameters with defaults, legal values and search ranges, citation, origin."""
-    from zslplat.cli.output import print_json, stdout_console
+    from zslplat.cli.output import stdout_console
     from zslplat.errors import UnknownNameError
     from zslplat.registry import COMPONENTS, registry
     from zslplat.spec import Spec

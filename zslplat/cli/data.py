@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from zslplat.cli.commands import Commands
-from zslplat.cli.invocation import echo
+from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import DataRootOptions, Json, Quiet, SilenceOptions, Store, read_assignments
 from zslplat.front.schema import REQUIRED, Option
 from zslplat.names import visible
@@ -35,7 +35,7 @@ def list_(options: ListDataOptions) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from zslplat.cli.output import print_json, stdout_console
+    from zslplat.cli.output import stdout_console
     from zslplat.data.catalogue import available, in_a_shell
     from zslplat.evaluation.components import registered_sources
     from zslplat.front.requests import settings_of
@@ -80,7 +80,7 @@ def info(options: InfoDataOptions) -> None:
     """Describe a data set: rows, classes, splits, folds, signatures, value ranges, fingerprint, licence, findings."""
     from zslplat.checks.base import drop_silenced
     from zslplat.checks.data_facts import data_findings
-    from zslplat.cli.output import print_json, print_warnings, stdout_console
+    from zslplat.cli.output import print_warnings, stdout_console
     from zslplat.data.catalogue import describe, parse_dataset
     from zslplat.data.formats.templates import with_right_form
     from zslplat.evaluation.components import open_dataset, source_of
@@ -266,7 +266,6 @@ def fetch(options: FetchDataOptions) -> None:
     A download that broke off goes on where it stopped. The digest of the first one is kept beside the data, and a later
     one must have it.
     """
-    from zslplat.cli.output import print_json
     from zslplat.data.fetching import fetch_set
     from zslplat.front.requests import settings_of
     from zslplat.registry import names

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from zslplat.cli.commands import Commands
-from zslplat.cli.invocation import echo
+from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import (
     METHOD_HELP,
     BenchCommand,
@@ -97,7 +97,6 @@ class RerunOptions(DataRootOptions, TrackingOptions, total=False):
 
 def rerun(options: RerunOptions) -> None:
     """Evaluate a tracked run again, with the same data, parameters and seed, and compare its numbers."""
-    from zslplat.cli.output import print_json
     from zslplat.errors import StoreError
     from zslplat.evaluation.workers.memory import worker_count
     from zslplat.front.progress import progress

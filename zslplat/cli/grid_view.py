@@ -8,7 +8,8 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from zslplat.cli.output import print_json, print_warnings, stdout_console
+from zslplat.cli.invocation import print_json
+from zslplat.cli.output import print_warnings, stdout_console
 from zslplat.names import counted
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING
 

@@ -67,7 +67,7 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
     typer.echo(visible(text), err=err, nl=nl)
 
 
-def write_result(content: Any) -> None:
+def print_json(content: Any) -> None:
     """Write a result as one JSON document on standard output; numbers that are not finite are null."""
     from zslplat.plain_json import plain_json
 
@@ -83,7 +83,7 @@ def write_failure(error: str, exit_code: int) -> None:
     """Write what went wrong as the JSON document, where JSON was asked for and no result was written."""
     if _results is not None and not _results.written:
         with contextlib.suppress(OSError, ValueError):
-            write_result({"error": error, "exit_code": exit_code})
+            print_json({"error": error, "exit_code": exit_code})
 
 
 def json_callback(value: bool) -> bool:

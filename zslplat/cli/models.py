@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from zslplat.cli.commands import Commands
-from zslplat.cli.invocation import echo
+from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json, Quiet, StoreOptions, TrackingOptions
 from zslplat.front.schema import REQUIRED, Option
 
@@ -41,7 +41,6 @@ class PredictOptions(StoreOptions, total=False):
 
 def predict(options: PredictOptions) -> None:
     """Score rows of your own with the model of a run, against its classes or new ones; memory is bounded."""
-    from zslplat.cli.output import print_json
     from zslplat.front.progress import progress
     from zslplat.front.requests import settings_of
     from zslplat.models.predictions import check_output, predictions, write_predictions
@@ -81,7 +80,6 @@ class ExportOptions(TrackingOptions, total=False):
 
 def export(options: ExportOptions) -> None:
     """Write the model of a run as an MLflow model, which `mlflow models serve` answers with; no pickle, no store."""
-    from zslplat.cli.output import print_json
     from zslplat.front.requests import settings_of
     from zslplat.serving.mlflow_model import export_model, register_model
 
@@ -113,7 +111,7 @@ def query(options: QueryOptions) -> None:
     import numpy as np
     from rich.table import Table
 
-    from zslplat.cli.output import print_json, stdout_console, warn
+    from zslplat.cli.output import stdout_console, warn
     from zslplat.data.formats.npz import load_npy
     from zslplat.errors import DataError
     from zslplat.front.requests import settings_of
@@ -150,7 +148,7 @@ def list_(options: ListModelOptions) -> None:
     """List the models of a store, oldest first: run, method, data set, task, the test's primary metric, size."""
     from dataclasses import asdict
 
-    from zslplat.cli.output import print_columns, print_json, warn
+    from zslplat.cli.output import print_columns, warn
     from zslplat.front.requests import settings_of
     from zslplat.records.opening import existing_records
     from zslplat.serving.runs import stored_models
@@ -184,7 +182,6 @@ class ShowModelOptions(StoreOptions, total=False):
 @app.command()
 def show(options: ShowModelOptions) -> None:
     """Show a model: method, what it was trained on, how rows are to be given, the classes that it knows."""
-    from zslplat.cli.output import print_json
     from zslplat.front.requests import settings_of
     from zslplat.serving.runs import load_model
 
@@ -214,7 +211,7 @@ class RemoveModelOptions(StoreOptions, total=False):
 @app.command()
 def remove(options: RemoveModelOptions) -> None:
     """Remove the models of runs, and the arrays that no other model has; the same command of a run makes it anew."""
-    from zslplat.cli.output import print_json, warn
+    from zslplat.cli.output import warn
     from zslplat.front.requests import settings_of
     from zslplat.records.maintenance import at_rest
     from zslplat.records.opening import existing_records

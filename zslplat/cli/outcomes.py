@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from zslplat.cli.invocation import echo
-from zslplat.cli.output import metrics_table, place_options, print_json, print_warnings, stdout_console
+from zslplat.cli.invocation import echo, print_json
+from zslplat.cli.output import metrics_table, place_options, print_warnings, stdout_console
 from zslplat.front.progress import duration
 from zslplat.names import counted
 from zslplat.spec import format_value

@@ -1,38 +1,20 @@
-"""What commands print: progress on a terminal, plain lines in a pipe, JSON for scripts."""
+"""What several commands print: warnings, tables, the options of places."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
 
-from zslplat.cli.invocation import echo, write_result
-from zslplat.evaluation.reporter import Reporter
-from zslplat.front.progress import LineReporter as LineReporter
-from zslplat.front.progress import QuietReporter as QuietReporter
-from zslplat.front.progress import TerminalReporter as TerminalReporter
-from zslplat.front.progress import progress
+from zslplat.cli.invocation import echo
 from zslplat.front.terminal import Console
-
-
-@contextmanager
-def reporting(*, as_json: bool, quiet: bool) -> Iterator[Reporter]:
-    """Give the reporter that fits where the output goes; its live line is gone afterwards."""
-    with progress(quiet=as_json or quiet) as reporter:
-        yield reporter
 
 
 def warn(text: str) -> None:
     """Print a warning of a command that shows no progress."""
     echo(f"warning: {text}", err=True)
-
-
-def print_json(content: Any) -> None:
-    """Print a result as one JSON document on standard output."""
-    write_result(content)
 
 
 def metrics_table(

@@ -49,7 +49,8 @@ def export_split(options: ExportSplitOptions) -> None:
 
     from zslplat.checks.base import drop_silenced
     from zslplat.checks.records import warning_facts
-    from zslplat.cli.output import place_options, print_json, print_warnings, stdout_console
+    from zslplat.cli.invocation import print_json
+    from zslplat.cli.output import place_options, print_warnings, stdout_console
     from zslplat.errors import UnknownNameError
     from zslplat.evaluation.components import build_component, open_dataset
     from zslplat.evaluation.outside import exported_split

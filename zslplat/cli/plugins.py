@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypedDict
 import typer
 
 from zslplat.cli.commands import Commands
-from zslplat.cli.invocation import echo
+from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json
 from zslplat.front.schema import REQUIRED, Option
 
@@ -68,7 +68,6 @@ def check(options: CheckPluginOptions) -> None:
     The checks run in a process of their own: a component that ends it, or never answers, fails, and the others are
     checked all the same.
     """
-    from zslplat.cli.output import print_json
     from zslplat.testing.apart import checked_apart
 
     def beginning(subject: Any) -> None:

@@ -40,7 +40,8 @@ def compare(options: CompareCommand) -> None:
 
     Several tasks or metrics make a table each, below each other; JSON is then a list.
     """
-    from zslplat.cli.output import print_json, print_warnings, stdout_console, warn
+    from zslplat.cli.invocation import print_json
+    from zslplat.cli.output import print_warnings, stdout_console, warn
     from zslplat.comparison.exports import check_ending, export_each
     from zslplat.front.comparisons import compare_recorded
 
@@ -117,7 +118,8 @@ def report(options: ReportOptions) -> None:
     """
     import shlex
 
-    from zslplat.cli.output import place_options, print_json, stdout_console, warn
+    from zslplat.cli.invocation import print_json
+    from zslplat.cli.output import place_options, stdout_console, warn
     from zslplat.front.requests import settings_of
     from zslplat.listeners import catch_up
     from zslplat.reports.contents import Request

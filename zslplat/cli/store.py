@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from zslplat.cli.commands import Commands
-from zslplat.cli.invocation import echo
+from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json, PlaceOptions, Quiet, StoreOptions, Workers
 from zslplat.front.schema import REQUIRED, Option
 from zslplat.names import counted
@@ -26,7 +26,7 @@ def check(options: CheckStoreOptions) -> None:
 
     Outcomes of other folders that share the database are counted, and not read.
     """
-    from zslplat.cli.output import print_json, warn
+    from zslplat.cli.output import warn
     from zslplat.errors import StoreError
     from zslplat.evaluation.scoring.outcomes import read_outcomes
     from zslplat.front.requests import settings_of
@@ -90,7 +90,6 @@ class RebuildStoreOptions(PlaceOptions, total=False):
 @app.command()
 def rebuild(options: RebuildStoreOptions) -> None:
     """Make MLflow's database and artifacts anew from the records; what MLflow shows already is left as it is."""
-    from zslplat.cli.output import print_json
     from zslplat.errors import UnknownNameError
     from zslplat.evaluation.workers.memory import worker_count
     from zslplat.front.progress import progress
@@ -129,7 +128,7 @@ class MergeStoreOptions(StoreOptions, total=False):
 @app.command()
 def merge(options: MergeStoreOptions) -> None:
     """Take over the studies, runs, outcomes and tags of another store; nothing that is here is lost."""
-    from zslplat.cli.output import print_json, warn
+    from zslplat.cli.output import warn
     from zslplat.front.requests import settings_of
     from zslplat.records.database import Records
     from zslplat.records.maintenance import merge as take_over
@@ -169,7 +168,7 @@ class GcStoreOptions(StoreOptions, total=False):
 @app.command()
 def gc(options: GcStoreOptions) -> None:
     """Remove what no record needs: outcomes of nothing, logs of what is over. Nothing that is recorded goes."""
-    from zslplat.cli.output import print_json, warn
+    from zslplat.cli.output import warn
     from zslplat.front.requests import settings_of
     from zslplat.listeners import catch_up
     from zslplat.records.maintenance import at_rest, removable, remove, size_of

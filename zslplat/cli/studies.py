@@ -4,7 +4,7 @@ import time
 from typing import Annotated, Any
 
 from zslplat.cli.commands import Commands
-from zslplat.cli.invocation import echo
+from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json, TrackingOptions
 from zslplat.front.schema import REQUIRED, Option
 
@@ -34,7 +34,7 @@ def list_(options: ListStudyOptions) -> None:
     """List the recorded studies, oldest first: how far they are, what validation reached, and what the test gave."""
     from dataclasses import asdict
 
-    from zslplat.cli.output import print_columns, print_json, warn
+    from zslplat.cli.output import print_columns, warn
     from zslplat.errors import UnknownNameError
     from zslplat.evidence.matching import fits
     from zslplat.front.requests import settings_of
@@ -88,7 +88,7 @@ class ShowStudyOptions(TrackingOptions, total=False):
 @app.command()
 def show(options: ShowStudyOptions) -> None:
     """Show a study: what it asks, its trials, the best first, and the test evaluations of its winner."""
-    from zslplat.cli.output import print_json, warn
+    from zslplat.cli.output import warn
     from zslplat.errors import UnknownNameError
     from zslplat.front.requests import settings_of
     from zslplat.listeners import catch_up
@@ -149,7 +149,7 @@ class DeleteStudyOptions(TrackingOptions, total=False):
 @app.command()
 def delete(options: DeleteStudyOptions) -> None:
     """Delete a study for good: its trials and test evaluations, their files, and its runs in MLflow."""
-    from zslplat.cli.output import print_json, warn
+    from zslplat.cli.output import warn
     from zslplat.errors import UsageError
     from zslplat.front.requests import settings_of
     from zslplat.records.database import SEALED

@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.table import Table as Shown
 
-from zslplat.cli.output import print_json, stdout_console
+from zslplat.cli.invocation import print_json
+from zslplat.cli.output import stdout_console
 from zslplat_papers.published import load_table
 from zslplat_papers.reproduction.claims import Judged, single_line
 from zslplat_papers.reproduction.oracle import Oracle, gain_words

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from zslplat.cli.commands import Commands
-from zslplat.cli.invocation import echo
+from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json
 from zslplat.front.schema import REQUIRED, Option
 from zslplat_papers.published import PublishedTable
@@ -26,7 +26,7 @@ def list_(options: ListTableOptions) -> None:
     """List the published tables, and what of each paper they hold."""
     from rich.table import Table
 
-    from zslplat.cli.output import print_json, stdout_console
+    from zslplat.cli.output import stdout_console
     from zslplat_papers.published import load_table, table_ids
 
     tables = [load_table(name) for name in table_ids()]
@@ -53,7 +53,7 @@ class ShowTableOptions(TypedDict, total=False):
 @app.command()
 def show(options: ShowTableOptions) -> None:
     """Show a published table as it is printed, with its notes and its source."""
-    from zslplat.cli.output import print_json, stdout_console
+    from zslplat.cli.output import stdout_console
     from zslplat.figures import Table, write_table
     from zslplat_papers.published import load_table
 

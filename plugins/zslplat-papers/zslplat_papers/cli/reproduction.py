@@ -44,8 +44,7 @@ def reproduce(options: ReproduceOptions) -> None:
     get the data. Stand-ins, other data in place of a column's, are marked and never compared with a printed number.
     The same command continues where it was stopped.
     """
-    from zslplat.cli.invocation import echo
-    from zslplat.cli.output import print_json
+    from zslplat.cli.invocation import echo, print_json
     from zslplat.errors import UnknownNameError, UsageError
     from zslplat.front.progress import progress
     from zslplat.front.requests import settings_of, workforce_of
@@ -147,7 +146,7 @@ def claims(options: ClaimsOptions) -> None:
     Verdicts follow from kept results, or with --run from the store, by intervals over new classes where there are
     classes. The same command with --run continues where it was stopped.
     """
-    from zslplat.cli.output import print_json
+    from zslplat.cli.invocation import print_json
     from zslplat.errors import UsageError
     from zslplat.front.progress import progress
     from zslplat.front.requests import settings_of, workforce_of
