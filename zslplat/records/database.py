@@ -30,8 +30,8 @@ from zslplat.records.studies import STUDY, OpenStudy, difference
 from zslplat.settings import Settings
 
 SCHEMA = 1
-# How the owners begin whose evaluations are sealed: analysis that selects by the test split. Nobody finds them who asks
-# what is known of some data.
+# How the owners of sealed evaluations begin: analysis that selects by the test split. They are never recalled for other
+# studies or runs.
 SEALED = "oracle:"
 _METADATA = sa.MetaData()
 _EVALUATIONS = sa.Table(
@@ -127,7 +127,7 @@ class Records:
 
     @cached_property
     def storage(self) -> Any:
-        """Optuna's storage of the studies, for those who write them or open one."""
+        """Optuna's storage of the studies, made when one is written or opened."""
         with lasting_errors(self.url):
             return optuna_storage(self.engine)
 
@@ -187,7 +187,7 @@ class Records:
                 storage=self.storage,
                 direction="maximize" if maximise else "minimize",
                 load_if_exists=True,
-                # The stored study is never asked for a proposal.
+                # Proposals are never made from the stored study.
                 sampler=optuna.samplers.RandomSampler(seed=0),
             )
         return self._opened(study)

@@ -1,7 +1,7 @@
-"""Connections to databases: how they are made, Optuna's storage over them, and locks that all who use a server share.
+"""Connections to databases, Optuna's storage over them, and locks that all clients of a server share.
 
-The store's files have locks of their own, which say nothing to a command that has the same database with another store
-folder, perhaps on another machine. PostgreSQL has locks by number ("advisory"), which end with the connection.
+The store's files have locks of their own, which a command with another store folder, perhaps on another machine, does
+not see though it uses the same database. PostgreSQL has locks by number ("advisory"), which end with the connection.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 _LIBPQ = ("psycopg", "psycopg2", "psycopg2cffi")
 _ENGINES: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
-# A host that vanished without a word is found out within a minute, instead of hours. (libpq's names.)
+# A host that vanished is noticed within a minute, instead of hours. (libpq's names.)
 _CONNECTION = {
     "connect_timeout": 10,
     "keepalives": 1,
@@ -43,7 +43,7 @@ def engine_options(url: str) -> dict[str, Any]:
     parsed = sa.engine.make_url(url)
     if parsed.get_backend_name() == "sqlite":
         return {"connect_args": {"timeout": 30}}
-    # A connection that broke while nobody used it is replaced without an error. One command needs few of them.
+    # A connection that broke while idle is replaced without an error. One command needs few of them.
     options: dict[str, Any] = {"pool_pre_ping": True, "pool_size": 2}
     if parsed.get_backend_name() == "postgresql" and parsed.get_dialect().driver in _LIBPQ:
         defaults = {name: value for name, value in _CONNECTION.items() if name not in parsed.query}
@@ -74,7 +74,7 @@ def tables_of(url: str) -> set[str]:
 
 @contextlib.contextmanager
 def alone_on_server(url: str, name: str) -> Iterator[None]:
-    """Keep all others who ask for this name out, as long as it takes; on PostgreSQL only.
+    """Hold the lock of this name, waiting for it as long as it takes; on PostgreSQL only.
 
     Two programs that make the same tables at once fail: ``create table if not exists`` is no protection.
     """

@@ -42,8 +42,8 @@ def environment_record() -> dict[str, Any]:
 def git_state(package: Path = Path(zslplat.__file__).parent) -> dict[str, Any]:
     """Return commit and cleanliness of zslplat's own sources; empty where they are an installed copy.
 
-    Empty also where the package merely lies inside somebody's repository, in a virtual environment, say, without
-    being part of it. ``package``: folder of the sources.
+    Empty also where the package merely lies inside another repository, in a virtual environment, say, without being
+    part of it. ``package``: folder of the sources.
     """
     try:
         # Fails where the repository around the package does not hold it.

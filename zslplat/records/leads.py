@@ -1,4 +1,4 @@
-"""Who leads a study: one command at a time, also where stores in several folders share a database.
+"""The lead of a study: one command has it at a time, also where stores in several folders share a database.
 
 In one store a file says so. On PostgreSQL, which stores on several machines may share, so does a lock of the database.
 """
@@ -49,7 +49,7 @@ class Leads:
 
     @patient
     def confirm(self, name: str, *wait_seconds: float) -> None:
-        """Make sure that this process leads a study still, if it ever did: a server that ends forgets who did."""
+        """Make sure that this process still leads a study, if it ever did: a server that ends forgets its locks."""
         if name in self._locks:
             with lasting_errors(self.url):
                 self._locks[name].confirm(*wait_seconds)
@@ -95,7 +95,7 @@ class ServerLock:
     def _take(self, connection: sa.Connection, wait_seconds: float) -> None:
         for setting in _SESSION:
             connection.execute(sa.text(f"set {setting}"))
-        # The server may not have noticed yet that the connection is gone by which this process had the lock.
+        # The server may not have noticed yet that the connection with which this process held the lock is gone.
         ours = sa.text(
             "select pg_terminate_backend(pid) from pg_stat_activity where pid = :pid and backend_start = :at"
         )
@@ -105,6 +105,6 @@ class ServerLock:
             if time.monotonic() >= end:
                 raise InUseError(f"{self.holder} is in use by another process; wait for it or stop it")
             time.sleep(_POLL_SECONDS)
-        who = sa.text("select pid, backend_start from pg_stat_activity where pid = pg_backend_pid()")
-        row = connection.execute(who).one()
+        backend = sa.text("select pid, backend_start from pg_stat_activity where pid = pg_backend_pid()")
+        row = connection.execute(backend).one()
         self._session = (row.pid, row.backend_start)

@@ -12,16 +12,16 @@ from typing import IO
 
 from zslplat.errors import InUseError, StoreError
 
-# What the system says of a lock that another process holds.
+# The system's errors for a lock that another process holds.
 _BUSY = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, wait_seconds: float = 60, holder: str = "", shared: bool = False) -> Iterator[None]:
     """Hold an advisory lock on a file; raises :class:`InUseError` when another process keeps it for too long,
-    and :class:`StoreError` where the file cannot be written, or lies where nobody keeps locks.
+    and :class:`StoreError` where the file cannot be written, or its file system has no locks.
 
-    ``shared``: others may hold it as well, who ask for no more than that.
+    ``shared``: other processes may hold it at the same time, if they take it as shared, too.
     """
     import fcntl
 
@@ -43,7 +43,7 @@ def file_lock(path: Path, *, wait_seconds: float = 60, holder: str = "", shared:
             else:
                 if _is_there(handle, path):
                     break
-                # Whoever had it has removed the file, and others may have locked a new one.
+                # The process that had it has removed the file, and others may have locked a new one.
                 handle.close()
                 handle = _opened(path)
         try:

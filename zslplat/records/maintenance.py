@@ -71,7 +71,7 @@ def lies_elsewhere(settings: Settings, records: Records, owner: str, run: str) -
         return False
     if records.path is None or records.path.absolute() != settings.store / "optuna.db":
         return True
-    # Whoever evaluates for an owner leaves a folder of it.
+    # A command that evaluates for an owner leaves a folder of it.
     study = owner.removeprefix(STUDY) if owner.startswith(STUDY) else ""
     return not (settings.studies / (folder_name(study) if study else owner.replace(":", "-"))).exists()
 
@@ -239,7 +239,7 @@ def _take_tags(ours: OpenStudy, theirs: OpenStudy) -> bool:
 
 
 def _with_tags(about: Mapping[str, Any], *copies: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is told of something with the tags and suites of its copies, of two tags of one name the last."""
+    """Return ``about`` with the tags and suites of its copies; of two tags of one name the last."""
     tags = {name: value for copy in copies for name, value in copy.get("tags", {}).items()}
     described = counted_in(about, *(part for copy in copies for part in parts_of(copy)))
     return {**described, "tags": tags} if tags else described

@@ -2,8 +2,8 @@
 
 This is the one place that waits for a database. What speaks to it is a method that may be repeated as a whole
 (``patient``): reading changes nothing, and what is written is written once, because it is looked for before or has a
-key. Pauses double from a fifth of a second to five, so that a server that comes back is found soon and is not
-besieged. When the time is over the command ends with one message; what was recorded is kept.
+key. Pauses double from a fifth of a second to five, so that a server that comes back is noticed soon and is not
+flooded. When the time is over the command ends with one message; what was recorded is kept.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _BUSY = (
 
 
 class LostError(StoreError):
-    """A server does not answer, or has broken off; the same may be asked again."""
+    """A server does not answer, or has broken off; the same may be tried again."""
 
 
 class Outages:
-    """Waits for the server of one database, up to ``seconds``; ``warn`` is told when that begins and ends.
+    """Waits for the server of one database, up to ``seconds``; ``warn`` prints when that begins and ends.
 
     Where the server never answered in this process, its address may be wrong, and nothing is waited for.
     """
@@ -89,7 +89,7 @@ class Waiting(Protocol):
 
     @property
     def outages(self) -> Outages:
-        """Who waits for its server."""
+        """What waits for its server."""
 
 
 Speaker = TypeVar("Speaker", bound=Waiting)
@@ -108,7 +108,7 @@ def patient(
 
 
 def is_outage(error: BaseException, url: str) -> bool:
-    """Tell whether an error says that the server is away, and nothing of what was asked."""
+    """Tell whether an error says that the server is away, and nothing about the request."""
     if url.startswith("sqlite"):
         return False
     cause: BaseException | None = error
@@ -165,7 +165,7 @@ def _unwritable_files(url: str) -> str:
 
 
 def _errors_of_databases() -> tuple[type[Exception], ...]:
-    """Return what the database raises, and Optuna where anybody has imported it."""
+    """Return what the database raises, and Optuna where it is imported."""
     optuna = sys.modules.get("optuna.exceptions")
     return (sa.exc.SQLAlchemyError, RuntimeError, OSError, ImportError, *((optuna.OptunaError,) if optuna else ()))
 

@@ -56,9 +56,9 @@ DAMAGED, FOREIGN = "damaged", "of another program"
 
 
 class Overview:
-    """Values of all studies by their names, as text until they are asked for, and how many trials each has.
+    """Values of all studies by their names, parsed when they are read, and how many trials each has.
 
-    ``keys``: names of the values that will be asked for; all where it is None.
+    ``keys``: names of the values to read; all where it is None.
     """
 
     def __init__(self, records: Records, keys: Sequence[str] | None = None) -> None:

@@ -49,7 +49,7 @@ def write_ahead(engine: sa.Engine, path: Path, *, durable: bool) -> None:
 
 
 def may_not_be_written(path: Path) -> bool:
-    """Tell whether a database is there and can only be read: somebody else's, or one in an archive."""
+    """Tell whether a database is there and can only be read: another user's, or one in an archive."""
     return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
@@ -64,7 +64,7 @@ def uri_for_reading(path: Path) -> str:
     """Return what sqlite itself takes for that."""
     with open(path, "rb") as file:
         journalled = file.read(20)[18:20] == b"\x02\x02"
-    # A closed file with the write-ahead journal needs a file beside it to be read, unless nobody can write it.
+    # A closed file with the write-ahead journal needs a file beside it to be read, unless it cannot be written.
     finished = journalled and not path.with_name(f"{path.name}-wal").exists()
     return f"file:{quote(str(path))}?mode=ro{'&immutable=1' if finished else ''}"
 
@@ -78,7 +78,7 @@ def settle(engine: sa.Engine, path: Path) -> None:
 
 
 def on_local_disk(path: Path) -> bool:
-    """Tell whether a file is, or would be, on a disk of this machine; False where that cannot be told."""
+    """Tell whether a file is, or would be, on a disk of this machine; False where that is not known."""
     real = os.path.realpath(path)
     longest, kind = "", ""
     with suppress(OSError):

@@ -59,7 +59,7 @@ class OpenStudy:
         return run_identifier(self._origin, self.owner, key)
 
     def remember(self, name: str, make: Callable[[], float]) -> float:
-        """Return a number of the study, made and stored at the first call; what ``make`` raises is its own affair."""
+        """Return a number of the study, made and stored at the first call. What ``make`` raises is passed on."""
         return float(self.recall(name, make))
 
     def recall(self, name: str, make: Callable[[], Any]) -> Any:
@@ -181,7 +181,7 @@ def difference(name: str, stored: Mapping[str, Any], requested: Mapping[str, Any
 
 
 def parts_of(about: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the places of what is told of in ``about``, that which it was carried out for first; none of no suite."""
+    """Return the places in suites that ``about`` names, first the one that it was carried out for."""
     first = about.get("part_of") or {}
     return [dict(part) for part in (*([first] if first else []), *(about.get("counts_in") or ()))]
 

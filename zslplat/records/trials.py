@@ -96,7 +96,7 @@ def _write(engine: sa.Engine, study_id: int, trial: Any, name: str) -> None:
 
     trials, studies = models.TrialModel.__table__, models.StudyModel.__table__
     with engine.begin() as connection:
-        # Whoever else adds a trial to the study waits here, so that numbers follow each other.
+        # Other processes that add a trial to the study wait here, so that numbers follow each other.
         locked = sa.select(studies.c.study_id).where(studies.c.study_id == study_id).with_for_update()
         connection.execute(locked).one()
         made = connection.execute(sa.insert(trials).values(_row(study_id, trial))).inserted_primary_key
@@ -106,7 +106,7 @@ def _write(engine: sa.Engine, study_id: int, trial: Any, name: str) -> None:
         number = connection.execute(before).scalar_one()
         if number != trial.number:
             if _is_there(connection, study_id, trial):
-                # The server broke off after it was stored, and before it said so.
+                # The server broke off after the trial was stored, and before it answered.
                 connection.rollback()
                 return
             # Stores in several folders may share one database, and the lock of a study lies in the folder.

@@ -39,7 +39,7 @@ def load_model(source: str | Path, *, store: str | Path | None = None, settings:
 
     The object has ``predict(X)``, ``decision_function(X)``, ``classes`` and ``describe()``; zero-shot ones take the
     ``signatures`` of new classes and ``generalised`` (:class:`zslplat.models.predictors.ZeroShotModel`). ``source``: a
-    RUN as commands print it, or a path; ``store``: folder of the store, found as commands do where nothing is said.
+    RUN as commands print it, or a path; ``store``: folder of the store, by default the one that commands use.
 
     Raises :class:`~zslplat.errors.UsageError` for what is neither, and
     :class:`~zslplat.errors.StoreError` for an unknown run, one without a model, and a model that is damaged,

@@ -2,9 +2,9 @@
 
 What the runs are is kept in a tag of the experiment and completed with each study, run and sweep that is shown there.
 The page is an extra: where it cannot be made the runs are shown all the same. Saved views say with which runs, columns,
-order and charts MLflow's pages open; MLflow keeps them as tags, in a form that it does not document and that was found
-out by trying (MLflow 3.17): where another version makes nothing of it, its pages open with their own columns and
-charts. The link is needed since MLflow opens an experiment on an empty page for language models otherwise.
+order and charts MLflow's pages open; MLflow keeps them as tags, in a form that it does not document and that was
+determined by experiment (MLflow 3.17): where another version makes nothing of it, its pages open with their own columns
+and charts. The link is needed since MLflow opens an experiment on an empty page for language models otherwise.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _write(projection: Projection, new: Mapping[str, Any]) -> None:
 
 
 def _stored_facts(tags: Mapping[str, str]) -> dict[str, Any]:
-    """Return what an experiment's page was made of; nothing where somebody has changed the tag beyond reading."""
+    """Return what an experiment's page was made of; nothing where a user has made the tag unreadable."""
     with suppress(ValueError):
         facts = json.loads(tags.get(FACTS, "{}"))
         if isinstance(facts, dict):

@@ -1,7 +1,7 @@
 """MLflow's database as a file in the store: made from a copy, since its migrations take seconds, and true to where the
 store is.
 
-The copy is kept in the user's cache folder under a name that tells by which migrations it was made. Where it cannot be
+The copy is kept in the user's cache folder under a name that stands for the migrations that made it. Where it cannot be
 kept or is not whole, the database is made in its place as MLflow makes it.
 """
 
@@ -36,7 +36,7 @@ def make_database(path: Path) -> None:
 
 
 def _copy_path() -> Path | None:
-    """Return where the database that the installed MLflow makes is kept; None where that cannot be told."""
+    """Return the path of the copy of the database that the installed MLflow makes; None where that is not known."""
     import mlflow.store.db_migrations
     import platformdirs
     import sqlalchemy
@@ -51,7 +51,7 @@ def _copy_path() -> Path | None:
 
 
 def _copy_to(copy: Path, path: Path) -> bool:
-    """Copy the database that is kept; False where there is none, or what is there is damaged."""
+    """Copy the kept database; False where there is none, or it is damaged."""
     with suppress(OSError, sqlite3.Error):
         shutil.copyfile(copy, path)
         with closing(sqlite3.connect(path)) as connection:
@@ -71,7 +71,7 @@ def _make_by_mlflow(path: Path) -> None:
 
 
 def _save_copy(database: Path, target: Path) -> None:
-    """Keep a copy for the next store, without the experiment whose artifacts lie where this command was given."""
+    """Keep a copy for the next store, without the experiment whose artifacts lie in this working directory."""
     with suppress(OSError, sqlite3.Error):
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as copy:

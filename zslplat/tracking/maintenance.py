@@ -206,7 +206,7 @@ class Deleted:
 
 
 def delete_study(settings: Settings, records: Records, name: str, warn: Callable[[str], None]) -> Deleted:
-    """Delete a study with all that is recorded and shown of it; may be stopped anywhere and given again.
+    """Delete a study with all that is recorded and shown of it; may be stopped anywhere and repeated.
 
     Raises :class:`UnknownNameError` for an unknown name, :class:`InUseError` while a command leads the study, and
     :class:`StoreError` where MLflow, which shows it, does not answer: nothing is deleted then.
@@ -248,7 +248,7 @@ def _delete_runs(
             artifacts = shown.client.get_run(run).info.artifact_uri
             shown.client.delete_run(run)
             if settings.tracking_is_local:
-                # MLflow's own way to empty its trash, which for a file of one's own is nobody else's business.
+                # As MLflow empties its trash; on a server that is left to the server.
                 shown.client._tracking_client.store._hard_delete_run(run)
                 if artifacts == f"{settings.artifacts.as_uri()}/{run}/artifacts":
                     shutil.rmtree(settings.artifacts / run, ignore_errors=True)

@@ -1,10 +1,10 @@
-"""MLflow's view of studies and runs: a projection of the records, completed whenever it is found incomplete.
+"""MLflow's view of studies and runs: a projection of the records, completed whenever it is incomplete.
 
 Every run carries its key (``zslplat.store``, ``zslplat.owner``, ``zslplat.key``) from the moment of its creation, so
 that a projection interrupted anywhere is continued in the same run: none is left running, none is made twice, and
 stores that share a server leave each other's runs alone. ``zslplat.run`` is the run's stable identifier, by which
 commands know it; MLflow's id is an alias. A tracking server that is away is no error: the records are complete without
-it, nobody waits for it while there is something to compute, and what it missed is shown when it is there again, by the
+it, no command waits for it while there is something to compute, and what it missed is shown when it is back, by the
 command that lost it or by the next one.
 """
 
@@ -72,7 +72,7 @@ class Projection:
 
     @property
     def away(self) -> bool:
-        """Whether the server does not answer; nothing is asked of it until :meth:`returned` says so."""
+        """Whether the server does not answer; nothing is sent to it until :meth:`returned` says that it does."""
         return self.absence.lasts
 
     def returned(self, *, wait: bool = False) -> bool:
@@ -83,7 +83,7 @@ class Projection:
         """
         if not self.absence.is_over(wait=wait):
             return False
-        # What was asked when it went away may have been done all the same.
+        # The request that failed may have been carried out all the same.
         self._guard(lambda: self._connect(self.mlflow_experiment), again=True)
         if not self.away:
             self.on_away(f"MLflow at {self.settings.shown_tracking_uri} answers again, and is shown what it missed")
@@ -194,13 +194,13 @@ class Projection:
                 return
 
     def _note_runs(self, runs: Iterable[Any]) -> None:
-        """Note the runs of the owner; of those that are there twice one is kept."""
+        """Note the runs of the owner; of two with one key one is deleted."""
         self.runs.clear()
         for run in runs:
             key, candidate = run.data.tags["zslplat.key"], (run.info.run_id, run.info.status)
             first = self.runs.setdefault(key, candidate)
             if first != candidate:
-                # A server made it and went away before it said so: then it was asked again.
+                # A server made it and went away before it answered; then it was made again.
                 chosen, other = (first, candidate) if first[1] in _FINAL else (candidate, first)
                 self.runs[key] = chosen
                 self.client.delete_run(other[0])
@@ -222,7 +222,7 @@ class Projection:
         if existing is not None:
             self.client.restore_experiment(existing.experiment_id)
             return str(existing.experiment_id)
-        # A server keeps artifacts where it was told to; with a bare database they would go to the working directory.
+        # A server has its own place for artifacts; with a bare database they would go to the working directory.
         on_server = self.settings.tracking_uri.startswith(("http://", "https://", "databricks"))
         location = None if on_server else self.settings.artifacts.as_uri()
         # The kind tells MLflow's UI to open the experiment on its runs and charts.

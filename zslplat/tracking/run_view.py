@@ -76,7 +76,7 @@ def mlflow_name(name: str) -> str:
 
 
 def note_mark(note: str) -> str:
-    """Return what tells a description that was written here from one that somebody has changed since."""
+    """Return a mark of a description, by which one that a user has changed since is recognised."""
     return hashlib.sha256(note.encode("utf-8", "replace")).hexdigest()[:12]
 
 
@@ -96,7 +96,7 @@ def has_files(folder: Path | None) -> bool:
 
 
 def described(note: str) -> dict[str, str]:
-    """Return the tags of a description, with what tells whether somebody has changed it since."""
+    """Return the tags of a description, with the mark by which a later change of it is recognised."""
     text = storable(note)
     text = text if len(text) <= MOST_TAG else f"{text[: MOST_TAG - 4]} ..."
     return {NOTE: text, OUR_NOTE: note_mark(text)}

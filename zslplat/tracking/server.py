@@ -65,7 +65,7 @@ class Absence:
                 with requests.get(self.address, timeout=_ANSWER_SECONDS, stream=True) as answer:  # whatever it sends
                     return answer.status_code < 500
             except requests.RequestException as error:
-                # Whom to trust is the affair of MLflow's client.
+                # Which certificates to trust is left to MLflow's client.
                 return isinstance(error, requests.exceptions.SSLError)
         import sqlalchemy as sa
 

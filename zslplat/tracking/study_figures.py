@@ -21,7 +21,7 @@ def write_history(
 ) -> None:
     """Write the trials of a study as ``trials.csv``, and figures of what the search tried.
 
-    Of those that cannot be drawn ``warn`` is told.
+    ``warn`` prints which could not be drawn.
     """
 
     def draw(curve: Curve, path: Path) -> None:
@@ -66,7 +66,7 @@ def write_history(
 
 def write_search_figures(folder: Path, trials: list[Any], primary: str, warn: Callable[[str], None]) -> Importance:
     """Write ``importance.csv``, ``importance.png`` and ``contour.png`` for finished trials of Optuna's, where they can
-    be told; return what was found, or why nothing. Of pictures that cannot be drawn ``warn`` is told.
+    be told; return the shares, or why there are none. ``warn`` prints which pictures could not be drawn.
     """
     result = importance_of(trials)
     if not result.shares:

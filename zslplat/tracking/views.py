@@ -331,7 +331,7 @@ def _facts(experiment: Mapping[str, Any], study: str) -> dict[str, Any]:
 
 
 def _titled(method: str, study: str, what: str, repeat: int = 0) -> str:
-    """Return the name of a run: the method, what came out, and the name of a study that somebody gave it."""
+    """Return the name of a run: the method, what came out, and the name that a user has given the study."""
     suffix = f" ({study})" if study and not study.startswith(f"{method}@") else ""
     return f"{method} {what}{f' repeat {repeat}' if repeat else ''}{suffix}"
 

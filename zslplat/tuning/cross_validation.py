@@ -1,6 +1,6 @@
 """Cross-validation by rows with a search of its own for every fold: what is reported has no leak.
 
-Fold i is tested by a study whose task is told ``split=i``: its search sees the training rows of that fold only, by
+Fold i is tested by a study whose task has ``split=i``: its search sees the training rows of that fold only, by
 validation folds inside them. One search for all folds would choose hyperparameters on rows that are test rows of other
 folds. So it costs as many studies as there are folds, each recorded like any other: a call that was stopped continues
 with the same call, and folds that are finished are not computed again. The mean over folds and its spread are over the
@@ -76,7 +76,7 @@ def cross_validate(
         raise UsageError(f"{len(folds)} split: a mean over splits needs at least 2")
     tasks = [Spec(experiment.task.name, {**task_options, "split": fold}) for fold in folds]
     for task in tasks:
-        # What cannot be done of the last fold is said before the first.
+        # What cannot be done of the last fold fails before the first is searched.
         built = build_component("tasks", task).suited(dataset)
         with collect_warnings():
             built.validation(dataset, seed=experiment.seed)

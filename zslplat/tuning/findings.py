@@ -27,7 +27,7 @@ from zslplat.tuning.study_facts import (
     trial_facts,
 )
 
-# Of what trials other than the best warn, this much is told.
+# So many different warnings of trials other than the best are shown.
 MOST_TEXTS = 10
 
 
@@ -58,7 +58,7 @@ def study_findings(
     """Return what the checks find in a study at its end, and in its data; nothing is silenced here.
 
     ``records`` are those of the trials, ``test`` those of the winner's test evaluations, ``requested`` the number of
-    trials that were asked for; ``grid``: they are all points of a grid, so that there are no more to try.
+    trials that were requested; ``grid``: they are all points of a grid, so that there are no more to try.
     """
     context = session.context
     if not study.knows("chances", "validation_warnings"):

@@ -27,7 +27,7 @@ from zslplat.spec import format_value
 
 STEP_RULE = "best of the mean over folds"
 KEY = "warm_start"
-BEST = 4  # trials that are taken where nobody says how many
+BEST = 4  # trials that are taken by default
 
 
 def searching(
@@ -52,14 +52,14 @@ def study_name(experiment: Experiment, options: StudyOptions) -> str:
 def unsearched(experiment: Experiment, template: Method) -> dict[str, Any]:
     """Return the values of all parameters that are not searched: the fixed ones, and defaults of the others.
 
-    Conditions of a space may ask for parameters that nobody searches or fixes.
+    Conditions of a space may depend on parameters that are neither searched nor fixed.
     """
     defaults = {k: v for k, v in template.get_params(deep=False).items() if k not in experiment.space}
     return {**defaults, **experiment.method.parameters}
 
 
 def number_of_trials(experiment: Experiment, options: StudyOptions, fixed: Mapping[str, Any]) -> int:
-    """Return how many trials a study makes: one where nothing is searched, whatever is asked for."""
+    """Return how many trials a study makes: one where nothing is searched, whatever is requested."""
     if nothing_to_search(experiment.space, fixed):
         return 1
     if options.sampler == "grid":
@@ -74,7 +74,7 @@ def warm_start_of(
 
     ``source``: ``STUDY`` or ``STUDY:K``, the K best of its complete trials; ``identity``: the JSON form of the search
     without this. A search that is recorded already begins where it did, also where the other study is gone. Values that
-    are not searched here, or lie outside the ranges, are left out, and ``note`` is told so. Raises :class:`UsageError`
+    are not searched here, or lie outside the ranges, are left out, and ``note`` prints that. Raises :class:`UsageError`
     where nothing is left, and :class:`UnknownNameError` for a study that is not in the store.
     """
     try:

@@ -23,7 +23,7 @@ class StudyOptions:
     ``warm_start``, a study whose best trials are tried first (:mod:`zslplat.tuning.identity`). Free to change between
     calls: ``trials`` (total; none: 20, or all points of a grid, if these are not too many or ``large_grid`` agrees to
     any number), ``patience`` (trials without a better one after which the search ends, at the end of a batch, so that
-    it ends at the same one whoever carries it out), ``workers``, ``cluster``, ``timeout`` seconds
+    it ends at the same one with any number of workers), ``workers``, ``cluster``, ``timeout`` seconds
     for the whole search, ``trial_timeout`` seconds per trial (neither holds for the final evaluation),
     ``memory_bytes`` per trial, ``repeats`` of the final evaluation, ``artifact_bytes`` for the matrices of all trials
     together; ``accept_changed_code`` continues a study whose code has changed, ``retry_failed`` tries failed trials

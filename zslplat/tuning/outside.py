@@ -1,6 +1,6 @@
 """Scores that were made elsewhere, by a deep network, say: checked, scored, recorded and shown like a method of ours.
 
-An *entry* is one name with the scores that were first given under it. It is recorded as single runs are, under an owner
+An *entry* is one name with the first scores of that name. It is recorded as single runs are, under an owner
 of its own: a test evaluation for every repeat, and one of the validation folds where their scores are given. Its
 method is called ``outside:NAME(scores=DIGEST)``, by the digest of the scores of repeat 0, so that other scores under
 the same name are another experiment. In place of the hash of a method's code stands the digest of the scores.
@@ -59,7 +59,7 @@ _MOST_LOST = 0.01
 def updated_record(
     key: str, record: Mapping[str, Any], request: OutsideScores, tags: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return a record of an entry with what is said now, and in words what has changed beside its tags.
+    """Return a record of an entry with what the request states, and in words what has changed beside its tags.
 
     Tags belong to the whole entry, seconds to the repeats whose scores are given, a description to these and, with
     the first scores, to validation.
@@ -115,9 +115,9 @@ def score_outside(
     seed: int = 0,
     reporter: Reporter | None = None,
 ) -> OutsideResult:
-    """Score, record and show what was given; scores that are recorded already are not evaluated again.
+    """Score and record what was made elsewhere; scores that are recorded already are not evaluated again.
 
-    Without ``asked.scores`` the validation folds alone are scored, and the test split is not looked at. Raises
+    Without ``request.scores`` the validation folds alone are scored, and the test split is not looked at. Raises
     :class:`UsageError` for scores that do not fit the task, naming what does not, and
     :class:`~zslplat.errors.DataError` for files that cannot be read.
     """
@@ -155,9 +155,9 @@ def score_outside(
 class _Entry:
     """One entry: what is recorded of it already, and what is recorded now.
 
-    ``code`` are the hashes of the code that scores, ``told`` is what records keep of the surroundings, ``warned`` what
+    ``code`` are the hashes of the code that scores, ``surroundings`` is what records hold as ``about``, ``warned`` what
     loading and building warned of; ``owner``, ``choices`` (of validation) and ``names`` (of files, as records have
-    them) are found out by :meth:`evaluate`.
+    them) are set by :meth:`evaluate`.
     """
 
     request: OutsideScores
@@ -233,7 +233,7 @@ class _Entry:
         return result
 
     def _update_records(self) -> list[str]:
-        """Take over what is said now of what is recorded already; return the keys of the records that it changes."""
+        """Take over what the request states of what is recorded already; return the keys of the records that change."""
         changed, keys_by_change = list[str](), dict[str, list[str]]()
         for key, record in self.records.evaluations(self.owner).items():
             updated, changes = updated_record(key, record, self.request, self.settings.tags)
@@ -372,7 +372,7 @@ class _Entry:
         self.records.add_evaluation(self.owner, key, split, self.experiment.data, content)
 
     def _warned(self, content: Mapping[str, Any], split: str, scores: Sequence[np.ndarray]) -> list[RecordedWarning]:
-        """Return what is to be said of an evaluation beside its warnings."""
+        """Return the warnings of an evaluation that it has not raised itself."""
         warned = []
         missing = sorted(set(content["carry"]) - set(self.choices)) if split == TEST else []
         if missing:

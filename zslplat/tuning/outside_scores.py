@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z_][\w.\-]*")
 
 @dataclass(frozen=True)
 class OutsideScores:
-    """What somebody gives: a name, files of scores, and what is said of them.
+    """A request to score what was made elsewhere: a name, files of scores, and what is stated about them.
 
     ``scores`` holds a file for every repeat from ``repeat`` on, ``validation`` one for every fold, or one with a column
     ``fold``. ``rows`` and ``classes`` say what the rows and columns of ``scores`` are, or ``manifest`` does. ``knows``:
@@ -44,7 +44,7 @@ class OutsideScores:
     repeat: int = 0
 
     def order(self, *, test: bool) -> dict[str, Any]:
-        """Return how it was said what rows and columns are: the names of the files, and whether a manifest did."""
+        """Return how rows and columns were described: the names of the files, and whether there was a manifest."""
         names = {"rows": self.rows, "classes": self.classes} if test else {}
         files: dict[str, Any] = {name: path.name for name, path in names.items() if path is not None}
         return {**files, "manifest": self.manifest is not None}

@@ -22,7 +22,7 @@ from zslplat.space import ANY, Choice, Integer, Range, Real, Space, is_active
 from zslplat.tuning.samplers import adapted, quasi_random
 
 GRID_POINTS = 7
-# A grid of more points is searched only where that number of trials is asked for.
+# A grid of more points is searched only where that number of trials is requested.
 MOST_GRID_POINTS = 1000
 _STARTS_AFTER = 8
 
@@ -31,8 +31,8 @@ class Proposer:
     """Proposes the batches of one study.
 
     What Optuna has been shown is kept from one batch to the next, so that a batch costs what the sampler makes of the
-    trials, not showing all of them again. Nothing else depends on it: a proposer that was never asked before gives the
-    same batch.
+    trials, not showing all of them again. Nothing else depends on it: a new proposer gives the same
+    batch.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Proposer:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", category=optuna.exceptions.ExperimentalWarning)
-            # The sampler's arguments that are on their way out are given all the same: see _sampler.
+            # Deprecated arguments of the sampler are given all the same: see _sampler.
             warnings.simplefilter("ignore", category=FutureWarning)
             study = self._showing(earlier)
             self._study = None  # whatever ends this early leaves nothing half done behind
@@ -315,7 +315,7 @@ class PruningThresholds:
         if self._pruner == "none" or len(earlier) < _STARTS_AFTER:
             return {}
         count = len(self._counted)
-        if self._counted != earlier[:count]:  # one was tried again, or fewer are asked for
+        if self._counted != earlier[:count]:  # one was tried again, or fewer are counted
             count, self._counted, self._sorted = 0, [], {}
         for trial in earlier[count:]:
             best = -float("inf")

@@ -18,7 +18,7 @@ from zslplat.errors import UnknownNameError, UsageError
 from zslplat.records.trials import FinishedTrial
 from zslplat.space import Choice, Integer, Range, Space
 
-# What is said of each, and the package that it needs beside Optuna.
+# The samplers, and the package that each needs beside Optuna.
 SAMPLERS = {
     "tpe": "",
     "random": "",

@@ -1,4 +1,4 @@
-"""One experiment, evaluated once: on the validation folds, or on the test split when that is asked for."""
+"""One experiment, evaluated once: on the validation folds, or on the test split on request."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class Study:
         return problems
 
     def _search(self, problems: Problems | None) -> bool:
-        """Try again what may be, and then propose until the wanted number of trials is recorded.
+        """Try again what may be, and then propose until the requested number of trials is recorded.
 
         False when the time ran out before. ``problems``: those of validation, where they are prepared already.
         """
@@ -237,7 +237,7 @@ class Study:
         self.listeners.on_batch_begin(self.name)
 
     def _announce_trials(self) -> None:
-        """Tell the listeners of the trials that were recorded since they were told last."""
+        """Tell the listeners of the trials that were recorded since the last call."""
         while self.log.new_records:
             self.listeners.on_trial_complete(self.name, self.log.new_records.pop(0))
 
@@ -269,7 +269,7 @@ class Study:
         finished = {
             "winner": winner,
             "complete": complete,
-            # Whoever compares many studies need not read their trials for this.
+            # So that comparing many studies need not read their trials.
             "trials": len(log.records),
             "seconds": total_seconds(log.records),
             "looks": session.records.test_evaluations(session.experiment.data),
@@ -283,7 +283,7 @@ class Study:
         if self.out_of_patience:
             finished["patience"] = self.options.patience
         if before and not session.computed + session.recalled:
-            finished["counts"] = before["counts"]  # nothing was prepared for a command that found nothing to do
+            finished["counts"] = before["counts"]  # nothing was prepared where nothing was left to do
         if any(before.get(name) != value for name, value in finished.items() if name != "ended"):
             self.study.note("finished", finished)
         write_best(self.folder / "best.toml", self.experiment, log.records[winner], self.name, len(test))

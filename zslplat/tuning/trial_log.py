@@ -38,7 +38,7 @@ class TrialLog:
         self.reporter, self.requested, self.folder = reporter, requested, folder
         self.trials: list[FinishedTrial] = []
         self.records: list[dict[str, Any]] = []
-        self.new_records: list[dict[str, Any]] = []  # those that listeners have not been told of
+        self.new_records: list[dict[str, Any]] = []  # not announced to the listeners yet
         self._best: FinishedTrial | None = None  # kept, since every trial asks for it
         for trial, record in study.finished():
             self._append(trial, record)
