@@ -32,8 +32,8 @@ from sklearn.decomposition import sparse_encode
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from zslplat.families.coding.methods.sparse_codes import optimality_gap, sparse_codes
 from zslplat.kernels.radial import Gaussian
-from zslplat.methods.coding.sparse_codes import optimality_gap, sparse_codes
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from zslplat.families.zero_shot.methods.mfmr.joint_scheme import MFMRJoint
 from zslplat.methods.neighbours import nearest
-from zslplat.methods.zero_shot.mfmr.joint_scheme import MFMRJoint
 
 ROWS = (2000, 5000, 12000, 25000, 50000)
 FEATURES, SEEN, UNSEEN, ATTRIBUTES, K = 1280, 80, 20, 200, 20

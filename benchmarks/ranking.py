@@ -37,9 +37,9 @@ from scipy.linalg import blas
 from threadpoolctl import threadpool_limits
 
 from zslplat.data.store.preprocessing import apply_steps
-from zslplat.methods.zero_shot.ranking.estimator import RankingMethod
-from zslplat.methods.zero_shot.ranking.losses import harmonic
-from zslplat.methods.zero_shot.ranking.methods import ALE, SJE, DeViSE, LatEm
+from zslplat.families.zero_shot.methods.ranking.estimator import RankingMethod
+from zslplat.families.zero_shot.methods.ranking.losses import harmonic
+from zslplat.families.zero_shot.methods.ranking.methods import ALE, SJE, DeViSE, LatEm
 
 N, D, A, C = 40000, 1280, 100, 80
 

@@ -30,8 +30,8 @@ from contextlib import contextmanager
 import numpy as np
 import semfs_curves
 
-from zslplat.methods.selection.mcfs import MCFS
-from zslplat.methods.selection.semfs import SemFS
+from zslplat.families.selection.methods.mcfs import MCFS
+from zslplat.families.selection.methods.semfs import SemFS
 
 
 @contextmanager

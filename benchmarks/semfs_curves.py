@@ -26,8 +26,8 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.source import DataPlaces
 from zslplat.data.store.preprocessing import apply_steps
 from zslplat.evaluation.context import preprocess
+from zslplat.families.selection.task import FeatureSelection
 from zslplat.metrics.clustering import cluster_counts, matched_classes
-from zslplat.tasks.feature_selection import FeatureSelection
 
 COUNTS = range(5, 51, 5)
 

@@ -30,15 +30,15 @@ from zslplat.data.source import DataPlaces
 from zslplat.data.store.preprocessing import apply_steps
 from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.evidence.scores import Scored
+from zslplat.families.exemplars.methods.base import ExemplarMethod
+from zslplat.families.exemplars.methods.exemplar_svm import ExemplarSVM
+from zslplat.families.exemplars.methods.kslem import KernelSLEM
+from zslplat.families.exemplars.methods.slem import SLEM
+from zslplat.families.exemplars.methods.whitening import Cosine, Whitening
+from zslplat.families.exemplars.task import SCORES, ExemplarRetrieval
 from zslplat.kernels.scales import median_distance
-from zslplat.methods.exemplars.base import ExemplarMethod
-from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
-from zslplat.methods.exemplars.kslem import KernelSLEM
-from zslplat.methods.exemplars.slem import SLEM
-from zslplat.methods.exemplars.whitening import Cosine, Whitening
 from zslplat.tasks.arrays import prefixed, suffixes_of
 from zslplat.tasks.base import Problem
-from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval
 
 
 def seconds(*works: Callable[[], object], repeats: int = 5) -> list[float]:

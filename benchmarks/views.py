@@ -31,7 +31,7 @@ import numpy as np
 from zslplat.data.sets.region_covariance import region_covariances
 from zslplat.data.store.rows import View
 from zslplat.errors import ZslplatError
-from zslplat.methods.coding.estimator import KernelCodingMethod
+from zslplat.families.coding.methods.estimator import KernelCodingMethod
 from zslplat.registry import component
 from zslplat.space import Choice, Integer, Real, Space
 from zslplat.suites.result_files import keep_results

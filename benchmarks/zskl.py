@@ -21,10 +21,10 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from zslplat.families.zero_shot.methods.zskl.fast_gradient import Engine
+from zslplat.families.zero_shot.methods.zskl.objective import Objective
+from zslplat.families.zero_shot.methods.zskl.training import RMSprop
 from zslplat.kernels.radial import Gaussian
-from zslplat.methods.zero_shot.zskl.fast_gradient import Engine
-from zslplat.methods.zero_shot.zskl.objective import Objective
-from zslplat.methods.zero_shot.zskl.training import RMSprop
 
 N, D, A, C = 40000, 1280, 100, 80
 

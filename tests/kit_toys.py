@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
+from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.space import POSITIVE, Choice, Integer, Parameter, Real
 
 LAM = Parameter("ridge", POSITIVE, Real(1e-3, 10, log=True))

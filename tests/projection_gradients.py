@@ -9,7 +9,7 @@ the kernel and G = dL/dK, the chain rule gives
 
 import numpy as np
 
-from zslplat.methods.zero_shot.zskl.objective import kernel_arguments, projected_gram, sides
+from zslplat.families.zero_shot.methods.zskl.objective import kernel_arguments, projected_gram, sides
 
 
 def projection_gradient(kernel, X, S, W, G, side):

@@ -45,6 +45,19 @@ FLOORS = (
     ("errors",),
     ("multiples", "keys", "names", "plain_json", "__init__"),
 )
+# The parts of a family, and beside which package each stands; the others are of its tasks.
+PARTS_OF_FAMILIES = {
+    "methods": "methods",
+    "protocol": "methods",
+    "pipeline": "pipelines",
+    "checks": "checks",
+    "model": "models",
+    "classes": "models",
+    "kit": "testing",
+}
+# The base classes that plugins import, the command that looks rows up in an index, and the check that zsl takes a data
+# set.
+IMPORTERS_OF_FAMILIES = {"zslplat.api", "zslplat.cli.models", "zslplat.testing.datasets"}
 MOST_LINES = 500
 
 
@@ -55,7 +68,10 @@ def package_of(module):
 def floor_of(module):
     if package_of(module) != "zslplat":
         return -1  # the packages of plugins stand above
-    room = module.partition(".")[2].partition(".")[0] or "__init__"
+    room, _, part = module.removeprefix("zslplat").removeprefix(".").partition(".")
+    room = room or "__init__"
+    if room == "families" and "." in part:
+        room = PARTS_OF_FAMILIES.get(part.split(".")[1], "tasks")
     return next(i for i, floor in enumerate(FLOORS) if room in floor)
 
 
@@ -69,6 +85,12 @@ def test_every_room_has_a_floor():
 def test_a_floor_imports_only_what_stands_below_it():
     upwards = [f"{a} -> {b}" for a, targets in imports().items() for b in targets if floor_of(a) > floor_of(b)]
     assert upwards == []
+
+
+def test_nothing_else_imports_a_family():
+    importers = {a for a, targets in imports().items() for b in targets if b.startswith("zslplat.families.")}
+    outside = {a for a in importers if package_of(a) == "zslplat" and not a.startswith("zslplat.families")}
+    assert outside <= IMPORTERS_OF_FAMILIES
 
 
 def test_no_two_files_import_each_other_in_a_circle():

@@ -99,7 +99,7 @@ def test_a_kind_may_lack_parts(monkeypatch, tmp_path):
     source = (
         "from zslplat.api import Kind, hookimpl\n\n"
         "@hookimpl\ndef zslplat_kinds():\n"
-        "    return {'bare': Kind('bare method', protocol='zslplat.methods.protocols:CodingProtocol'),\n"
+        "    return {'bare': Kind('bare method', protocol='zslplat.families.coding.protocol:CodingProtocol'),\n"
         "            'odd': Kind('odd method', protocol='nowhere'), 'no': 3,\n"
         "            'wrong': Kind('wrong method', protocol='zslplat.methods.protocols:features')}\n"
     )

@@ -15,7 +15,7 @@ from zslplat.errors import PluginError, UnknownNameError
 from zslplat.registry import COMPONENTS, ByName, build_registry, component, describe_broken
 
 ESZSL, SAE = (component("methods", name) for name in ("eszsl", "sae"))
-FIRST, SECOND = "'zslplat.methods.zero_shot.eszsl:ESZSL'", "'zslplat.methods.zero_shot.sae:SAE'"
+FIRST, SECOND = "'zslplat.families.zero_shot.methods.eszsl:ESZSL'", "'zslplat.families.zero_shot.methods.sae:SAE'"
 
 
 class Made(Distribution):
@@ -63,7 +63,7 @@ def test_listing_names_imports_no_component(entry_point):
 
 def test_classes_and_paths_are_both_components(entry_point):
     source = (
-        "from zslplat.api import hookimpl\nfrom zslplat.methods.zero_shot.sae import SAE\n@hookimpl\n"
+        "from zslplat.api import hookimpl\nfrom zslplat.families.zero_shot.methods.sae import SAE\n@hookimpl\n"
         f"def zslplat_methods():\n    return {{'one': {FIRST}, 'two': SAE}}"
     )
     registry = build_registry([entry_point("a", source, raw=True)])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from zslplat.data.dataset import Dataset, SignatureSet
-from zslplat.methods.zero_shot.base import ZeroShotMethod
+from zslplat.families.zero_shot.methods.base import ZeroShotMethod
 
 SENTINEL = 1.0e4
 

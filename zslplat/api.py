@@ -9,17 +9,17 @@ from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import Rows, RowStream, View, blocks_of, rowwise, take_rows
 from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, UsageError, ZslplatError
+from zslplat.families.coding.methods.base import CodingMethod, check_coding_inputs
+from zslplat.families.exemplars.methods.base import Encoding, ExemplarMethod
+from zslplat.families.selection.methods.base import FeatureSelector, check_selection_inputs
+from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure, Table
 from zslplat.hookspecs import API_VERSION, Kind, hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialForm, RadialKernel, parse_kernel
 from zslplat.listeners import Listener
 from zslplat.methods.base import Diagnostics, Features, Method, State
-from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
-from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.protocols import Protocol, protocol_of
-from zslplat.methods.selection.base import FeatureSelector, check_selection_inputs
-from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.models.model import SavedModel
 from zslplat.pipelines.base import Pipeline
 from zslplat.space import (

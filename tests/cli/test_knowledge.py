@@ -8,7 +8,7 @@ import pytest
 
 from zslplat.data.store.preprocessing import apply_steps, looks_at_all_classes
 from zslplat.evaluation.components import describe_knowledge
-from zslplat.methods.zero_shot.base import ZeroShotMethod
+from zslplat.families.zero_shot.methods.base import ZeroShotMethod
 from zslplat.registry import registry
 from zslplat.spec import Spec
 

@@ -156,7 +156,7 @@ def test_check_of_a_plugin_reports_every_broken_part_and_checks_the_rest(talk):
 
 
 def test_a_kernel_that_leaves_is_no_candidate_and_hides_no_other(talk):
-    from zslplat.methods.zero_shot.keszsl import KernelESZSL
+    from zslplat.families.zero_shot.methods.keszsl import KernelESZSL
 
     found = KernelESZSL.fitting_kernels()
     assert "gaussian" in found

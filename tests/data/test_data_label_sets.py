@@ -13,7 +13,7 @@ from zslplat.data.sets.digits import DigitSets
 from zslplat.data.sets.region_covariance import RegionCovariance
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
-from zslplat.tasks.coding import Coding
+from zslplat.families.coding.task import Coding
 
 CLASSES = ("aeroplane", "bicycle", "person")
 

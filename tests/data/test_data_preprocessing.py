@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from zslplat.data.store.preprocessing import Preprocessing, apply_steps
-from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR
-from zslplat.methods.zero_shot.mfmr.joint_scheme import MFMRJoint
+from zslplat.families.zero_shot.methods.mfmr.common_scheme import MFMR
+from zslplat.families.zero_shot.methods.mfmr.joint_scheme import MFMRJoint
 
 
 def test_split_loses_no_negative_value_of_signatures_that_are_not_trained_on():

@@ -7,7 +7,7 @@ from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.jobs import EvaluateJob
 from zslplat.evaluation.scoring.evaluation import evaluate
-from zslplat.methods.zero_shot.ranking.estimator import RankingMethod
+from zslplat.families.zero_shot.methods.ranking.estimator import RankingMethod
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
 

@@ -10,7 +10,7 @@ from zslplat.errors import StoreError
 from zslplat.evaluation.cache.problems import load_problem
 from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import VALIDATION, Experiment
-from zslplat.methods.zero_shot.eszsl import ESZSL
+from zslplat.families.zero_shot.methods.eszsl import ESZSL
 from zslplat.records.database import Records
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec

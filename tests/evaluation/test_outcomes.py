@@ -19,10 +19,10 @@ from zslplat.evaluation.jobs import EvaluateJob
 from zslplat.evaluation.scoring import outcomes as kept
 from zslplat.evaluation.scoring.evaluation import evaluate
 from zslplat.evaluation.scoring.outcomes import class_values, digest, read_outcomes, replicates, write_outcomes
+from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
+from zslplat.families.zero_shot.zsl import ZeroShot
 from zslplat.metrics.resampling import SCHEME, draws, rows_digest
-from zslplat.tasks.gzsl import GeneralizedZeroShot
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns
-from zslplat.tasks.zsl import ZeroShot
 
 COUNT = 130
 

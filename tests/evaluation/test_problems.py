@@ -15,12 +15,12 @@ from zslplat.data.store.stored_sets import in_files
 from zslplat.errors import DataError, StoreError
 from zslplat.evaluation.cache.arrays import ArrayCache, write_arrays
 from zslplat.evaluation.cache.problems import folds_of, load_problem, preprocess, save_problem, views_of
-from zslplat.tasks.coding import Coding
-from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
-from zslplat.tasks.feature_selection import FeatureSelection
-from zslplat.tasks.gzsl import GeneralizedZeroShot
-from zslplat.tasks.retrieval import Retrieval
-from zslplat.tasks.zsl import ZeroShot
+from zslplat.families.coding.task import Coding
+from zslplat.families.exemplars.task import ExemplarRetrieval
+from zslplat.families.selection.task import FeatureSelection
+from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
+from zslplat.families.zero_shot.retrieval import Retrieval
+from zslplat.families.zero_shot.zsl import ZeroShot
 
 STEPS = Preprocessing(features=("standardise", "split", "l2"), signatures=("center", "l2"))
 ZERO_SHOT = [ZeroShot, GeneralizedZeroShot, Retrieval]

@@ -18,9 +18,9 @@ from zslplat.evaluation.jobs import EvaluateJob
 from zslplat.evaluation.scoring.evaluation import evaluate
 from zslplat.evaluation.workers.method_process import serve
 from zslplat.evaluation.workers.proxies import MethodClient, MethodFailed, ProcessEnded, Proxy, learned
+from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
 from zslplat.registry import registry
 from zslplat.tasks.base import Problem
-from zslplat.tasks.gzsl import GeneralizedZeroShot
 from zslplat.testing.truth_seekers import telling_nothing
 
 

@@ -23,7 +23,7 @@ from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, PrepareJob, Wor
 from zslplat.evaluation.workers import cluster, cluster_worker
 from zslplat.evaluation.workers.cluster_worker import RemoteJob, Reply, _WorkerStore
 from zslplat.evaluation.workers.worker import Worker
-from zslplat.tasks.zsl import ZeroShot
+from zslplat.families.zero_shot.zsl import ZeroShot
 
 
 def sent(source, root, name):

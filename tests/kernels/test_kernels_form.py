@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from zslplat.api import POSITIVE, Parameter, PluginError, RadialForm, RadialKernel, Real, Scaled
+from zslplat.families.coding.methods.kernel_coding import KernelSparseCoding
+from zslplat.families.zero_shot.methods.zskl import fast_passes
+from zslplat.families.zero_shot.methods.zskl.zskl import ZSKLOrt
 from zslplat.kernels import parse_kernel
 from zslplat.kernels.inner_product import declared_form
 from zslplat.kernels.radial import Cauchy, Gaussian
-from zslplat.methods.coding.kernel_coding import KernelSparseCoding
-from zslplat.methods.zero_shot.zskl import fast_passes
-from zslplat.methods.zero_shot.zskl.zskl import ZSKLOrt
 
 
 class Foreign(RadialKernel):

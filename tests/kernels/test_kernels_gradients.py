@@ -7,9 +7,9 @@ import pytest
 from projection_gradients import projection_gradient
 
 from zslplat.errors import UsageError
+from zslplat.families.zero_shot.methods.zskl.objective import projected_gram
 from zslplat.kernels import InnerProductKernel, parse_kernel
 from zslplat.kernels.inner_product import require_inner_product
-from zslplat.methods.zero_shot.zskl.objective import projected_gram
 from zslplat.registry import names
 
 KERNELS = [n for n in names("kernels") if isinstance(parse_kernel(n), InnerProductKernel)] + [

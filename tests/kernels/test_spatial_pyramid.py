@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from zslplat.errors import DataError, UsageError
+from zslplat.families.exemplars.methods.kslem import KernelSLEM
 from zslplat.kernels import parse_kernel
 from zslplat.kernels.scales import median_distance
-from zslplat.methods.exemplars.kslem import KernelSLEM
 
 
 def pyramids(levels, width=5, rows=7, seed=0):

@@ -5,12 +5,12 @@ import pytest
 
 from zslplat.data.store.rows import Part, Rows, Stored, View
 from zslplat.errors import DataError, MethodError
-from zslplat.methods.exemplars.base import checked_blocks, row_blocks
+from zslplat.families.exemplars.methods.base import checked_blocks, row_blocks
+from zslplat.families.selection.methods.baselines import column_variances
+from zslplat.families.selection.methods.statistics import regression_statistics
+from zslplat.families.zero_shot.methods import feature_metric, spectral
+from zslplat.families.zero_shot.methods.keszsl import KernelESZSL
 from zslplat.methods.rows import row_keys
-from zslplat.methods.selection.baselines import column_variances
-from zslplat.methods.selection.statistics import regression_statistics
-from zslplat.methods.zero_shot import feature_metric, spectral
-from zslplat.methods.zero_shot.keszsl import KernelESZSL
 from zslplat.registry import component, names
 from zslplat.space import Integer
 from zslplat.testing.kits import kit_of

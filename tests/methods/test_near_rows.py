@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from zslplat.errors import MethodError, OutcomeWarning
+from zslplat.families.zero_shot.methods.tmv_hlp.neighbourhoods import crossing, crossing_by_index
 from zslplat.methods import neighbours
 from zslplat.methods import neighbours as dispatch
 from zslplat.methods.base import Diagnostics
 from zslplat.methods.neighbours import RowIndex, near_rows, nearest, note_recall, recall_of
-from zslplat.methods.zero_shot.tmv_hlp.neighbourhoods import crossing, crossing_by_index
 from zslplat.registry import component
 from zslplat.testing.kits import kit_of
 

@@ -7,11 +7,11 @@ import pytest
 from zero_shot_toys import toy
 
 from zslplat.api import Protocol, protocol_of
+from zslplat.families.coding.task import Coding
+from zslplat.families.exemplars.task import ExemplarRetrieval
+from zslplat.families.selection.task import FeatureSelection
+from zslplat.families.zero_shot.zsl import ZeroShot
 from zslplat.registry import names
-from zslplat.tasks.coding import Coding
-from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
-from zslplat.tasks.feature_selection import FeatureSelection
-from zslplat.tasks.zsl import ZeroShot
 from zslplat.testing.kits import kit_of
 from zslplat.testing.task_samples import data_sets, player
 

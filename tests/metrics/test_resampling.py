@@ -6,6 +6,13 @@ import numpy as np
 import pytest
 
 from zslplat.data.dataset import Dataset, SignatureSet
+from zslplat.families.coding.task import Coding
+from zslplat.families.exemplars.task import ExemplarRetrieval
+from zslplat.families.selection.task import FeatureSelection
+from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
+from zslplat.families.zero_shot.retrieval import Retrieval
+from zslplat.families.zero_shot.task import with_requests
+from zslplat.families.zero_shot.zsl import ZeroShot
 from zslplat.metrics.accuracy import harmonic_mean, per_class_accuracy, sample_accuracy
 from zslplat.metrics.ausuc import rivals, seen_unseen_curve
 from zslplat.metrics.ranking import Ranking
@@ -18,13 +25,6 @@ from zslplat.metrics.resampling import (
     rows_digest,
 )
 from zslplat.tasks.base import Problem
-from zslplat.tasks.coding import Coding
-from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
-from zslplat.tasks.feature_selection import FeatureSelection
-from zslplat.tasks.gzsl import GeneralizedZeroShot
-from zslplat.tasks.retrieval import Retrieval
-from zslplat.tasks.zero_shot import with_requests
-from zslplat.tasks.zsl import ZeroShot
 
 SIZES = (7, 12, 3, 9)
 

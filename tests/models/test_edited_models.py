@@ -16,7 +16,7 @@ from model_toys import animals, kept, rows_to_tell_apart
 
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.models.folder import _digest, _write_array, arrays_of, read_model, write_model
-from zslplat.models.predictors import load_saved
+from zslplat.models.model import load_saved
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

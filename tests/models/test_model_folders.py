@@ -24,7 +24,7 @@ from zslplat.models.folder import (
     unnamed,
     write_model,
 )
-from zslplat.models.predictors import load_saved
+from zslplat.models.model import load_saved
 from zslplat.models.saving import save_model, state_within
 from zslplat.registry import component
 

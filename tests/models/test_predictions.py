@@ -14,7 +14,7 @@ from model_toys import animals, kept
 from scipy.sparse import csr_matrix
 
 from zslplat.errors import DataError, UsageError
-from zslplat.models.classes import NewClasses
+from zslplat.families.zero_shot.classes import NewClasses
 from zslplat.models.predictions import predictions, write_predictions
 from zslplat.models.row_files import RowFile
 

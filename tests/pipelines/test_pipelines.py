@@ -18,14 +18,14 @@ from zslplat.data.store.rows import Rows
 from zslplat.errors import DataError, OutcomeWarning, UnknownNameError, UsageError
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.workers.method_process import make_method
+from zslplat.families.coding.task import Coding
+from zslplat.families.exemplars.task import ExemplarRetrieval
+from zslplat.families.selection.task import FeatureSelection
+from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
+from zslplat.families.zero_shot.zsl import ZeroShot
 from zslplat.metrics.accuracy import per_class_accuracy
 from zslplat.pipelines.base import UnfittedError
 from zslplat.registry import component
-from zslplat.tasks.coding import Coding
-from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
-from zslplat.tasks.feature_selection import FeatureSelection
-from zslplat.tasks.gzsl import GeneralizedZeroShot
-from zslplat.tasks.zsl import ZeroShot
 from zslplat.testing.task_samples import data_sets, label_sets
 
 GENERALISED, CONVENTIONAL, SAMPLES, _ = data_sets()

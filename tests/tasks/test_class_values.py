@@ -7,16 +7,16 @@ from zero_shot_toys import toy
 
 from zslplat.data.dataset import Dataset
 from zslplat.evaluation.scoring.outcomes import class_values, write_outcomes
+from zslplat.families.coding.task import Coding
+from zslplat.families.exemplars.task import ExemplarRetrieval
+from zslplat.families.selection.draws import joined_outcomes
+from zslplat.families.selection.task import FeatureSelection
+from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
+from zslplat.families.zero_shot.retrieval import Retrieval
+from zslplat.families.zero_shot.zsl import ZeroShot
 from zslplat.metrics.intervals import jackknifed, mean_pseudo_values
 from zslplat.tasks.base import Problem
-from zslplat.tasks.coding import Coding
-from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
-from zslplat.tasks.feature_draws import joined_outcomes
-from zslplat.tasks.feature_selection import FeatureSelection
-from zslplat.tasks.gzsl import GeneralizedZeroShot
-from zslplat.tasks.retrieval import Retrieval
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns
-from zslplat.tasks.zsl import ZeroShot
 
 
 def played(task, seed=0, data=None):

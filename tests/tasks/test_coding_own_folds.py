@@ -11,8 +11,8 @@ from zslplat.data.dataset import Dataset, row_folds
 from zslplat.data.sets.digits import DigitSets
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, OutcomeWarning, UsageError
-from zslplat.methods.coding.kernel_coding import KernelSparseCoding
-from zslplat.tasks.coding import Coding
+from zslplat.families.coding.methods.kernel_coding import KernelSparseCoding
+from zslplat.families.coding.task import Coding
 
 
 @pytest.fixture(scope="module")

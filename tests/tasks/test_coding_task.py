@@ -11,9 +11,9 @@ from zslplat.data.sets.digits import Digits
 from zslplat.data.sets.region_covariance import RegionCovariance, gabor_wavelets, region_covariances
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
-from zslplat.methods.coding.kernel_coding import KernelSparseCoding
-from zslplat.methods.coding.lc_ksvd import LCKSVD
-from zslplat.tasks.coding import Coding
+from zslplat.families.coding.methods.kernel_coding import KernelSparseCoding
+from zslplat.families.coding.methods.lc_ksvd import LCKSVD
+from zslplat.families.coding.task import Coding
 
 
 @pytest.fixture(scope="module")

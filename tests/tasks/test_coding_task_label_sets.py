@@ -12,12 +12,12 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.sets.digits import DigitSets
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, OutcomeWarning, UsageError
-from zslplat.methods.coding.kernel_coding import KernelLLC
-from zslplat.methods.coding.lc_ksvd import LCKSVD
+from zslplat.families.coding.methods.kernel_coding import KernelLLC
+from zslplat.families.coding.methods.lc_ksvd import LCKSVD
+from zslplat.families.coding.sample_splits import deal_rows
+from zslplat.families.coding.task import Coding
 from zslplat.metrics.label_ranking import average_precisions, chance_precisions, eleven_point_precisions
 from zslplat.metrics.resampling import draws
-from zslplat.tasks.coding import Coding
-from zslplat.tasks.sample_splits import deal_rows
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.errors import DataError
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.scoring.outcomes import resampled
-from zslplat.methods.exemplars.index import ExemplarIndex
-from zslplat.methods.exemplars.whitening import Cosine
+from zslplat.families.exemplars.methods.index import ExemplarIndex
+from zslplat.families.exemplars.methods.whitening import Cosine
+from zslplat.families.exemplars.task import SCORES, ExemplarRetrieval
 from zslplat.metrics.resampling import rows_digest
-from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval
 from zslplat.testing import checks_for, run_checks
 from zslplat.testing.task_samples import designated, reordered
 

@@ -10,11 +10,11 @@ from zslplat.data.dataset import ClassFold
 from zslplat.data.sets.digit_pairs import digit_pairs
 from zslplat.errors import OutcomeWarning, UsageError
 from zslplat.evaluation.context import preprocess
-from zslplat.methods.zero_shot.eszsl import ESZSL
-from zslplat.tasks.gzsl import GeneralizedZeroShot
-from zslplat.tasks.retrieval import Retrieval
+from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
+from zslplat.families.zero_shot.methods.eszsl import ESZSL
+from zslplat.families.zero_shot.retrieval import Retrieval
+from zslplat.families.zero_shot.zsl import ZeroShot
 from zslplat.tasks.splits import class_folds, draw_folds
-from zslplat.tasks.zsl import ZeroShot
 
 
 @pytest.mark.parametrize(("classes", "size"), [(15, 3), (40, 8), (16, 4), (80, 16), (5, 2)])

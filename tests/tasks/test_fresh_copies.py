@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from zero_shot_toys import Bilinear, toy
 
-from zslplat.tasks.coding import Coding
-from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
-from zslplat.tasks.gzsl import GeneralizedZeroShot
-from zslplat.testing.coding import SeekingCoder
-from zslplat.testing.exemplars import SeekingExemplars
+from zslplat.families.coding.kit import SeekingCoder
+from zslplat.families.coding.task import Coding
+from zslplat.families.exemplars.kit import SeekingExemplars
+from zslplat.families.exemplars.task import ExemplarRetrieval
+from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
 from zslplat.testing.truth_seekers import telling_nothing
 
 

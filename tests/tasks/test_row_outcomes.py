@@ -9,6 +9,12 @@ from zero_shot_toys import Bilinear, Joint, toy
 from zslplat.data.dataset import Dataset
 from zslplat.data.sets.digit_pairs import digit_pairs
 from zslplat.evaluation.scoring.outcomes import resampled
+from zslplat.families.coding.task import Coding
+from zslplat.families.exemplars.task import ExemplarRetrieval
+from zslplat.families.selection.task import FeatureSelection
+from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
+from zslplat.families.zero_shot.retrieval import Retrieval
+from zslplat.families.zero_shot.zsl import ZeroShot
 from zslplat.metrics.ausuc import calibrated_predictions, rivals
 from zslplat.metrics.ranking import OwnClass, centred, rank_judged
 from zslplat.metrics.resampling import (
@@ -19,12 +25,6 @@ from zslplat.metrics.resampling import (
     resampled_means,
     rows_digest,
 )
-from zslplat.tasks.coding import Coding
-from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
-from zslplat.tasks.feature_selection import FeatureSelection
-from zslplat.tasks.gzsl import GeneralizedZeroShot
-from zslplat.tasks.retrieval import Retrieval
-from zslplat.tasks.zsl import ZeroShot
 
 COUNT = 120  # more than one block of draws
 

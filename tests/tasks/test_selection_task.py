@@ -14,10 +14,10 @@ from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.evaluation.context import preprocess
 from zslplat.evaluation.scoring.outcomes import resampled
-from zslplat.methods.selection.baselines import RandomFeatures
-from zslplat.methods.selection.semfs import SemFS
+from zslplat.families.selection.methods.baselines import RandomFeatures
+from zslplat.families.selection.methods.semfs import SemFS
+from zslplat.families.selection.task import FeatureSelection
 from zslplat.metrics.clustering import clustering_accuracy
-from zslplat.tasks.feature_selection import FeatureSelection
 
 
 def dataset(classes=12, rows=20, d=30, informative=6, seed=0, per_row=False, splits=True):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from zero_shot_toys import Bilinear, toy
 
-from zslplat.tasks.coding import Coding
-from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
-from zslplat.tasks.gzsl import GeneralizedZeroShot
-from zslplat.testing.coding import CodingPlayer
-from zslplat.testing.exemplars import ExemplarPlayer
+from zslplat.families.coding.kit import CodingPlayer
+from zslplat.families.coding.task import Coding
+from zslplat.families.exemplars.kit import ExemplarPlayer
+from zslplat.families.exemplars.task import ExemplarRetrieval
+from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
 from zslplat.testing.kits import kit_of
 from zslplat.testing.task_samples import data_sets
 

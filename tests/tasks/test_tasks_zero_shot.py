@@ -21,8 +21,8 @@ from zero_shot_toys import (
 
 from zslplat.data.dataset import ClassFold, SignatureSet
 from zslplat.errors import DataError, MethodError, UsageError
+from zslplat.families.zero_shot.zsl import ZeroShot
 from zslplat.tasks.splits import class_folds, hold_out_rows
-from zslplat.tasks.zsl import ZeroShot
 
 
 class Stepwise(Bilinear):

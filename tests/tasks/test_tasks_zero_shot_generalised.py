@@ -22,9 +22,9 @@ from zero_shot_toys import (
 from zslplat.data.dataset import ClassFold
 from zslplat.data.sets.digit_pairs import digit_pairs
 from zslplat.errors import DataError, UsageError
-from zslplat.tasks.gzsl import GeneralizedZeroShot
-from zslplat.tasks.retrieval import Retrieval
-from zslplat.tasks.zsl import ZeroShot
+from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
+from zslplat.families.zero_shot.retrieval import Retrieval
+from zslplat.families.zero_shot.zsl import ZeroShot
 
 TASKS = [ZeroShot, GeneralizedZeroShot, Retrieval]
 

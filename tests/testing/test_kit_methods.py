@@ -11,13 +11,13 @@ from scipy import linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from zslplat.errors import UsageError
+from zslplat.families.zero_shot.kit import zero_shot_checks
+from zslplat.families.zero_shot.methods.base import check_fit_inputs
 from zslplat.methods.base import Diagnostics
-from zslplat.methods.zero_shot.base import check_fit_inputs
 from zslplat.space import POSITIVE, Parameter, Real
 from zslplat.testing import checks_for, run_checks
 from zslplat.testing.rows import view_checks
 from zslplat.testing.state import STATE_CHECKS
-from zslplat.testing.zero_shot import zero_shot_checks
 
 
 class Undocumented(Plain):

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
+from zslplat.families.coding.kit import CODING_CHECKS
+from zslplat.families.coding.methods.estimator import check_coding_inputs
+from zslplat.families.exemplars.kit import EXEMPLAR_CHECKS
+from zslplat.families.exemplars.methods.base import Encoding, ExemplarMethod, row_blocks
+from zslplat.families.exemplars.methods.whitening import Cosine
+from zslplat.families.selection.kit import SELECTION_CHECKS
+from zslplat.families.selection.methods.base import FeatureSelector, check_selection_inputs
 from zslplat.methods.base import Method
-from zslplat.methods.coding.estimator import check_coding_inputs
-from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, row_blocks
-from zslplat.methods.exemplars.whitening import Cosine
 from zslplat.methods.rows import unit_rows
-from zslplat.methods.selection.base import FeatureSelector, check_selection_inputs
 from zslplat.space import BOOLEAN, POSITIVE, Parameter
 from zslplat.testing import run_checks
-from zslplat.testing.coding import CODING_CHECKS
-from zslplat.testing.exemplars import EXEMPLAR_CHECKS
-from zslplat.testing.selection import SELECTION_CHECKS
 
 
 class Covariance(FeatureSelector):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from kit_toys import Plain
 
-from zslplat.methods.zero_shot.keszsl import KernelESZSL
-from zslplat.methods.zero_shot.zskl.zskl import ZSKL
+from zslplat.families.zero_shot.methods.keszsl import KernelESZSL
+from zslplat.families.zero_shot.methods.zskl.zskl import ZSKL
 from zslplat.registry import component
 from zslplat.testing.rows import (
     a_kernel_on_a_view_sees_that_view_alone,

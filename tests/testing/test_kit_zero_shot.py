@@ -5,8 +5,8 @@ import pytest
 from kit_toys import Plain, Sound
 
 from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.families.zero_shot.kit import zero_shot_checks
 from zslplat.testing import checks_for, run_checks
-from zslplat.testing.zero_shot import zero_shot_checks
 
 
 class LosesAnAxis(Plain):

@@ -15,13 +15,13 @@ from zslplat.checks.search import EdgeOfRange, LastStep, is_at_chance
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.errors import OutcomeWarning, split_code
 from zslplat.evaluation.scoring.messages import collect_warnings, warning_entries
+from zslplat.families.coding.task import Coding
+from zslplat.families.exemplars.task import ExemplarRetrieval
+from zslplat.families.selection.task import FeatureSelection
+from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
+from zslplat.families.zero_shot.retrieval import Retrieval
+from zslplat.families.zero_shot.zsl import ZeroShot
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Scaled
-from zslplat.tasks.coding import Coding
-from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
-from zslplat.tasks.feature_selection import FeatureSelection
-from zslplat.tasks.gzsl import GeneralizedZeroShot
-from zslplat.tasks.retrieval import Retrieval
-from zslplat.tasks.zsl import ZeroShot
 from zslplat.tuning.study_facts import searched_facts
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 import numpy as np
 
 from zslplat.checks.base import UNNAMED, Check, WarningCheck
 from zslplat.checks.facts import StudyFacts
-from zslplat.metrics.intervals import LEAST_CLASSES
-
-LARGEST_ERROR = 0.05
-ZERO_SHOT, EXEMPLAR = "zero-shot", "exemplar"
 
 
 class Unnamed(WarningCheck):
@@ -51,19 +48,16 @@ class EqualScores(WarningCheck):
     code, title, scope = "ZSP202", "constant scores", "study"
 
 
-class NotBetterThanControl(Check):
-    """Speaks where the test score is not surely above that of the recorded control, ridge regression onto prototypes.
+class NotBetter(Check):
+    """Base of the checks that compare a study with the recorded control of its kind (``Kind.control``).
 
-    The control is the study of ``ridge-prototypes`` on the same data and task whose validation is best. It is one
-    linear system, so that whatever is not above it has gained nothing by what it costs more. A lead counts where the
-    paired interval over the test rows lies above 0: a method that equals the control is named in 39 of 40 cases, one
-    that is better by two standard errors of the difference in half of them, by four in one of 50. Rows are the mildest
-    test: what is not ahead on these rows is not ahead on new classes. Without an interval (scores on other rows, older
-    records) the mean alone decides.
+    ``kind``: the kind of methods that it looks at; ``same_preprocessing``: the control must have the study's own;
+    ``control``: what messages call it.
     """
 
-    code, title, scope = "ZSP203", "not better than the ridge control", "study"
-    kind, wants_alike, what = ZERO_SHOT, False, "the control"
+    kind: ClassVar[str]
+    same_preprocessing: ClassVar[bool] = False
+    control: ClassVar[str] = "the control"
 
     def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where the control is as good."""
@@ -71,28 +65,17 @@ class NotBetterThanControl(Check):
             return
         sign = 1.0 if facts.maximise else -1.0
         score = float(np.mean(facts.test.values))
-        for control in [one for one in facts.controls if one.same_preprocessing or not self.wants_alike][:1]:
-            behind = sign * score <= sign * control.test
-            least = -math.inf if control.lead is None else min(sign * end for end in control.lead)
-            if not behind and (control.lead is None or least > 0):
+        for recorded in [one for one in facts.controls if one.same_preprocessing or not self.same_preprocessing][:1]:
+            behind = sign * score <= sign * recorded.test
+            least = -math.inf if recorded.lead is None else min(sign * end for end in recorded.lead)
+            if not behind and (recorded.lead is None or least > 0):
                 continue
-            ends = "" if control.lead is None else f"; difference {control.lead[0]:+.4f} .. {control.lead[1]:+.4f}"
+            ends = "" if recorded.lead is None else f"; difference {recorded.lead[0]:+.4f} .. {recorded.lead[1]:+.4f}"
             ends += " over these test rows" if ends else ""
             yield (
                 f"test {facts.metric} {score:.4f} is not {'better than' if behind else 'surely better than'} that of "
-                f"{self.what}, {control.method}, {control.test:.4f} (study {control.study}{ends})"
+                f"{self.control}, {recorded.method}, {recorded.test:.4f} (study {recorded.study}{ends})"
             )
-
-
-class NotBetterThanPreprocessing(NotBetterThanControl):
-    """Speaks where exemplar retrieval is not better than the cosine of the rows as its own preprocessing gives them.
-
-    The control is the recorded study of ``cosine`` on the same data and task with the same preprocessing: it learns
-    nothing, so what is not above it was given by the preprocessing. Thresholds as in ZSP203.
-    """
-
-    code, title, scope = "ZSP204", "not better than what its own preprocessing gives", "study"
-    kind, wants_alike, what = EXEMPLAR, True, "what its own preprocessing gives"
 
 
 class UndefinedMetrics(Check):
@@ -110,53 +93,6 @@ class UndefinedMetrics(Check):
         empty = [name for name, rows in facts.true.items() if not rows]
         if empty:
             yield f"test: {len(empty)} of {len(facts.true)} classes have no rows, first {empty[0]!r}"
-
-
-class FewTestClasses(Check):
-    """Speaks of class-disjoint tests with fewer than 6 classes, which cannot show a difference over new classes.
-
-    The exact sign-flip test over C per-class differences has 2^C sign patterns, so its smallest two-sided p is
-    2 / 2^C: .0625 at 5 classes, .031 at 6. The t interval of C classes is wide likewise: its half width is 1.24
-    standard deviations of the per-class differences at 5 classes, 2.48 at 3, .72 at 10.
-    """
-
-    code, title, scope = "ZSP206", "few test classes", "study"
-
-    def find(self, facts: StudyFacts) -> Iterable[str]:
-        """Yield a line where there are too few classes."""
-        count = sum(1 for name, rows in facts.true.items() if rows and name not in facts.seen)
-        if facts.kind == ZERO_SHOT and 0 < count < LEAST_CLASSES:
-            unseen = "unseen " if facts.seen else ""
-            yield (
-                f"the test has {count} {unseen}classes: at the level of new classes no difference between methods can "
-                f"reach p < .05 with fewer than {LEAST_CLASSES}"
-            )
-
-
-class FewRowsPerClass(Check):
-    """Speaks where classes have so few test rows that chance among rows alone moves the mean over classes.
-
-    A per-class accuracy of n rows has a standard error of at most 1 / (2 sqrt n), so the mean over C classes one of at
-    most sqrt(sum 1 / 4n) / C. Where that is above .05 the 95 % interval is wider than +-.1 for the rows alone: 4 rows
-    in each of 25 classes are at the threshold, or 20 in each of 5. Seen and unseen classes have means of their own.
-    """
-
-    code, title, scope = "ZSP207", "test classes with few rows", "study"
-
-    def find(self, facts: StudyFacts) -> Iterable[str]:
-        """Yield a line where rows are few."""
-        if facts.kind != ZERO_SHOT:
-            return
-        for kind, is_seen in (("unseen ", False), ("seen ", True)):
-            rows = {name: n for name, n in facts.true.items() if n and (name in facts.seen) == is_seen}
-            error = math.sqrt(sum(0.25 / count for count in rows.values())) / max(1, len(rows))
-            if error > LARGEST_ERROR:
-                fewest = min(rows, key=lambda name: rows[name])
-                yield (
-                    f"test: {sum(rows.values())} rows in {len(rows)} {kind if facts.seen else ''}classes, "
-                    f"{rows[fewest]} of {fewest!r}: the mean over classes is known to about +-{1.96 * error:.2f} for "
-                    "these rows alone"
-                )
 
 
 class FewerValidationClasses(WarningCheck):

@@ -114,8 +114,8 @@ def query(options: QueryOptions) -> None:
     from zslplat.cli.output import stdout_console, warn
     from zslplat.data.formats.npz import load_npy
     from zslplat.errors import DataError
+    from zslplat.families.exemplars.methods.index import ExemplarIndex
     from zslplat.front.requests import settings_of
-    from zslplat.methods.exemplars.index import ExemplarIndex
     from zslplat.records.opening import existing_records
     from zslplat.tuning.rerun import artifact_folder
 

@@ -48,6 +48,15 @@ class Diagnostics:
     numbers: dict[str, float] = field(default_factory=dict)
 
 
+class Resident:
+    """An object of a method's own that tasks hand back to it, such as encoded rows: it stays in the method's process.
+
+    It has a length, ``take(rows)`` and ``arrays()``.
+    """
+
+    __slots__ = ()
+
+
 class Method(Parameterised, BaseEstimator):
     """Base of every method plugin.
 
@@ -89,6 +98,11 @@ class Method(Parameterised, BaseEstimator):
     takes_blocks: ClassVar[bool] = False
     arrays_up_to: ClassVar[int] = 0
     views: tuple[View, ...] = ()
+
+    @classmethod
+    def has_steps(cls) -> bool:
+        """Whether a fit may be more than one step, between which a task scores."""
+        return hasattr(cls, "fit_steps")
 
     @property
     def space(self) -> Space:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.data.store.precision import lengths_of
-from zslplat.data.store.rows import blocks_of, rowwise
+from zslplat.data.store.rows import Where, blocks_of, rowwise
 from zslplat.errors import DataError
 from zslplat.methods.base import Features
 
@@ -73,3 +73,22 @@ def lengths(M: np.ndarray) -> np.ndarray:
 def unit_rows(M: np.ndarray) -> np.ndarray:
     """Return M (n, d) with every row divided by its Euclidean length; rows of zeros stay."""
     return np.asarray(M / lengths(M))
+
+
+def require_finite(X: np.ndarray, where: int | Where = 0) -> None:
+    """Raise :class:`DataError` that names the row where X (n, ...) is not finite.
+
+    ``where``: what the rows are called, the number of the first or :data:`~zslplat.data.store.rows.Where` they lie.
+    """
+    # A finite sum takes one pass and no temporary; only where it is not does every entry have to be looked at.
+    with np.errstate(invalid="ignore", over="ignore"):
+        if np.isfinite(X.sum()):
+            return
+    finite = np.isfinite(X.reshape(len(X), -1)).all(axis=1)
+    if not finite.all():
+        bad = int(np.argmin(finite))
+        if isinstance(where, np.ndarray):
+            row = int(where[bad])
+        else:
+            row = bad + (where if isinstance(where, int) else int(where.start))
+        raise DataError(f"row {row} holds NaN or infinity; clean the rows first")

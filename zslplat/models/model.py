@@ -15,12 +15,15 @@ from zslplat.data.formats.array_likes import numbers_of
 from zslplat.data.store.preprocessing import FrozenFeatures
 from zslplat.data.store.rows import View
 from zslplat.errors import DataError, StoreError, UnknownNameError, UsageError, ZslplatError
-from zslplat.methods.exemplars.base import require_finite
-from zslplat.models.folder import Model
+from zslplat.kinds import load_part
+from zslplat.methods.rows import require_finite
+from zslplat.models.folder import Model, read_model, unfit
 from zslplat.spec import Spec
 
 # What a method may make of a block of rows at a time: rows times what each of them is compared with.
 _BLOCK_BYTES = 64 * 2**20
+
+
 _LEAST_ROWS, _MOST_ROWS = 64, 8192
 
 
@@ -75,6 +78,10 @@ class SavedModel(ABC):
         """Return what :meth:`table` is to know of the candidates; raises :class:`UsageError` where it takes none."""
         if signatures is not None or generalised:
             raise UsageError(f"{self.method_name} is no zero-shot method: it takes neither signatures nor generalised")
+
+    def companions(self) -> dict[str, Path]:
+        """Return the folders beside the model that an export needs, by the name that they have inside it."""
+        return {}
 
     def usual_top(self) -> int:
         """Return how many candidates are told of each row where nobody says how many."""
@@ -225,3 +232,30 @@ def finite(name: str, scores: Any, shape: tuple[int, int]) -> np.ndarray:
     if not np.isfinite(values).all():
         raise DataError(f"{name} gave scores that are NaN or infinite; the rows may be far from what it was trained on")
     return values
+
+
+def require_names(names: Any, count: int) -> None:
+    """Raise ValueError unless there are so many names, all of them texts."""
+    if not isinstance(names, list) or len(names) != count or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"expected {count} names of classes or attributes")
+
+
+def load_saved(folder: Path, shared: Path | None = None) -> SavedModel:
+    """Return the model in a folder; ``shared``: where arrays lie that are not in it.
+
+    Raises :class:`StoreError` where there is none, or it is damaged, changed by hand, or of a newer version.
+    """
+    stored = read_model(folder, shared)
+    kind = str(stored.content.get("kind"))
+    try:
+        model_class = load_part(kind, "model")
+    except (UnknownNameError, UsageError) as error:
+        raise StoreError(f"the model {folder} is of a method of kind {kind!r}: {error}") from error
+    try:
+        model: SavedModel = model_class(stored)
+        model.describe(), model.usual_top(), model.block_rows  # what is not as written fails here
+    except StoreError:
+        raise
+    except Exception as error:
+        raise unfit(folder, error) from error
+    return model

@@ -14,8 +14,7 @@ from zslplat.data.formats.array_likes import names_of, numbers_of
 from zslplat.data.store.atomic_files import replacing
 from zslplat.data.store.precision import DOUBLE, in_type
 from zslplat.errors import DataError, StoreError, UsageError
-from zslplat.models.model import SavedModel
-from zslplat.models.predictors import load_saved
+from zslplat.models.model import SavedModel, load_saved
 from zslplat.models.row_files import RowFile
 
 SUFFIXES = (".csv", ".parquet")

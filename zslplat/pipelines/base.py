@@ -174,7 +174,7 @@ def make(
     ``method`` is a spec as ``--method`` takes it (``"eszsl(alpha=.01, gamma=.01)"``), an estimator or its class;
     ``parameters`` are further hyperparameters, ``features`` and ``signatures`` preprocessing steps in place of the
     method's own (``"center,l2"``, ``"none"``). The result is the pipeline of the method's kind, for instance a
-    :class:`~zslplat.pipelines.zero_shot.ZeroShotPipeline`.
+    :class:`~zslplat.families.zero_shot.pipeline.ZeroShotPipeline`.
 
     Raises :class:`~zslplat.errors.UnknownNameError` for an unknown method or hyperparameter, and
     :class:`~zslplat.errors.UsageError` for illegal values and for a kind of methods without a pipeline.

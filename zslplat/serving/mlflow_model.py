@@ -19,8 +19,8 @@ import numpy as np
 from zslplat.data.store.atomic_files import draft
 from zslplat.errors import StoreError, UsageError
 from zslplat.models.folder import MODEL, SHARED, copy_model
+from zslplat.models.model import load_saved
 from zslplat.models.predictions import PARAMETERS
-from zslplat.models.predictors import INDEX, ExemplarModel, index_of, load_saved
 from zslplat.serving.runs import model_folder, model_in
 from zslplat.settings import Settings
 
@@ -80,8 +80,8 @@ def export_model(settings: Settings, source: str, target: Path) -> Exported:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
         with draft(target.absolute().parent, _DRAFT) as place:
             copy_model(folder, place / MODEL, shared)
-            if isinstance(model, ExemplarModel):
-                shutil.copytree(index_of(folder), place / MODEL / INDEX)
+            for name, companion in model.companions().items():
+                shutil.copytree(companion, place / MODEL / name)
             _save(place, model)
             os.chmod(place / "mlflow", 0o755)
             if target.exists():

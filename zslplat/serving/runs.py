@@ -9,7 +9,7 @@ from typing import Any
 
 from zslplat.errors import StoreError, UsageError, quoted
 from zslplat.models.folder import MODEL, SHARED, bytes_of, exists, free, read_content
-from zslplat.models.predictors import load_saved
+from zslplat.models.model import load_saved
 from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.tuning.rerun import find_record
@@ -38,8 +38,9 @@ def load_model(source: str | Path, *, store: str | Path | None = None, settings:
     """Return the model of a run, or of a folder: an export, an MLflow model, or one of a store.
 
     The object has ``predict(X)``, ``decision_function(X)``, ``classes`` and ``describe()``; zero-shot ones take the
-    ``signatures`` of new classes and ``generalised`` (:class:`zslplat.models.predictors.ZeroShotModel`). ``source``: a
-    RUN as commands print it, or a path; ``store``: folder of the store, by default the one that commands use.
+    ``signatures`` of new classes and ``generalised`` (:class:`zslplat.families.zero_shot.model.ZeroShotModel`).
+    ``source``: a RUN as commands print it, or a path; ``store``: folder of the store, by default the one that
+    commands use.
 
     Raises :class:`~zslplat.errors.UsageError` for what is neither, and
     :class:`~zslplat.errors.StoreError` for an unknown run, one without a model, and a model that is damaged,

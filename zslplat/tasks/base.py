@@ -95,10 +95,9 @@ class Task(Parameterised, ABC):
     them; values are checked as they are taken.
     ``takes_scores``: a score for every row and class is all that the task wants of a method, so that scores which were
     made elsewhere can be judged (:meth:`batch`, :meth:`outputs_of`).
-    ``kind`` names the kind of method that the task runs (``zero-shot``, ``feature-selection``, ``coding``,
-    ``exemplar``); a method says in its own ``kind`` which it is. ``preprocessed`` maps each role of preprocessing
-    (``features``, ``signatures``) to the names of the input arrays it applies to, the first of which is the one whose
-    rows give the statistics.
+    ``kind`` names the kind of methods that the task runs; a method says in its own ``kind`` which it is.
+    ``preprocessed`` maps each role of preprocessing (``features``, ``signatures``) to the names of the input arrays it
+    applies to, the first of which is the one whose rows give the statistics.
     """
 
     name: ClassVar[str]
@@ -160,7 +159,7 @@ class Task(Parameterised, ABC):
     def model_content(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> ModelContent:
         """Return what a saved model of this test problem needs to score new rows: names and signatures of classes, say.
 
-        Nothing of the truth may be in it. What each kind of method reads there: :mod:`zslplat.models.predictors`.
+        Nothing of the truth may be in it. What each kind of method reads there: :mod:`zslplat.models.model`.
         """
         return ModelContent(left_out=f"task {self.name} does not say what a saved model needs of its problems")
 

@@ -14,12 +14,20 @@ import numpy as np
 from zslplat.data.dataset import ClassFold, Dataset
 from zslplat.data.splits import hold_out_rows as hold_out_rows
 from zslplat.errors import DataError, OutcomeWarning, UsageError
+from zslplat.space import Integer, Optional, Real, Text, parameter
+from zslplat.tasks.base import Task
 
 # Chosen by simulation, see benchmarks/class_folds.py. A share of the seen classes that a drawn fold holds out at most;
 # how many held-out classes, over all folds, give a steady mean; and how many folds that may cost.
 LARGEST_SHARE = 0.4
+
+
 STEADY = 30
+
+
 FEWEST_FOLDS, MOST_FOLDS = 3, 10
+
+
 _MOST_DRAWN = 10_000  # folds, until some are found that all differ
 
 
@@ -234,3 +242,20 @@ def fold_rows(dataset: Dataset, rows: np.ndarray, fold: ClassFold) -> tuple[np.n
             f"rows, first {dataset.class_names[min(lost)]!r}; give folds whose classes do not share groups"
         )
     return rest, validation
+
+
+class ClassTask(Task):
+    """Base of the tasks whose classes are told apart, or held out, by signatures."""
+
+    signatures = parameter("name of the signature set; empty for the data set's default", Text(), default="")
+    folds = parameter(
+        "number of validation folds; none for all of the data set's own, or 3 to 10 drawn ones, more of smaller ones",
+        Optional(Integer(1)),
+        default=None,
+    )
+    validation_classes = parameter(
+        "share of the training classes that a drawn fold holds out; none for as many classes as the test has, "
+        "up to 0.4 of the training classes",
+        Optional(Real(0.0, 0.9, open_low=True)),
+        default=None,
+    )

@@ -270,7 +270,7 @@ def every_class_has_a_signature(source: DataSource) -> None:
 
 def a_zero_shot_task_can_use_it(source: DataSource) -> None:
     """A data set with the splits train and test_unseen gives the zsl task validation folds and a test problem."""
-    from zslplat.tasks.zsl import ZeroShot
+    from zslplat.families.zero_shot.zsl import ZeroShot
 
     dataset = loaded(source)
     class_level = any(not signature.per_row for signature in dataset.signatures.values())

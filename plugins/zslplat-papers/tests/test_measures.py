@@ -11,12 +11,12 @@ import zslplat_papers.reproduction.claims as claims
 from zslplat.errors import DataError, MethodError, OutcomeWarning
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.reporter import SilentReporter
+from zslplat.families.selection.draws import overlap
+from zslplat.families.selection.outcomes import judge
+from zslplat.families.selection.task import FeatureSelection
+from zslplat.families.zero_shot.zsl import ZeroShot
 from zslplat.settings import resolve_settings
 from zslplat.suites.cells import GridOptions
-from zslplat.tasks.feature_draws import overlap
-from zslplat.tasks.feature_selection import FeatureSelection
-from zslplat.tasks.selection_outcomes import judge
-from zslplat.tasks.zsl import ZeroShot
 from zslplat_papers.reproduction.claim_tests import ClaimTests, MeasuredTest, load_claim_tests, read_claim_tests
 from zslplat_papers.reproduction.measures import MEASURES, choices, cost, load_measure, objectives, selection, training
 from zslplat_papers.reproduction.measures.ground import (

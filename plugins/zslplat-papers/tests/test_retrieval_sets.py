@@ -10,7 +10,7 @@ from zslplat.data.sets.digits import GROUPS, DigitRetrieval, digit_retrieval, py
 from zslplat.data.sets.retrieval import assemble_retrieval
 from zslplat.data.source import About, DataPlaces
 from zslplat.errors import DataError, UsageError
-from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
+from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.testing import run_checks
 from zslplat.testing.running import PASSED
 from zslplat_papers.data_sets.holidays import Holidays

@@ -9,8 +9,8 @@ import scipy.io
 from zslplat.data.catalogue import describe
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
-from zslplat.methods.coding.kernel_coding import KernelSparseCoding
-from zslplat.tasks.coding import Coding
+from zslplat.families.coding.methods.kernel_coding import KernelSparseCoding
+from zslplat.families.coding.task import Coding
 from zslplat_papers.data_sets.voc07 import Voc07
 
 CLASSES = ("aeroplane", "bicycle", "person")

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from zslplat.errors import DataError
-from zslplat.kernels import parse_kernel
-from zslplat.methods.coding.alternation import Plan, alternate
-from zslplat.methods.coding.base import counted, indicators, strata
-from zslplat.methods.coding.classifiers import (
+from zslplat.families.coding.methods.alternation import Plan, alternate
+from zslplat.families.coding.methods.base import counted, indicators, strata
+from zslplat.families.coding.methods.classifiers import (
     BilinearTerm,
     LinearTerm,
     bilinear_loss,
@@ -19,7 +18,7 @@ from zslplat.methods.coding.classifiers import (
     nearest_scores,
     residual_scores,
 )
-from zslplat.methods.coding.kernel_coding import (
+from zslplat.families.coding.methods.kernel_coding import (
     BilinearSupervisedLLC,
     BilinearSupervisedSparseCoding,
     KernelBagOfWords,
@@ -28,9 +27,10 @@ from zslplat.methods.coding.kernel_coding import (
     LinearSupervisedLLC,
     LinearSupervisedSparseCoding,
 )
-from zslplat.methods.coding.kernel_rows import PairValues
-from zslplat.methods.coding.lc_ksvd import LCKSVD
-from zslplat.methods.coding.schemes import LocalScheme, SparseScheme
+from zslplat.families.coding.methods.kernel_rows import PairValues
+from zslplat.families.coding.methods.lc_ksvd import LCKSVD
+from zslplat.families.coding.methods.schemes import LocalScheme, SparseScheme
+from zslplat.kernels import parse_kernel
 from zslplat.metrics.label_ranking import average_precisions, chance_precisions
 
 METHODS = [

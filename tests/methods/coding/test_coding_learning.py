@@ -10,9 +10,8 @@ from scipy.optimize import approx_fprime
 from sklearn.decomposition import DictionaryLearning
 
 from zslplat.errors import UsageError
-from zslplat.kernels import parse_kernel
-from zslplat.methods.coding import dictionary as atoms
-from zslplat.methods.coding.alternation import (
+from zslplat.families.coding.methods import dictionary as atoms
+from zslplat.families.coding.methods.alternation import (
     Learned,
     Plan,
     alternate,
@@ -23,7 +22,7 @@ from zslplat.methods.coding.alternation import (
     spread_weights,
     spread_weights_of_kernels,
 )
-from zslplat.methods.coding.bandwidth import (
+from zslplat.families.coding.methods.bandwidth import (
     NARROW,
     WIDE,
     gaussian_family,
@@ -31,8 +30,8 @@ from zslplat.methods.coding.bandwidth import (
     ratio_and_slope,
     soft_ratio_and_slope,
 )
-from zslplat.methods.coding.base import indicators
-from zslplat.methods.coding.classifiers import (
+from zslplat.families.coding.methods.base import indicators
+from zslplat.families.coding.methods.classifiers import (
     BilinearTerm,
     bilinear_loss,
     bilinear_scores,
@@ -41,9 +40,10 @@ from zslplat.methods.coding.classifiers import (
     linear_extra,
     linear_loss,
 )
-from zslplat.methods.coding.kernel_rows import PairValues
-from zslplat.methods.coding.schemes import BagScheme, LocalScheme, SparseScheme, soft_codes
-from zslplat.methods.coding.sparse_codes import sparse_codes
+from zslplat.families.coding.methods.kernel_rows import PairValues
+from zslplat.families.coding.methods.schemes import BagScheme, LocalScheme, SparseScheme, soft_codes
+from zslplat.families.coding.methods.sparse_codes import sparse_codes
+from zslplat.kernels import parse_kernel
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from scipy.optimize import minimize
 from sklearn.datasets import load_digits
 
 from zslplat.errors import MethodError, UsageError
-from zslplat.methods.coding import local_codes as solver
-from zslplat.methods.coding.kernel_coding import LLC
-from zslplat.methods.coding.local_codes import (
+from zslplat.families.coding.methods import local_codes as solver
+from zslplat.families.coding.methods.kernel_coding import LLC
+from zslplat.families.coding.methods.local_codes import (
     EPSILON,
     codes_on,
     full_codes,
@@ -18,7 +18,7 @@ from zslplat.methods.coding.local_codes import (
     nearest_atoms,
     squared_distances,
 )
-from zslplat.methods.coding.schemes import LocalScheme, hard_codes, soft_codes
+from zslplat.families.coding.methods.schemes import LocalScheme, hard_codes, soft_codes
 
 
 def local_codes(K, k, kappa, neighbours, *, excluded=None, epsilon=EPSILON):

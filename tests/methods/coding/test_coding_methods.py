@@ -11,8 +11,8 @@ import pytest
 from sklearn.base import clone
 
 from zslplat.errors import DataError, MethodError, UnknownNameError, UsageError
-from zslplat.methods.coding.classifiers import nearest_scores, residual_scores
-from zslplat.methods.coding.kernel_coding import (
+from zslplat.families.coding.methods.classifiers import nearest_scores, residual_scores
+from zslplat.families.coding.methods.kernel_coding import (
     LLC,
     SRC,
     BilinearSupervisedLLC,
@@ -24,7 +24,7 @@ from zslplat.methods.coding.kernel_coding import (
     LinearSupervisedSparseCoding,
     SparseCoding,
 )
-from zslplat.methods.coding.lc_ksvd import LCKSVD, pursuit_codes
+from zslplat.families.coding.methods.lc_ksvd import LCKSVD, pursuit_codes
 from zslplat.registry import component
 
 DATA = Path(os.environ.get("ZSLPLAT_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))

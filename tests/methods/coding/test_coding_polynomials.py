@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from zslplat.families.coding.methods import dictionary as atoms
+from zslplat.families.coding.methods.alternation import Learned, loss_weights, spread_weights
+from zslplat.families.coding.methods.bandwidth import NARROW, polynomial_family, ratio_and_slope, soft_ratio_and_slope
+from zslplat.families.coding.methods.kernel_coding import KernelLLC, KernelSparseCoding
+from zslplat.families.coding.methods.schemes import BagScheme
+from zslplat.families.coding.methods.sparse_codes import sparse_codes
 from zslplat.kernels import parse_kernel
-from zslplat.methods.coding import dictionary as atoms
-from zslplat.methods.coding.alternation import Learned, loss_weights, spread_weights
-from zslplat.methods.coding.bandwidth import NARROW, polynomial_family, ratio_and_slope, soft_ratio_and_slope
-from zslplat.methods.coding.kernel_coding import KernelLLC, KernelSparseCoding
-from zslplat.methods.coding.schemes import BagScheme
-from zslplat.methods.coding.sparse_codes import sparse_codes
 
 
 @pytest.fixture(scope="module")

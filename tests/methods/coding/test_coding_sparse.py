@@ -11,8 +11,8 @@ import pytest
 from sklearn.decomposition import sparse_encode
 
 from zslplat.errors import DataError, MethodError, UsageError
-from zslplat.methods.coding.schemes import SparseScheme
-from zslplat.methods.coding.sparse_codes import optimality_gap, sparse_codes, vanishing_gamma
+from zslplat.families.coding.methods.schemes import SparseScheme
+from zslplat.families.coding.methods.sparse_codes import optimality_gap, sparse_codes, vanishing_gamma
 
 DATA = Path(os.environ.get("ZSLPLAT_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))
 

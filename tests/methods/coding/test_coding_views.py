@@ -7,8 +7,8 @@ import pytest
 
 from zslplat.data.store.rows import View
 from zslplat.errors import UsageError
+from zslplat.families.coding.methods import kernel_rows
 from zslplat.kernels import Kernel, parse_kernel
-from zslplat.methods.coding import kernel_rows
 from zslplat.registry import component
 from zslplat.spec import Spec
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from zslplat.data.dataset import Dataset
+from zslplat.families.exemplars.methods.kslem import KernelSLEM
+from zslplat.families.exemplars.methods.slem import SLEM
+from zslplat.families.exemplars.methods.whitening import Cosine
+from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.kernels.scales import median_distance
-from zslplat.methods.exemplars.kslem import KernelSLEM
-from zslplat.methods.exemplars.slem import SLEM
-from zslplat.methods.exemplars.whitening import Cosine
-from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
 
 PLACE = Path(os.environ.get("ZSLPLAT_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))
 FACES = PLACE / "coding" / "extyaleb.npz"

@@ -8,12 +8,12 @@ import pytest
 from zslplat.data.store.preprocessing import STEPS, FrozenFeatures, Preprocessing, apply_steps
 from zslplat.data.store.rows import Rows
 from zslplat.errors import StoreError, UsageError
-from zslplat.methods.exemplars import base, index
-from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
-from zslplat.methods.exemplars.index import ExemplarIndex
-from zslplat.methods.exemplars.kslem import KernelSLEM
-from zslplat.methods.exemplars.slem import SLEM
-from zslplat.methods.exemplars.whitening import Cosine, Whitening
+from zslplat.families.exemplars.methods import base, index
+from zslplat.families.exemplars.methods.exemplar_svm import ExemplarSVM
+from zslplat.families.exemplars.methods.index import ExemplarIndex
+from zslplat.families.exemplars.methods.kslem import KernelSLEM
+from zslplat.families.exemplars.methods.slem import SLEM
+from zslplat.families.exemplars.methods.whitening import Cosine, Whitening
 
 METHODS = [
     Cosine(center=True),

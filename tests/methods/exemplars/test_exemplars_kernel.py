@@ -7,9 +7,9 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from zslplat.errors import DataError, UnknownNameError, UsageError
+from zslplat.families.exemplars.methods.kslem import KernelSLEM
+from zslplat.families.exemplars.methods.slem import SLEM
 from zslplat.kernels import parse_kernel
-from zslplat.methods.exemplars.kslem import KernelSLEM
-from zslplat.methods.exemplars.slem import SLEM
 from zslplat.space import Choice, Real
 
 

@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import minimize
 
 from zslplat.errors import DataError, UsageError
-from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
-from zslplat.methods.exemplars.moments import accumulate, eigensystem, thin_eigensystem
-from zslplat.methods.exemplars.slem import SLEM
+from zslplat.families.exemplars.methods.exemplar_svm import ExemplarSVM
+from zslplat.families.exemplars.methods.moments import accumulate, eigensystem, thin_eigensystem
+from zslplat.families.exemplars.methods.slem import SLEM
 
 
 def cost(parameters, positives, negatives, lam, theta):

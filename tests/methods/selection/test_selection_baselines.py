@@ -13,20 +13,20 @@ from sklearn.linear_model import Lasso, lars_path
 from sklearn.neighbors import kneighbors_graph
 
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
-from zslplat.methods.selection import base
-from zslplat.methods.selection.baselines import MutualInformation, RandomFeatures, Variance
-from zslplat.methods.selection.fsasl import (
+from zslplat.families.selection.methods import base
+from zslplat.families.selection.methods.baselines import MutualInformation, RandomFeatures, Variance
+from zslplat.families.selection.methods.fsasl import (
     FSASL,
     local_structure,
     project_to_simplex,
     row_sparse_regression,
     sparse_structure,
 )
-from zslplat.methods.selection.l20alm import L20ALM, robust_regression, solve_l20alm
-from zslplat.methods.selection.lasso import LassoAttributes, LassoLabels
-from zslplat.methods.selection.mcfs import MCFS, affinity, spectral_embedding
-from zslplat.methods.selection.semfs import SemFS, SemFSWithoutCentres
-from zslplat.methods.selection.wknn import WkNN, loss_and_gradient
+from zslplat.families.selection.methods.l20alm import L20ALM, robust_regression, solve_l20alm
+from zslplat.families.selection.methods.lasso import LassoAttributes, LassoLabels
+from zslplat.families.selection.methods.mcfs import MCFS, affinity, spectral_embedding
+from zslplat.families.selection.methods.semfs import SemFS, SemFSWithoutCentres
+from zslplat.families.selection.methods.wknn import WkNN, loss_and_gradient
 
 SELECTORS = [
     SemFS(),

@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 from sklearn.neural_network import MLPRegressor
 
+from zslplat.families.zero_shot.methods.cmt import network
+from zslplat.families.zero_shot.methods.cmt.network import Objective, Penalties
+from zslplat.families.zero_shot.methods.cmt.transfer import CMT
 from zslplat.methods.quasi_newton import minimise
-from zslplat.methods.zero_shot.cmt import network
-from zslplat.methods.zero_shot.cmt.network import Objective, Penalties
-from zslplat.methods.zero_shot.cmt.transfer import CMT
 
 
 def problem(n=60, d=7, c=6, a=4, seed=0):

@@ -8,10 +8,10 @@ from scipy.special import log_softmax
 from scipy.stats import multivariate_normal
 
 from zslplat.errors import DataError
-from zslplat.methods.zero_shot.cmt import novelty, outliers
-from zslplat.methods.zero_shot.cmt.novelty import CMTGaussian, CMTLoop
-from zslplat.methods.zero_shot.cmt.outliers import References
-from zslplat.methods.zero_shot.cmt.transfer import CMT
+from zslplat.families.zero_shot.methods.cmt import novelty, outliers
+from zslplat.families.zero_shot.methods.cmt.novelty import CMTGaussian, CMTLoop
+from zslplat.families.zero_shot.methods.cmt.outliers import References
+from zslplat.families.zero_shot.methods.cmt.transfer import CMT
 
 BOTH = pytest.mark.parametrize("gated", [CMTGaussian, CMTLoop])
 QUICK = {"hidden": 6, "rounds": 3, "lam": 0.05}

@@ -6,8 +6,8 @@ from sklearn.decomposition import PCA
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import NuSVR
 
-from zslplat.methods.zero_shot import exem
-from zslplat.methods.zero_shot.exem import Exem1NN, Exem1NNs
+from zslplat.families.zero_shot.methods import exem
+from zslplat.families.zero_shot.methods.exem import Exem1NN, Exem1NNs
 
 METHODS = [Exem1NN, Exem1NNs]
 

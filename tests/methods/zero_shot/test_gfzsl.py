@@ -11,7 +11,7 @@ from sklearn.mixture import GaussianMixture
 
 from zslplat.data.store.rows import View
 from zslplat.errors import UsageError
-from zslplat.methods.zero_shot.gfzsl import GFZSL, TransductiveGFZSL, class_moments, log_densities, refined
+from zslplat.families.zero_shot.methods.gfzsl import GFZSL, TransductiveGFZSL, class_moments, log_densities, refined
 
 KERNELS = {
     "linear": {"kernel": "linear"},
@@ -131,7 +131,7 @@ def test_a_search_prepares_moments_once_and_the_kernel_where_it_is_fixed(kernel,
     template = GFZSL.build({} if kernel is None else {"kernel": kernel})
     statistics = template.prepare_fit(X, y, S, space=template.space)
     assert ("values" in statistics) == (kernel == "linear")
-    monkeypatch.setattr("zslplat.methods.zero_shot.gfzsl.class_moments", None)
+    monkeypatch.setattr("zslplat.families.zero_shot.methods.gfzsl.class_moments", None)
     for ridge in (0.01, 1.0):
         method = GFZSL.build({**template.get_params(deep=False), "mean_ridge": ridge})
         assert np.isfinite(method.fit(X, y, S, statistics=statistics).decision_function(X, unseen)).all()

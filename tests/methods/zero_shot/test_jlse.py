@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from zslplat.errors import UsageError
-from zslplat.methods.zero_shot.jlse import DELTA, JLSE, Alternation, Terms, rounded_hinge, rounded_hinge_slope
-from zslplat.methods.zero_shot.simplex import simplex_codes
+from zslplat.families.zero_shot.methods.jlse import DELTA, JLSE, Alternation, Terms, rounded_hinge, rounded_hinge_slope
+from zslplat.families.zero_shot.methods.simplex import simplex_codes
 
 TERMS = Terms(noise=0.7, match=3.0, lam=0.02, dictionary=0.05)
 

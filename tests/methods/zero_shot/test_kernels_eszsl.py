@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from zslplat.errors import UsageError
+from zslplat.families.zero_shot.methods.eszsl import ESZSL
+from zslplat.families.zero_shot.methods.keszsl import KernelESZSL
 from zslplat.kernels import parse_kernel
-from zslplat.methods.zero_shot.eszsl import ESZSL
-from zslplat.methods.zero_shot.keszsl import KernelESZSL
 
 
 def problem(n=80, d=9, c=6, a=5, seed=0):

@@ -9,10 +9,10 @@ from sklearn.base import clone
 
 from zslplat.data.store.preprocessing import fit_steps
 from zslplat.errors import DataError, UsageError
-from zslplat.methods.zero_shot import spectral
-from zslplat.methods.zero_shot.eszsl import ESZSL
-from zslplat.methods.zero_shot.sae import SAE
-from zslplat.methods.zero_shot.spectral import Factors
+from zslplat.families.zero_shot.methods import spectral
+from zslplat.families.zero_shot.methods.eszsl import ESZSL
+from zslplat.families.zero_shot.methods.sae import SAE
+from zslplat.families.zero_shot.methods.spectral import Factors
 
 
 def problem(n=120, d=15, c=7, a=5, seed=0, dtype=np.float64):

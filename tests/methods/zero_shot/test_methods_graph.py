@@ -7,12 +7,11 @@ from zslplat.data.sets.digit_pairs import DigitPairs
 from zslplat.data.source import DataPlaces
 from zslplat.errors import MethodError
 from zslplat.evaluation.context import preprocess
-from zslplat.methods.neighbours import affinity, nearest
-from zslplat.methods.zero_shot import spectral
-from zslplat.methods.zero_shot.eszsl import ESZSL, SmoothedESZSL
-from zslplat.methods.zero_shot.feature_metric import ResidualMetric, prepare
-from zslplat.methods.zero_shot.gfhf import FLOOR, GFHF, _joined
-from zslplat.methods.zero_shot.graph_smoothing import (
+from zslplat.families.zero_shot.methods import spectral
+from zslplat.families.zero_shot.methods.eszsl import ESZSL, SmoothedESZSL
+from zslplat.families.zero_shot.methods.feature_metric import ResidualMetric, prepare
+from zslplat.families.zero_shot.methods.gfhf import FLOOR, GFHF, _joined
+from zslplat.families.zero_shot.methods.graph_smoothing import (
     SHARPNESS,
     balanced,
     harmonic,
@@ -21,10 +20,11 @@ from zslplat.methods.zero_shot.graph_smoothing import (
     smooth,
     solve,
 )
-from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR
-from zslplat.methods.zero_shot.mfmr.joint_scheme import MFMRJoint
-from zslplat.methods.zero_shot.mfmr.multiplicative_updates import learn_both
-from zslplat.tasks.zsl import ZeroShot
+from zslplat.families.zero_shot.methods.mfmr.common_scheme import MFMR
+from zslplat.families.zero_shot.methods.mfmr.joint_scheme import MFMRJoint
+from zslplat.families.zero_shot.methods.mfmr.multiplicative_updates import learn_both
+from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.methods.neighbours import affinity, nearest
 
 
 def problem(n=150, d=30, c=8, a=6, unseen=4, seed=1):

@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 from zslplat.errors import MethodError
-from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR
-from zslplat.methods.zero_shot.mfmr.joint_scheme import MFMRJoint
-from zslplat.methods.zero_shot.mfmr.multiplicative_updates import factorise
+from zslplat.families.zero_shot.methods.mfmr.common_scheme import MFMR
+from zslplat.families.zero_shot.methods.mfmr.joint_scheme import MFMRJoint
+from zslplat.families.zero_shot.methods.mfmr.multiplicative_updates import factorise
 from zslplat.space import Choice, Integer
 
 
@@ -115,7 +115,7 @@ def large_problem(rows=1100, columns=64):
 def test_large_factors_in_single_precision_match_double(monkeypatch):
     problem_ = large_problem()
     single = factorise(*problem_, iterations=60, tolerance=0.0)
-    monkeypatch.setattr("zslplat.methods.zero_shot.mfmr.multiplicative_updates.SINGLE_FROM", np.inf)
+    monkeypatch.setattr("zslplat.families.zero_shot.methods.mfmr.multiplicative_updates.SINGLE_FROM", np.inf)
     double = factorise(*problem_, iterations=60, tolerance=0.0)
     assert not np.array_equal(single.factor, double.factor)  # single precision was used at all
     assert single.factor.dtype == np.float64
@@ -129,7 +129,7 @@ def test_large_factors_in_single_precision_match_double(monkeypatch):
 def test_large_factors_never_raise_the_objective_even_near_its_minimum(monkeypatch):
     problem_ = large_problem()
     steps = []
-    from zslplat.methods.zero_shot.mfmr import multiplicative_updates
+    from zslplat.families.zero_shot.methods.mfmr import multiplicative_updates
 
     update = multiplicative_updates._Problem.update
     monkeypatch.setattr(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zslplat.methods.zero_shot.ridge_prototypes import RidgePrototypes
+from zslplat.families.zero_shot.methods.ridge_prototypes import RidgePrototypes
 
 
 def problem(n=90, d=12, c=7, a=5, seed=0):

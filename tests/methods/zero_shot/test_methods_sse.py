@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from zslplat.errors import DataError
-from zslplat.methods.zero_shot.simplex import simplex_codes
-from zslplat.methods.zero_shot.sse.estimator import SemanticSimilarityEmbedding, SSEIntersection, SSERectified
-from zslplat.methods.zero_shot.sse.intersections import intersections, slope_by_references, slope_by_weights
-from zslplat.methods.zero_shot.sse.objective import ROUNDED, Objective, descend, fit_references, fit_weights
+from zslplat.families.zero_shot.methods.simplex import simplex_codes
+from zslplat.families.zero_shot.methods.sse.estimator import SemanticSimilarityEmbedding, SSEIntersection, SSERectified
+from zslplat.families.zero_shot.methods.sse.intersections import intersections, slope_by_references, slope_by_weights
+from zslplat.families.zero_shot.methods.sse.objective import ROUNDED, Objective, descend, fit_references, fit_weights
 from zslplat.testing.problems import class_problem
 
 

@@ -15,13 +15,13 @@ from sklearn.linear_model import Ridge
 from zslplat.data.store.rows import View
 from zslplat.errors import MethodError
 from zslplat.evaluation.components import describe_knowledge
+from zslplat.families.zero_shot.methods.tmv_hlp import embedding, graphs
+from zslplat.families.zero_shot.methods.tmv_hlp.embedding import canonical_projections
+from zslplat.families.zero_shot.methods.tmv_hlp.estimator import TMVHLP
+from zslplat.families.zero_shot.methods.tmv_hlp.graphs import conjugate_gradients, propagate
+from zslplat.families.zero_shot.methods.tmv_hlp.neighbourhoods import crossing, mean_distance, similarity
 from zslplat.methods.neighbours import nearest
 from zslplat.methods.rows import unit_rows
-from zslplat.methods.zero_shot.tmv_hlp import embedding, graphs
-from zslplat.methods.zero_shot.tmv_hlp.embedding import canonical_projections
-from zslplat.methods.zero_shot.tmv_hlp.estimator import TMVHLP
-from zslplat.methods.zero_shot.tmv_hlp.graphs import conjugate_gradients, propagate
-from zslplat.methods.zero_shot.tmv_hlp.neighbourhoods import crossing, mean_distance, similarity
 from zslplat.spec import Spec
 
 

@@ -17,9 +17,8 @@ from sklearn.svm import LinearSVC
 from support import records_of
 
 from zslplat.errors import DataError, OutcomeWarning
-from zslplat.methods.rows import row_keys
-from zslplat.methods.zero_shot.probabilistic import attribute_classifiers, conse
-from zslplat.methods.zero_shot.probabilistic.attribute_prediction import (
+from zslplat.families.zero_shot.methods.probabilistic import attribute_classifiers, conse
+from zslplat.families.zero_shot.methods.probabilistic.attribute_prediction import (
     DAP,
     IAP,
     attribute_scores,
@@ -27,7 +26,8 @@ from zslplat.methods.zero_shot.probabilistic.attribute_prediction import (
     priors,
     thresholds,
 )
-from zslplat.methods.zero_shot.probabilistic.conse import ConSE, combined
+from zslplat.families.zero_shot.methods.probabilistic.conse import ConSE, combined
+from zslplat.methods.rows import row_keys
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "preparation.md"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zslplat.methods.zero_shot.ranking import losses
-from zslplat.methods.zero_shot.ranking.estimator import RowSpace
-from zslplat.methods.zero_shot.ranking.losses import Latent, latent_scores
+from zslplat.families.zero_shot.methods.ranking import losses
+from zslplat.families.zero_shot.methods.ranking.estimator import RowSpace
+from zslplat.families.zero_shot.methods.ranking.losses import Latent, latent_scores
 
 EXACT = [losses.weighted_approximate_rank, losses.summed_hinge, losses.largest_violation]
 SAMPLED = [losses.sampled_rank, losses.first_violation]

@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 
 from zslplat.errors import DataError
-from zslplat.methods.zero_shot.simplex import frank_wolfe_gaps, project_on_simplex, simplex_codes
+from zslplat.families.zero_shot.methods.simplex import frank_wolfe_gaps, project_on_simplex, simplex_codes
 
 
 def _signatures(seed: int, count: int, attributes: int) -> np.ndarray:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from zslplat.methods.zero_shot.spectral import row_space
-from zslplat.methods.zero_shot.sync import multiclass_hinge, squared_hinge
-from zslplat.methods.zero_shot.sync.methods import SynCCrammerSinger, SynCOneVersusOther, SynCStructured
-from zslplat.methods.zero_shot.sync.synthesis import median_signature_distance, similarity, synthesis_weights
+from zslplat.families.zero_shot.methods.spectral import row_space
+from zslplat.families.zero_shot.methods.sync import multiclass_hinge, squared_hinge
+from zslplat.families.zero_shot.methods.sync.methods import SynCCrammerSinger, SynCOneVersusOther, SynCStructured
+from zslplat.families.zero_shot.methods.sync.synthesis import median_signature_distance, similarity, synthesis_weights
 
 METHODS = [SynCOneVersusOther, SynCCrammerSinger, SynCStructured]
 LAM = 1e-3

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from zslplat.families.zero_shot.methods.zskl.zskl import ZSKL, ZSKLOrt
 from zslplat.kernels.base import require_psd
 from zslplat.kernels.low_rank import LowRank, incomplete_cholesky
-from zslplat.methods.zero_shot.zskl.zskl import ZSKL, ZSKLOrt
 
 
 def zero_shot(seen=12, unseen=4, n=240, d=20, a=6, seed=0):

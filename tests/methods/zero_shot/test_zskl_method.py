@@ -10,12 +10,12 @@ import pytest
 from sklearn.base import clone
 
 from zslplat.errors import DataError, MethodError, UnknownNameError, UsageError
+from zslplat.families.zero_shot.methods.zskl.draws import draw_negatives
+from zslplat.families.zero_shot.methods.zskl.objective import column_cosines, cosine_figure, incoherence
+from zslplat.families.zero_shot.methods.zskl.subspaces import ZSKLSubspaces
+from zslplat.families.zero_shot.methods.zskl.training import RMSprop
+from zslplat.families.zero_shot.methods.zskl.zskl import ZSKL, ZSKLOrt, ZSKLPublished
 from zslplat.kernels import parse_kernel
-from zslplat.methods.zero_shot.zskl.draws import draw_negatives
-from zslplat.methods.zero_shot.zskl.objective import column_cosines, cosine_figure, incoherence
-from zslplat.methods.zero_shot.zskl.subspaces import ZSKLSubspaces
-from zslplat.methods.zero_shot.zskl.training import RMSprop
-from zslplat.methods.zero_shot.zskl.zskl import ZSKL, ZSKLOrt, ZSKLPublished
 from zslplat.space import Choice, is_active
 
 METHODS = [ZSKL, ZSKLOrt, ZSKLSubspaces]
@@ -174,8 +174,8 @@ def test_published_variant_follows_the_loop_over_classes():
     X, y, S, *_ = zero_shot()
     X = X.astype(np.float64)
     model = ZSKLPublished(precision="double", steps=60)
-    from zslplat.methods.zero_shot.zskl.draws import ordered_data
-    from zslplat.methods.zero_shot.zskl.training import Training
+    from zslplat.families.zero_shot.methods.zskl.draws import ordered_data
+    from zslplat.families.zero_shot.methods.zskl.training import Training
 
     seen = []
     step = Training._step

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from projection_gradients import objective_gradient
 
+from zslplat.families.zero_shot.methods.zskl import fast_passes
+from zslplat.families.zero_shot.methods.zskl.fast_gradient import Engine
+from zslplat.families.zero_shot.methods.zskl.objective import Objective, objective_value, projected_gram
+from zslplat.families.zero_shot.methods.zskl.subspaces import SubspaceGradient
 from zslplat.kernels import InnerProductKernel, parse_kernel
-from zslplat.methods.zero_shot.zskl import fast_passes
-from zslplat.methods.zero_shot.zskl.fast_gradient import Engine
-from zslplat.methods.zero_shot.zskl.objective import Objective, objective_value, projected_gram
-from zslplat.methods.zero_shot.zskl.subspaces import SubspaceGradient
 from zslplat.registry import names
 
 KERNELS = [n for n in names("kernels") if isinstance(parse_kernel(n), InnerProductKernel)] + [
@@ -220,7 +220,7 @@ def test_gradient_is_the_same_for_any_blocks(monkeypatch):
     X, y, S, W = problem()
     kernel, objective = parse_kernel("gaussian(sigma=0.8)"), Objective(True, 0.2)
     whole = Engine(kernel, objective, X, y, S, W, batch=30).gradient(np.arange(30))[1]
-    monkeypatch.setattr("zslplat.methods.zero_shot.zskl.fast_gradient.BLOCK_ENTRIES", 8)
+    monkeypatch.setattr("zslplat.families.zero_shot.methods.zskl.fast_gradient.BLOCK_ENTRIES", 8)
     engine = Engine(kernel, objective, X, y, S, W, batch=30)
     assert len(engine.pieces) == 4
     np.testing.assert_allclose(engine.gradient(np.arange(30))[1], whole, rtol=1e-12)

@@ -30,12 +30,10 @@ from zslplat.evaluation.scoring.messages import collect_warnings, message_of, pr
 from zslplat.evaluation.workers.channel import Channel, pack
 from zslplat.evaluation.workers.memory import peak_bytes, reset_peak
 from zslplat.evaluation.workers.processes import seed_generators
-from zslplat.methods.base import Method
-from zslplat.methods.exemplars.base import Encoding
-from zslplat.methods.zero_shot.base import ZeroShotMethod
+from zslplat.methods.base import Method, Resident
 from zslplat.registry import component, known_as
 
-METHOD, ENCODING, TRAINING = "method", "encoding", "training"
+METHOD, RESIDENT, TRAINING = "method", "encoding", "training"
 # An answer may consist of built-in types, arrays and the plain data of these modules.
 ANSWER_MODULES = ("zslplat.figures", "zslplat.methods.base", "zslplat.data.store.preprocessing")
 
@@ -163,8 +161,7 @@ class _MethodServer:
     ) -> tuple[bool, Any, Iterator[Any] | None]:
         training = iter(target.fit_steps(*arguments, **named))
         # The default training has one step and nothing to do after it.
-        only = type(target).fit_steps is ZeroShotMethod.fit_steps
-        return *self.advance(training), None if only else training
+        return *self.advance(training), training if type(target).has_steps() else None
 
     def learned(self, target: Any, matrices: bool, figures: bool) -> tuple[Any, tuple[float, int]]:
         return learned_by(target, matrices, figures), self.usage()
@@ -242,8 +239,8 @@ class _MethodServer:
     def _reduced(self, value: Any) -> Any:
         if isinstance(value, Method):
             return object_elsewhere, (METHOD, self._number(value), _facts(value))
-        if isinstance(value, Encoding):
-            return object_elsewhere, (ENCODING, self._number(value), None)
+        if isinstance(value, Resident):
+            return object_elsewhere, (RESIDENT, self._number(value), None)
         if isinstance(value, Iterator):
             return object_elsewhere, (TRAINING, self._number(value), None)
         if isinstance(value, np.ndarray) and type(value) is not np.ndarray:

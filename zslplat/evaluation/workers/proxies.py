@@ -201,7 +201,7 @@ class MethodClient:
     def _proxy(self, kind: str, number: int, facts: Any) -> Proxy:
         proxy = self._known.get(number)
         if proxy is None:
-            kinds = {method_process.ENCODING: EncodingProxy, method_process.TRAINING: TrainingProxy}
+            kinds = {method_process.RESIDENT: ResidentProxy, method_process.TRAINING: TrainingProxy}
             proxy = (_method_class(facts) if kind == method_process.METHOD else kinds[kind])(self, number)
             self._known[number] = proxy
         return proxy
@@ -308,20 +308,20 @@ class StartingTraining:
         return next(self._training)
 
 
-class EncodingProxy(Proxy):
-    """An encoding of rows by an exemplar method."""
+class ResidentProxy(Proxy):
+    """An object that stays with its method, such as encoded rows."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return int(self._process.ask("length", self))
 
-    def take(self, rows: np.ndarray | slice) -> EncodingProxy:
-        """Return the encoding of these rows."""
-        encoding: EncodingProxy = self._process.ask("call", self, "take", (rows,), {})
+    def take(self, rows: np.ndarray | slice) -> ResidentProxy:
+        """Return the part of these rows."""
+        encoding: ResidentProxy = self._process.ask("call", self, "take", (rows,), {})
         return encoding
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays of the encoding, by name."""
+        """Return its arrays, by name."""
         arrays: dict[str, np.ndarray] = self._process.ask("call", self, "arrays", (), {})
         return arrays
 

@@ -11,11 +11,11 @@ def zslplat_kinds() -> dict[str, Kind]:
     return {
         "coding": Kind(
             words="coding method",
-            protocol="zslplat.methods.protocols:CodingProtocol",
-            pipeline="zslplat.pipelines.coding:CodingPipeline",
-            model="zslplat.models.predictors:CodingModel",
-            kit="zslplat.testing.coding:CodingKit",
-            template="zslplat.scaffold:templates/coding",
+            protocol="zslplat.families.coding.protocol:CodingProtocol",
+            pipeline="zslplat.families.coding.pipeline:CodingPipeline",
+            model="zslplat.families.coding.model:CodingModel",
+            kit="zslplat.families.coding.kit:CodingKit",
+            template="zslplat.families.coding:template",
             usage="--task coding --dataset digits",
         )
     }
@@ -25,17 +25,17 @@ def zslplat_kinds() -> dict[str, Kind]:
 def zslplat_methods() -> dict[str, str]:
     """Its methods."""
     return {
-        "bi-skllc": "zslplat.methods.coding.kernel_coding:BilinearSupervisedLLC",
-        "bi-sksc": "zslplat.methods.coding.kernel_coding:BilinearSupervisedSparseCoding",
-        "kbow": "zslplat.methods.coding.kernel_coding:KernelBagOfWords",
-        "kllc": "zslplat.methods.coding.kernel_coding:KernelLLC",
-        "ksc": "zslplat.methods.coding.kernel_coding:KernelSparseCoding",
-        "l-skllc": "zslplat.methods.coding.kernel_coding:LinearSupervisedLLC",
-        "l-sksc": "zslplat.methods.coding.kernel_coding:LinearSupervisedSparseCoding",
-        "lc-ksvd": "zslplat.methods.coding.lc_ksvd:LCKSVD",
-        "llc": "zslplat.methods.coding.kernel_coding:LLC",
-        "sc": "zslplat.methods.coding.kernel_coding:SparseCoding",
-        "src": "zslplat.methods.coding.kernel_coding:SRC",
+        "bi-skllc": "zslplat.families.coding.methods.kernel_coding:BilinearSupervisedLLC",
+        "bi-sksc": "zslplat.families.coding.methods.kernel_coding:BilinearSupervisedSparseCoding",
+        "kbow": "zslplat.families.coding.methods.kernel_coding:KernelBagOfWords",
+        "kllc": "zslplat.families.coding.methods.kernel_coding:KernelLLC",
+        "ksc": "zslplat.families.coding.methods.kernel_coding:KernelSparseCoding",
+        "l-skllc": "zslplat.families.coding.methods.kernel_coding:LinearSupervisedLLC",
+        "l-sksc": "zslplat.families.coding.methods.kernel_coding:LinearSupervisedSparseCoding",
+        "lc-ksvd": "zslplat.families.coding.methods.lc_ksvd:LCKSVD",
+        "llc": "zslplat.families.coding.methods.kernel_coding:LLC",
+        "sc": "zslplat.families.coding.methods.kernel_coding:SparseCoding",
+        "src": "zslplat.families.coding.methods.kernel_coding:SRC",
     }
 
 
@@ -43,7 +43,7 @@ def zslplat_methods() -> dict[str, str]:
 def zslplat_tasks() -> dict[str, str]:
     """Its tasks."""
     return {
-        "coding": "zslplat.tasks.coding:Coding",
+        "coding": "zslplat.families.coding.task:Coding",
     }
 
 

@@ -11,11 +11,11 @@ def zslplat_kinds() -> dict[str, Kind]:
     return {
         "exemplar": Kind(
             words="exemplar method",
-            protocol="zslplat.methods.protocols:ExemplarProtocol",
-            pipeline="zslplat.pipelines.exemplars:ExemplarPipeline",
-            model="zslplat.models.predictors:ExemplarModel",
-            kit="zslplat.testing.exemplars:ExemplarKit",
-            template="zslplat.scaffold:templates/exemplar",
+            protocol="zslplat.families.exemplars.protocol:ExemplarProtocol",
+            pipeline="zslplat.families.exemplars.pipeline:ExemplarPipeline",
+            model="zslplat.families.exemplars.model:ExemplarModel",
+            kit="zslplat.families.exemplars.kit:ExemplarKit",
+            template="zslplat.families.exemplars:template",
             usage="--task exemplar-retrieval --dataset digits",
             control="cosine",
         )
@@ -26,11 +26,11 @@ def zslplat_kinds() -> dict[str, Kind]:
 def zslplat_methods() -> dict[str, str]:
     """Its methods."""
     return {
-        "cosine": "zslplat.methods.exemplars.whitening:Cosine",
-        "exemplar-svm": "zslplat.methods.exemplars.exemplar_svm:ExemplarSVM",
-        "kslem": "zslplat.methods.exemplars.kslem:KernelSLEM",
-        "slem": "zslplat.methods.exemplars.slem:SLEM",
-        "whitening": "zslplat.methods.exemplars.whitening:Whitening",
+        "cosine": "zslplat.families.exemplars.methods.whitening:Cosine",
+        "exemplar-svm": "zslplat.families.exemplars.methods.exemplar_svm:ExemplarSVM",
+        "kslem": "zslplat.families.exemplars.methods.kslem:KernelSLEM",
+        "slem": "zslplat.families.exemplars.methods.slem:SLEM",
+        "whitening": "zslplat.families.exemplars.methods.whitening:Whitening",
     }
 
 
@@ -38,7 +38,7 @@ def zslplat_methods() -> dict[str, str]:
 def zslplat_tasks() -> dict[str, str]:
     """Its tasks."""
     return {
-        "exemplar-retrieval": "zslplat.tasks.exemplar_retrieval:ExemplarRetrieval",
+        "exemplar-retrieval": "zslplat.families.exemplars.task:ExemplarRetrieval",
     }
 
 
@@ -47,4 +47,12 @@ def zslplat_datasets() -> dict[str, str]:
     """Its data sets."""
     return {
         "digit-retrieval": "zslplat.data.sets.digits:DigitRetrieval",
+    }
+
+
+@hookimpl
+def zslplat_checks() -> dict[str, str]:
+    """Its checks."""
+    return {
+        "ZSP204": "zslplat.families.exemplars.checks:NotBetterThanPreprocessing",
     }

@@ -11,11 +11,11 @@ def zslplat_kinds() -> dict[str, Kind]:
     return {
         "feature-selection": Kind(
             words="feature selector",
-            protocol="zslplat.methods.protocols:SelectionProtocol",
-            pipeline="zslplat.pipelines.selection:SelectionPipeline",
-            model="zslplat.models.predictors:SelectionModel",
-            kit="zslplat.testing.selection:SelectionKit",
-            template="zslplat.scaffold:templates/feature-selection",
+            protocol="zslplat.families.selection.protocol:SelectionProtocol",
+            pipeline="zslplat.families.selection.pipeline:SelectionPipeline",
+            model="zslplat.families.selection.model:SelectionModel",
+            kit="zslplat.families.selection.kit:SelectionKit",
+            template="zslplat.families.selection:template",
             usage="--task feature-selection",
         )
     }
@@ -25,17 +25,17 @@ def zslplat_kinds() -> dict[str, Kind]:
 def zslplat_methods() -> dict[str, str]:
     """Its methods."""
     return {
-        "fsasl": "zslplat.methods.selection.fsasl:FSASL",
-        "l20alm": "zslplat.methods.selection.l20alm:L20ALM",
-        "lasso-attributes": "zslplat.methods.selection.lasso:LassoAttributes",
-        "lasso-labels": "zslplat.methods.selection.lasso:LassoLabels",
-        "mcfs": "zslplat.methods.selection.mcfs:MCFS",
-        "mutual-information": "zslplat.methods.selection.baselines:MutualInformation",
-        "random-features": "zslplat.methods.selection.baselines:RandomFeatures",
-        "semfs": "zslplat.methods.selection.semfs:SemFS",
-        "semfs-c": "zslplat.methods.selection.semfs:SemFSWithoutCentres",
-        "variance": "zslplat.methods.selection.baselines:Variance",
-        "wknn": "zslplat.methods.selection.wknn:WkNN",
+        "fsasl": "zslplat.families.selection.methods.fsasl:FSASL",
+        "l20alm": "zslplat.families.selection.methods.l20alm:L20ALM",
+        "lasso-attributes": "zslplat.families.selection.methods.lasso:LassoAttributes",
+        "lasso-labels": "zslplat.families.selection.methods.lasso:LassoLabels",
+        "mcfs": "zslplat.families.selection.methods.mcfs:MCFS",
+        "mutual-information": "zslplat.families.selection.methods.baselines:MutualInformation",
+        "random-features": "zslplat.families.selection.methods.baselines:RandomFeatures",
+        "semfs": "zslplat.families.selection.methods.semfs:SemFS",
+        "semfs-c": "zslplat.families.selection.methods.semfs:SemFSWithoutCentres",
+        "variance": "zslplat.families.selection.methods.baselines:Variance",
+        "wknn": "zslplat.families.selection.methods.wknn:WkNN",
     }
 
 
@@ -43,5 +43,5 @@ def zslplat_methods() -> dict[str, str]:
 def zslplat_tasks() -> dict[str, str]:
     """Its tasks."""
     return {
-        "feature-selection": "zslplat.tasks.feature_selection:FeatureSelection",
+        "feature-selection": "zslplat.families.selection.task:FeatureSelection",
     }

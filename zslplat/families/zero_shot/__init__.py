@@ -11,11 +11,11 @@ def zslplat_kinds() -> dict[str, Kind]:
     return {
         "zero-shot": Kind(
             words="zero-shot method",
-            protocol="zslplat.methods.protocols:ZeroShotProtocol",
-            pipeline="zslplat.pipelines.zero_shot:ZeroShotPipeline",
-            model="zslplat.models.predictors:ZeroShotModel",
-            kit="zslplat.testing.zero_shot:ZeroShotKit",
-            template="zslplat.scaffold:templates/zero-shot",
+            protocol="zslplat.families.zero_shot.protocol:ZeroShotProtocol",
+            pipeline="zslplat.families.zero_shot.pipeline:ZeroShotPipeline",
+            model="zslplat.families.zero_shot.model:ZeroShotModel",
+            kit="zslplat.families.zero_shot.kit:ZeroShotKit",
+            template="zslplat.families.zero_shot:template",
             control="ridge-prototypes",
         )
     }
@@ -25,39 +25,39 @@ def zslplat_kinds() -> dict[str, Kind]:
 def zslplat_methods() -> dict[str, str]:
     """Its methods."""
     return {
-        "ale": "zslplat.methods.zero_shot.ranking.methods:ALE",
-        "cmt": "zslplat.methods.zero_shot.cmt.transfer:CMT",
-        "cmt-gaussian": "zslplat.methods.zero_shot.cmt.novelty:CMTGaussian",
-        "cmt-loop": "zslplat.methods.zero_shot.cmt.novelty:CMTLoop",
-        "conse": "zslplat.methods.zero_shot.probabilistic.conse:ConSE",
-        "dap": "zslplat.methods.zero_shot.probabilistic.attribute_prediction:DAP",
-        "devise": "zslplat.methods.zero_shot.ranking.methods:DeViSE",
-        "eszsl": "zslplat.methods.zero_shot.eszsl:ESZSL",
-        "eszsl-smoothed": "zslplat.methods.zero_shot.eszsl:SmoothedESZSL",
-        "exem-1nn": "zslplat.methods.zero_shot.exem:Exem1NN",
-        "exem-1nns": "zslplat.methods.zero_shot.exem:Exem1NNs",
-        "gfhf": "zslplat.methods.zero_shot.gfhf:GFHF",
-        "gfzsl": "zslplat.methods.zero_shot.gfzsl:GFZSL",
-        "gfzsl-em": "zslplat.methods.zero_shot.gfzsl:TransductiveGFZSL",
-        "iap": "zslplat.methods.zero_shot.probabilistic.attribute_prediction:IAP",
-        "jlse": "zslplat.methods.zero_shot.jlse:JLSE",
-        "keszsl": "zslplat.methods.zero_shot.keszsl:KernelESZSL",
-        "latem": "zslplat.methods.zero_shot.ranking.methods:LatEm",
-        "mfmr": "zslplat.methods.zero_shot.mfmr.common_scheme:MFMR",
-        "mfmr-joint": "zslplat.methods.zero_shot.mfmr.joint_scheme:MFMRJoint",
-        "ridge-prototypes": "zslplat.methods.zero_shot.ridge_prototypes:RidgePrototypes",
-        "sae": "zslplat.methods.zero_shot.sae:SAE",
-        "sje": "zslplat.methods.zero_shot.ranking.methods:SJE",
-        "sse-int": "zslplat.methods.zero_shot.sse.estimator:SSEIntersection",
-        "sse-relu": "zslplat.methods.zero_shot.sse.estimator:SSERectified",
-        "sync-cs": "zslplat.methods.zero_shot.sync.methods:SynCCrammerSinger",
-        "sync-ovo": "zslplat.methods.zero_shot.sync.methods:SynCOneVersusOther",
-        "sync-struct": "zslplat.methods.zero_shot.sync.methods:SynCStructured",
-        "tmv-hlp": "zslplat.methods.zero_shot.tmv_hlp.estimator:TMVHLP",
-        "zskl": "zslplat.methods.zero_shot.zskl.zskl:ZSKL",
-        "zskl-ort": "zslplat.methods.zero_shot.zskl.zskl:ZSKLOrt",
-        "zskl-published": "zslplat.methods.zero_shot.zskl.zskl:ZSKLPublished",
-        "zskl-subspaces": "zslplat.methods.zero_shot.zskl.subspaces:ZSKLSubspaces",
+        "ale": "zslplat.families.zero_shot.methods.ranking.methods:ALE",
+        "cmt": "zslplat.families.zero_shot.methods.cmt.transfer:CMT",
+        "cmt-gaussian": "zslplat.families.zero_shot.methods.cmt.novelty:CMTGaussian",
+        "cmt-loop": "zslplat.families.zero_shot.methods.cmt.novelty:CMTLoop",
+        "conse": "zslplat.families.zero_shot.methods.probabilistic.conse:ConSE",
+        "dap": "zslplat.families.zero_shot.methods.probabilistic.attribute_prediction:DAP",
+        "devise": "zslplat.families.zero_shot.methods.ranking.methods:DeViSE",
+        "eszsl": "zslplat.families.zero_shot.methods.eszsl:ESZSL",
+        "eszsl-smoothed": "zslplat.families.zero_shot.methods.eszsl:SmoothedESZSL",
+        "exem-1nn": "zslplat.families.zero_shot.methods.exem:Exem1NN",
+        "exem-1nns": "zslplat.families.zero_shot.methods.exem:Exem1NNs",
+        "gfhf": "zslplat.families.zero_shot.methods.gfhf:GFHF",
+        "gfzsl": "zslplat.families.zero_shot.methods.gfzsl:GFZSL",
+        "gfzsl-em": "zslplat.families.zero_shot.methods.gfzsl:TransductiveGFZSL",
+        "iap": "zslplat.families.zero_shot.methods.probabilistic.attribute_prediction:IAP",
+        "jlse": "zslplat.families.zero_shot.methods.jlse:JLSE",
+        "keszsl": "zslplat.families.zero_shot.methods.keszsl:KernelESZSL",
+        "latem": "zslplat.families.zero_shot.methods.ranking.methods:LatEm",
+        "mfmr": "zslplat.families.zero_shot.methods.mfmr.common_scheme:MFMR",
+        "mfmr-joint": "zslplat.families.zero_shot.methods.mfmr.joint_scheme:MFMRJoint",
+        "ridge-prototypes": "zslplat.families.zero_shot.methods.ridge_prototypes:RidgePrototypes",
+        "sae": "zslplat.families.zero_shot.methods.sae:SAE",
+        "sje": "zslplat.families.zero_shot.methods.ranking.methods:SJE",
+        "sse-int": "zslplat.families.zero_shot.methods.sse.estimator:SSEIntersection",
+        "sse-relu": "zslplat.families.zero_shot.methods.sse.estimator:SSERectified",
+        "sync-cs": "zslplat.families.zero_shot.methods.sync.methods:SynCCrammerSinger",
+        "sync-ovo": "zslplat.families.zero_shot.methods.sync.methods:SynCOneVersusOther",
+        "sync-struct": "zslplat.families.zero_shot.methods.sync.methods:SynCStructured",
+        "tmv-hlp": "zslplat.families.zero_shot.methods.tmv_hlp.estimator:TMVHLP",
+        "zskl": "zslplat.families.zero_shot.methods.zskl.zskl:ZSKL",
+        "zskl-ort": "zslplat.families.zero_shot.methods.zskl.zskl:ZSKLOrt",
+        "zskl-published": "zslplat.families.zero_shot.methods.zskl.zskl:ZSKLPublished",
+        "zskl-subspaces": "zslplat.families.zero_shot.methods.zskl.subspaces:ZSKLSubspaces",
     }
 
 
@@ -65,9 +65,9 @@ def zslplat_methods() -> dict[str, str]:
 def zslplat_tasks() -> dict[str, str]:
     """Its tasks."""
     return {
-        "gzsl": "zslplat.tasks.gzsl:GeneralizedZeroShot",
-        "retrieval": "zslplat.tasks.retrieval:Retrieval",
-        "zsl": "zslplat.tasks.zsl:ZeroShot",
+        "gzsl": "zslplat.families.zero_shot.gzsl:GeneralizedZeroShot",
+        "retrieval": "zslplat.families.zero_shot.retrieval:Retrieval",
+        "zsl": "zslplat.families.zero_shot.zsl:ZeroShot",
     }
 
 
@@ -79,4 +79,14 @@ def zslplat_datasets() -> dict[str, str]:
         "redrawn": "zslplat.data.class_draws:Redrawn",
         "synthetic": "zslplat.data.sets.synthetic:Synthetic",
         "xlsa17": "zslplat.data.formats.xlsa17:Xlsa17",
+    }
+
+
+@hookimpl
+def zslplat_checks() -> dict[str, str]:
+    """Its checks."""
+    return {
+        "ZSP203": "zslplat.families.zero_shot.checks:NotBetterThanControl",
+        "ZSP206": "zslplat.families.zero_shot.checks:FewTestClasses",
+        "ZSP207": "zslplat.families.zero_shot.checks:FewRowsPerClass",
     }

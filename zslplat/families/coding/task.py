@@ -1,0 +1,349 @@
+"""Classification by coding: accuracy or mAP on held-out samples, validation inside the training half.
+
+| symbol | here | shape | meaning |
+|---|---|---|---|
+| X, y | ``X``, ``y`` | (n, d) or (n, p, p), (n,) | training rows, classes 0..c-1 |
+| | ``X_pool`` | (m, d) or (m, p, p) | rows to be scored, in a seeded random order |
+| | ``y_pool``, ``row_pool`` | (m,) | truth: class and data set row of each row of ``X_pool`` |
+| | ``group_pool`` | (m,) | truth: group of each row of ``X_pool``, where the data set has groups |
+
+Where rows have several labels, ``y`` (n, c) and ``y_pool`` (m, c) hold 1 for those that a row has, 0 for the others and
+-1 for entries that are not counted. Where several splits are scored, the arrays of split r > 1 have the suffix ``:r``.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.dataset import Dataset, row_folds
+from zslplat.data.store.rows import take_rows
+from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
+from zslplat.families.coding.label_forms import AREA, ELEVEN_POINT, LabelForm, OneClass, SeveralLabels
+from zslplat.families.coding.protocol import CodingProtocol
+from zslplat.families.coding.sample_splits import split_by_sample, validation_splits
+from zslplat.figures import Table
+from zslplat.kinds import require_kind
+from zslplat.metrics.intervals import ClassValues
+from zslplat.registry import known_as
+from zslplat.space import BOOLEAN, Choice, Integer, Optional, Real, Space, parameter
+from zslplat.tasks.arrays import prefixed, real_numbers, selected, suffixes_of
+from zslplat.tasks.base import Arrays, Metric, ModelContent, Outcome, Problem, Task
+from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
+
+CALLS = CodingProtocol()
+
+
+class Coding(Task):
+    r"""Accuracy of a coding method (``accuracy``), with the mean per-class accuracy beside it.
+
+    Training and test rows are the data set's own, or drawn by class. ``split`` says which of the drawn splits is
+    used, or which of the data set's own folds is tested; a study tunes inside its training half, so that a mean over
+    splits that are tuned one by one is free of leaks. ``splits`` scores so many of them, from ``split`` on, with the
+    parameters found in the first: then the test rows of one split may have been validation rows of another, as in the
+    usual protocol of repeated splits. Own folds stay whole inside validation, too.
+
+    Where rows have several labels, each is ranked against the rest, and the primary metric is the mean over the labels
+    of the average precision: ``mAP``, the mean precision at the relevant rows, which is what all tasks here call so,
+    whose replicates vary smoothly and whose value at chance is known; or, with ``average_precision=eleven-point``,
+    ``mAP_11pt``, the official measure of PASCAL VOC2007. Both are reported. Labels that are not counted for a row
+    (VOC's "difficult") are left out of training and of scoring for that label alone. A method that takes no sets of
+    labels is fitted once per label. ``ranking`` adds the mAP where rows have one class.
+    Protocol: Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", section 4.
+
+    Equations
+    ---------
+    A held-out row is given the class with the largest score, and right answers are counted; where rows have several
+    labels, the rows are ranked for each label:
+
+    $$\mathrm{acc} = \frac{1}{n} \sum_i [\hat y(x_i) = y_i], \qquad \mathrm{mAP} = \frac{1}{c} \sum_{l} \mathrm{AP}_l$$
+
+    Related
+    -------
+    ``zsl`` holds out classes in place of rows. Methods of kind coding: ``ksc``, ``kllc``, ``kbow`` and others.
+    """
+
+    name = "coding"
+    summary = "classification by codes: accuracy on held-out samples, or mAP over labels; splits by sample"
+    citation = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
+    kind = "coding"
+    takes_scores = True
+    primary = Metric("accuracy")
+    folds = parameter("validation folds inside the training rows, each row held out once", Integer(2), default=3)
+    train_share = parameter(
+        "share of every class that trains, where splits are drawn", Real(0.0, 0.99, open_low=True), default=0.5
+    )
+    train_per_class = parameter(
+        "rows of every class that train; none takes train_share", Optional(Integer(1)), default=None
+    )
+    split = parameter("which of the drawn splits, or which of the data set's own folds", Integer(1), default=1)
+    splits = parameter("number of splits that the test problem holds, from split on", Integer(1), default=1)
+    ranking = parameter("also report mAP: the rows ranked by their score for each class", BOOLEAN, default=False)
+    average_precision = parameter(
+        "what is tuned where rows have several labels: mean precision at the relevant rows, or VOC2007's 11 points",
+        Choice(("area", "eleven-point")),
+        default="area",
+    )
+
+    def suited(self, data: Dataset | Problem) -> Coding:
+        """Return the task with mAP for its primary metric where rows have several labels."""
+        several = data.y.ndim == 2 if isinstance(data, Dataset) else data.meta.get("labels") == SeveralLabels.name
+        if not several:
+            return self
+        task = copy.copy(self)
+        task.primary = self._ranked
+        return task
+
+    def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
+        """Return one group of arrays for every split, each with its own training rows."""
+        return tuple((f"X{suffix}", f"X_pool{suffix}") for suffix in suffixes_of(self.splits))
+
+    def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
+        """Build one problem per stratified fold of the training rows; the seed draws splits, folds and row order."""
+        rows, _ = self._rows(dataset, self.split, seed)
+        classes = _classes(dataset, rows)
+        pairs = validation_splits(dataset, rows, self.split, self.folds, seed)
+        return [
+            _problem(f"fold-{number}", dataset, classes, {"": _arrays(dataset, stay, held_out, classes, seed)})
+            for number, (stay, held_out) in enumerate(pairs, start=1)
+        ]
+
+    def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
+        """Build the test problem: all training rows against the test rows, of every split that is asked for."""
+        parts = {}
+        classes = np.zeros(0, dtype=np.int64)
+        if self.splits > 1 and row_folds(dataset):
+            warnings.warn(
+                OutcomeWarning(
+                    f"{dataset.name}: the parameters of all {self.splits} folds are those found in the training rows "
+                    f"of fold {self.split}, which hold the test rows of the others; `zslplat cross-validate` tunes "
+                    "each fold inside its own training rows",
+                    "ZSP211",
+                ),
+                stacklevel=2,
+            )
+        for offset, suffix in enumerate(suffixes_of(self.splits)):
+            train, test = self._rows(dataset, self.split + offset, seed)
+            classes = _classes(dataset, train)
+            parts[suffix] = _arrays(dataset, train, test, classes, seed)
+        return _problem("test", dataset, classes, parts)
+
+    def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
+        """Return ``fit/...`` and ``score/...`` for every split."""
+        require_kind(type(method), self.kind, self.name)
+        prepared: Arrays = {}
+        if _fitted_by_label(method, problem):
+            return prepared
+        for suffix in suffixes_of(problem.meta["splits"]):
+            inputs = {name: problem.inputs[name + suffix] for name in ("X", "y", "X_pool")}
+            fresh = copy.deepcopy(method)
+            fitted = CALLS.prepare_fit(fresh, inputs, space)
+            scored = CALLS.prepare_score(fresh, inputs, space, fitted)
+            for prefix, arrays in (("fit", fitted), ("score", scored)):
+                prepared |= prefixed(f"{prefix}{suffix}/", arrays)
+        return prepared
+
+    def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
+        """Fit and score every split; outputs are ``scores`` (m, c) with the suffix of each split.
+
+        Raises :class:`MethodError` for scores of wrong shape, NaN or infinity.
+        """
+        require_kind(type(method), self.kind, self.name)
+        outputs: Arrays = {}
+        # The last fit is that of the first split, so that its matrices are the ones that are logged.
+        for suffix in reversed(suffixes_of(problem.meta["splits"])):
+            inputs = {name: problem.inputs[name + suffix] for name in ("X", "y", "X_pool")}
+            # Rows that are scored in one split have their labels in another.
+            fresh = copy.deepcopy(method) if suffix else method
+            if _fitted_by_label(method, problem):
+                outputs[f"scores{suffix}"] = _scores_by_label(fresh, inputs)
+                continue
+            CALLS.fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
+            returned = CALLS.score(fresh, inputs, selected(f"score{suffix}/", statistics))["scores"]
+            outputs[f"scores{suffix}"] = usable_scores(
+                method, returned, len(inputs["X_pool"]), len(problem.meta["classes"])
+            )
+        yield 1, outputs
+
+    def batch(self, problem: Problem) -> tuple[np.ndarray, Sequence[str]]:
+        """Return the test rows and the classes; raises :class:`UsageError` where the problem holds several splits."""
+        if problem.meta["splits"] > 1:
+            raise UsageError(
+                f"task {self.name} with splits={problem.meta['splits']} scores several splits at once; give scores of "
+                "one split at a time: coding(split=1), coding(split=2), ..."
+            )
+        return super().batch(problem)
+
+    def metric_names(self) -> tuple[str, ...]:
+        """Return the metrics of both forms of labels; of several splits their standard deviations, too."""
+        names = ("accuracy", "per_class_accuracy", AREA, ELEVEN_POINT)
+        return (*names, *(f"{name}_std" for name in names if self.splits > 1))
+
+    def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
+        """Return the metrics of the form of labels; their spread over several splits, too."""
+        names, form = problem.meta["classes"], self._form(problem)
+        suffixes = suffixes_of(problem.meta["splits"])
+        for s in suffixes:
+            form.look(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"], names)
+        by_split = [form.metrics(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"]) for s in suffixes]
+        metrics = {name: float(np.mean([m[name] for m in by_split])) for name in by_split[0]}
+        if len(by_split) > 1:
+            metrics |= {f"{name}_std": float(np.std([m[name] for m in by_split], ddof=1)) for name in by_split[0]}
+        outcome = Outcome(metrics)
+        if not full:
+            return outcome
+        row, y, split = _truth(problem)
+        shown = split if len(suffixes) > 1 else None
+        title = f"{problem.meta['dataset']}, {problem.name}"
+        form.fill(outcome, _joined(outputs, "scores", suffixes), y, row, shown, names, title)
+        if len(by_split) > 1:
+            numbers = [self.split + i for i in range(len(suffixes))]
+            columns = {name: [m[name] for m in by_split] for name in by_split[0]}
+            outcome.tables["splits"] = Table({"split": numbers, **columns})
+        return outcome
+
+    def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
+        """Return the data set's rows and their classes or labels, apart for every split."""
+        row, y, split = _truth(problem)
+        return self._form(problem).scored_rows(y, row, split, len(problem.meta["classes"]))
+
+    def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
+        """Return what the form of labels keeps, split by split: 28 bytes a row, or 5 c + 16 where rows have several."""
+        row, y, split = _truth(problem)
+        suffixes = suffixes_of(problem.meta["splits"])
+        group = _joined(problem.truth, "group_pool", suffixes) if "group_pool" in problem.truth else None
+        scores = _joined(outputs, "scores", suffixes)
+        return self._form(problem).outcomes(scores, y, row, split, group, problem.meta["classes"])
+
+    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the data set's rows; classes keep their sizes, apart for every split."""
+        return self._form(outcomes).units(outcomes)
+
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the metrics (b,) of each draw, as means over the splits."""
+        form, split = self._form(outcomes), outcomes.columns["split"]
+        by_split = [
+            form.resampled(outcomes, counts, split == number) for number in range(1, outcomes.meta["splits"] + 1)
+        ]
+        return {name: np.mean([metrics[name] for metrics in by_split], axis=0) for name in by_split[0]}
+
+    def class_values(self, outcomes: RowOutcomes) -> ClassValues:
+        """Return values per class, or per label where rows have several."""
+        return self._form(outcomes).class_values(outcomes, lambda counts: self.resampled(outcomes, counts))
+
+    def model_content(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> ModelContent:
+        """Return the names of the classes; a method that is fitted once per label is not there as a whole."""
+        if _fitted_by_label(method, problem):
+            return ModelContent(left_out="rows have several labels, and the method was fitted once for each of them")
+        return ModelContent(facts={"classes": list(problem.meta["classes"])})
+
+    def export(self, method: Any, problem: Problem, folder: Path) -> None:
+        """Write the codes of the scored rows as ``scored_codes.npz``: ``codes`` (m, N) in the order of ``row`` (m,).
+
+        With several splits they are those of the first, as are the matrices.
+        """
+        rows = problem.truth["row_pool"]
+        order = np.argsort(rows)
+        codes = np.asarray(method.transform(problem.inputs["X_pool"]))[order]
+        np.savez_compressed(folder / "scored_codes.npz", codes=codes, row=rows[order])
+
+    def chance(self, problem: Problem) -> float:
+        """Return 1 / number of classes; for several labels what random rankings reach, near the mean prevalence."""
+        form, names, primary = self._form(problem), problem.meta["classes"], self.suited(problem).primary
+        truths = [problem.truth[f"y_pool{s}"] for s in suffixes_of(problem.meta["splits"])]
+        return float(np.mean([form.chance(truth, names, primary) for truth in truths]))
+
+    @property
+    def _ranked(self) -> Metric:
+        return Metric(AREA if self.average_precision == "area" else ELEVEN_POINT)
+
+    def _form(self, judged: Problem | RowOutcomes) -> LabelForm:
+        several = judged.meta.get("labels") == SeveralLabels.name
+        return SeveralLabels() if several else OneClass(self.ranking)
+
+    def _rows(self, dataset: Dataset, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        return split_by_sample(dataset, number, share=self.train_share, per_class=self.train_per_class, seed=seed)
+
+
+def _fitted_by_label(method: Any, problem: Problem) -> bool:
+    """Tell whether rows have several labels and the method takes one class per row."""
+    return problem.meta.get("labels") == SeveralLabels.name and not getattr(method, "label_sets", False)
+
+
+def _scores_by_label(method: Any, inputs: Mapping[str, Any]) -> np.ndarray:
+    """Fit each label against the rest, on the rows for which it counts, and return scores (m, c).
+
+    The last fit is that of the first label, so that its matrices are the ones that are logged.
+    """
+    X, y, pool = (inputs[name] for name in ("X", "y", "X_pool"))
+    scores = np.empty((len(pool), y.shape[1]))
+    for label in reversed(range(y.shape[1])):
+        fresh = copy.deepcopy(method) if label else method
+        rows = np.flatnonzero(y[:, label] >= 0)
+        part = {"X": X if len(rows) == len(y) else take_rows(X, rows), "y": y[rows, label], "X_pool": pool}
+        CALLS.fit(fresh, part, None)
+        both = usable_scores(method, CALLS.score(fresh, part, None)["scores"], len(pool), 2)
+        scores[:, label] = both[:, 1] - both[:, 0]
+    return scores
+
+
+def usable_scores(method: Any, scores: Any, rows: int, classes: int) -> np.ndarray:
+    """Return scores (rows, classes); raises :class:`MethodError` for another shape or type, NaN or infinity."""
+    numbers = real_numbers(known_as(type(method)), scores)
+    if numbers.shape != (rows, classes) or not np.isfinite(numbers).all():
+        raise MethodError(
+            f"{known_as(type(method))} returned scores of shape {numbers.shape}, finite: "
+            f"{bool(np.isfinite(numbers).all())}; expected finite scores of shape {(rows, classes)}"
+        )
+    return numbers
+
+
+def _classes(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
+    """Return the classes of some rows, in ascending order; all labels where rows have several."""
+    return np.unique(dataset.y[rows]) if dataset.y.ndim == 1 else np.arange(dataset.y.shape[1])
+
+
+def _arrays(
+    dataset: Dataset, train: np.ndarray, pool: np.ndarray, classes: np.ndarray, seed: int
+) -> tuple[Arrays, Arrays]:
+    """Return the inputs and the truth of one split; rows of a data set in memory are copied."""
+    pool = np.random.default_rng([seed, 3]).permutation(pool)
+
+    def labels(rows: np.ndarray) -> np.ndarray:
+        values = dataset.y[rows]
+        return np.asarray(values if values.ndim == 2 else np.searchsorted(classes, values))
+
+    inputs: dict[str, Any] = {
+        "X": take_rows(dataset.X, train),
+        "y": labels(train),
+        "X_pool": take_rows(dataset.X, pool),
+    }
+    return inputs, {"y_pool": labels(pool), "row_pool": pool} | groups_of(dataset, pool, "group_pool")
+
+
+def _problem(name: str, dataset: Dataset, classes: np.ndarray, parts: Mapping[str, tuple[Arrays, Arrays]]) -> Problem:
+    inputs = {key + suffix: array for suffix, (arrays, _) in parts.items() for key, array in arrays.items()}
+    truth = {key + suffix: array for suffix, (_, arrays) in parts.items() for key, array in arrays.items()}
+    names = [dataset.class_names[i] for i in classes]
+    several = {"labels": SeveralLabels.name} if dataset.y.ndim == 2 else {}
+    if len(names) < 2 and not several:
+        raise DataError(f"{dataset.name}: the training rows hold {len(names)} class; at least two are needed")
+    return Problem(name, inputs, truth, {"dataset": dataset.name, "classes": names, "splits": len(parts), **several})
+
+
+def _joined(arrays: Mapping[str, np.ndarray], name: str, suffixes: list[str]) -> np.ndarray:
+    """Return an array for the rows of all splits, split by split."""
+    return np.concatenate([arrays[name + suffix] for suffix in suffixes])
+
+
+def _truth(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows, classes or labels, and the number of the split (from 1 on) of all scored rows, split by split."""
+    suffixes = suffixes_of(problem.meta["splits"])
+    row, y = (_joined(problem.truth, name, suffixes) for name in ("row_pool", "y_pool"))
+    split = np.repeat(np.arange(1, len(suffixes) + 1), [len(problem.truth[f"row_pool{s}"]) for s in suffixes])
+    return row, y, split

@@ -1,0 +1,295 @@
+"""Cross-modal transfer with a gate: rows that look new are given an unseen class, the others a seen one.
+
+Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", NIPS 2013. With the class
+of x either seen or unseen,
+
+    P(y | x) = P(seen | x) P(y | x, seen) + P(unseen | x) P(y | x, unseen),
+
+where P(y | x, seen) is a softmax over the features, and P(y | x, unseen) is proportional to N(f; w_y, sigma^2 I) over
+the unseen candidates, f the mapped row, w_y their signatures. sigma^2 is taken to be the mean square by dimension of
+f - w_y over the training rows.
+
+Scores are 2 sigma^2 log P(y | x), whose largest is that of P itself. Differences between unseen classes are then those
+of minus squared distances, as without a gate, and calibrated stacking moves the odds of seen against unseen. What a
+hard gate leaves of the side that it closes has nothing to do with sigma^2: it is :data:`CLOSED` times 2 m, m the mean
+square of the signatures, since times 2 sigma^2, which is another in every fit, no bias that validation chose could be
+carried to the test. Without a seen candidate no gate is needed: the scores are those of ``cmt``, to the last bit.
+
+How P(unseen | x) is found is what the two methods differ in. Its threshold, and the significance of an outlier, are
+hyperparameters: they are searched where validation holds out classes, and never inside the fit, which knows seen
+classes only. (The authors tune them on data of the unseen classes.)
+
+The classifier of the seen classes that cross-modal transfer consults for rows that are not new: a softmax.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import erf, log_expit, log_ndtr, log_softmax, logsumexp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from zslplat.data.store.rows import float_type
+from zslplat.errors import DataError
+from zslplat.families.zero_shot.methods.base import check_fit_inputs
+from zslplat.families.zero_shot.methods.cmt import outliers
+from zslplat.families.zero_shot.methods.cmt.network import Layers, units
+from zslplat.families.zero_shot.methods.cmt.outliers import References
+from zslplat.families.zero_shot.methods.cmt.transfer import CMT, minus_squared_distances
+from zslplat.methods.base import Arrays, Statistics
+from zslplat.methods.rows import row_keys
+from zslplat.space import POSITIVE, Choice, Integer, Optional, Real, Space, parameter
+
+
+def trained(X: np.ndarray, y: np.ndarray, S: np.ndarray, penalty: float) -> dict[str, np.ndarray]:
+    """Return the ``coefficients`` (d, c) and ``offsets`` (c,) of a softmax over rows X (n, d) with labels y (n,).
+
+    It minimises the mean of minus the log probability of y plus penalty/2 of the squared coefficients, for features of
+    unit mean square; offsets are free. Of two classes it is the difference of their coefficients that is penalised.
+    Rows are sorted first, so that their order does not matter.
+    """
+    X = X.astype(float_type(X.dtype), copy=False)
+    unit, _ = units(X, y, S)
+    d, c = X.shape[1], len(S)
+    if c == 1:
+        return {"coefficients": np.zeros((d, 1)), "offsets": np.zeros(1)}
+    order = np.argsort(row_keys("X", X), kind="stable")
+    model = LogisticRegression(C=1 / (penalty * len(X)), max_iter=300)
+    with warnings.catch_warnings():
+        # Three hundred iterations are enough for a classifier, if not always for its lowest point.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X[order] / X.dtype.type(unit), y[order])
+    weights = np.asarray(model.coef_, dtype=np.float64).T / unit
+    offsets = np.asarray(model.intercept_, dtype=np.float64)
+    if c == 2:  # of two classes scikit-learn keeps one column
+        weights, offsets = np.hstack([-weights, weights]) / 2, np.r_[-offsets, offsets] / 2
+    return {"coefficients": weights, "offsets": offsets}
+
+
+def log_probabilities(X: np.ndarray, coefficients: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return the log probability (n, c) of each seen class for rows X (n, d), in float64."""
+    scores = X @ np.asarray(coefficients).astype(float_type(X.dtype))
+    return np.asarray(log_softmax(scores.astype(np.float64) + offsets, axis=1))
+
+
+def matched(S: np.ndarray, learned: np.ndarray) -> np.ndarray:
+    """Return which row of ``learned`` (c, a) each signature of S (m, a) is.
+
+    Equal signatures are equal to within rounding, since both went through the same preprocessing. Raises
+    :class:`DataError` for a signature that is not among them.
+    """
+    S, learned = np.asarray(S, dtype=np.float64), np.asarray(learned, dtype=np.float64)
+    nearest = np.argmax(minus_squared_distances(S, learned), axis=1)
+    apart = np.abs(S - learned[nearest]).max(axis=1)
+    strange = np.flatnonzero(apart > 1e-5 * np.abs(learned).max())
+    if len(strange):
+        raise DataError(
+            f"{len(strange)} candidates are marked as seen in fit, but no class of the fit has their signature, first "
+            f"number {strange[0]} of those marked; give the signatures of the fit, or mark them as unseen"
+        )
+    return np.asarray(nearest)
+
+
+# What is left to a side that a gate closes: scores stay finite, and below that of the other side's likeliest class.
+CLOSED = float(np.log(1e-12))
+
+Gate = tuple[np.ndarray, np.ndarray]
+
+
+class GatedCMT(CMT):
+    """Base of both: the classifier of seen classes, and the mixture.
+
+    Learned beside the network: ``variance_`` (sigma^2), ``signatures_`` (c, a), ``coefficients_`` (d, c), ``offsets_``
+    (c,). Not tagged ``stationary``: see ``cmt``.
+    """
+
+    tags = ("inductive", "network", "monotone", "novelty")
+    costly = ("penalty",)
+    gate = parameter(
+        "soft: weigh seen and unseen classes by their probability; hard: allow one side only",
+        Choice(("soft", "hard")),
+        Choice(("soft", "hard")),
+        default="soft",
+    )
+    penalty = parameter(
+        "penalty of the classifier of seen classes, for features of unit variance (1e-3 in the authors' code)",
+        POSITIVE,
+        default=1e-3,
+    )
+
+    @abstractmethod
+    def _learn_novelty(self, F: np.ndarray, y: np.ndarray) -> None:
+        """Learn how the mapped rows F (n, a) of the classes y lie."""
+
+    @abstractmethod
+    def _log_gate(self, F: np.ndarray) -> Gate:
+        """Return log P(unseen) and log P(seen) (n,) for mapped rows F (n, a), both finite."""
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+        """Return the classifier of the seen classes."""
+        check_fit_inputs(X, y, S)
+        return trained(X, y, S, self.penalty)
+
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
+        """Return the log probability of each seen class, where the classifier is given."""
+        if not statistics:
+            return {}
+        logs = log_probabilities(X, statistics["coefficients"], statistics["offsets"])
+        return {"log_probabilities": logs}
+
+    def decision_function(
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
+    ) -> np.ndarray:
+        """Return the scores (n, c) that the head of this file describes; without ``seen`` no candidate is seen.
+
+        Raises :class:`DataError` for a candidate that is marked as seen and has no signature of the fit.
+        """
+        F = self.mapped(X)
+        distances = minus_squared_distances(F, S)
+        if seen is None or not np.any(seen):
+            return distances
+        seen, scale = np.asarray(seen, dtype=bool), 2 * self.variance_
+        if statistics:
+            logs = np.asarray(statistics["log_probabilities"])
+        else:
+            logs = log_probabilities(X, self.coefficients_, self.offsets_)
+        unseen_gate, seen_gate = self._log_gate(F)
+        scores = np.empty_like(distances)
+        columns = matched(np.asarray(S)[seen], self.signatures_)
+        unit = 2 * max(float(np.square(self.signatures_).mean()), self.variance_) if self.gate == "hard" else scale
+        scores[:, seen] = scale * logs[:, columns] + unit * seen_gate[:, None]
+        if not seen.all():
+            among = distances[:, ~seen]
+            total = scale * logsumexp(among / scale, axis=1)
+            scores[:, ~seen] = among - total[:, None] + unit * unseen_gate[:, None]
+        return scores
+
+    def matrices(self) -> Arrays:
+        """Return the weights and biases of the network, and those of the classifier of seen classes."""
+        return {**super().matrices(), "coefficients": self.coefficients_, "offsets": self.offsets_}
+
+    def _begin(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Statistics) -> None:
+        prepared = statistics or trained(X, y, S, self.penalty)
+        self.coefficients_, self.offsets_ = np.array(prepared["coefficients"]), np.array(prepared["offsets"])
+        self.signatures_ = np.array(S, dtype=np.float64)
+
+    def _take(self, layers: Layers, X: np.ndarray, y: np.ndarray) -> None:
+        """Keep the network, and how the mapped rows lie."""
+        super()._take(layers, X, y)
+        F = self.mapped(X).astype(np.float64)
+        variance = float(np.square(F - self.signatures_[y]).mean())
+        self.variance_ = max(variance, 1e-9 * float(np.square(self.signatures_).mean())) or 1.0
+        self._learn_novelty(F, y)
+
+
+class CMTGaussian(GatedCMT):
+    r"""Cross-modal transfer; rows of low density among the seen classes are new (the paper's Gaussian form).
+
+    The density is a mixture of isotropic Gaussians around the seen signatures
+    (:mod:`zslplat.families.zero_shot.methods.cmt.outliers`); its threshold is a quantile of the densities of training
+    rows. With a hard gate, that of the authors' code, a row below it is new. With a soft one unseen classes are taken
+    to have the density of the threshold everywhere, so that P(unseen | x) is above one half just where the hard gate
+    says so. Learned beside what ``cmt`` learns: ``variances_`` (c,), ``log_priors_`` (c,), ``cutoff_`` (a log density),
+    and the classifier of seen classes. Not tagged ``stationary``: see ``cmt``.
+
+    Equations
+    ---------
+    The mapped row f is new where the seen classes have a low density:
+
+    $$p(f) = \sum_y P(y)\, N(f; s_y, \sigma_y^2 I), \qquad P(y \mid x) = P(\mathrm{seen} \mid x) P(y \mid x,
+    \mathrm{seen}) + P(\mathrm{unseen} \mid x) P(y \mid x, \mathrm{unseen})$$
+
+    The hard gate takes a row for new where p(f) is below a quantile of its values on training rows.
+
+    Related
+    -------
+    ``cmt`` is the map without a gate; ``cmt-loop`` finds new rows as outliers. Task ``gzsl`` is where the gate matters.
+    """
+
+    summary = "cross-modal transfer; rows of low density among the seen classes are given unseen ones"
+    gate = "hard"
+    quantile = parameter(
+        "rows less dense than this share of the training rows are new (11 values in the authors' code)",
+        Real(0, 1),
+        Real(0.0, 1.0, steps=11),
+        default=0.1,
+    )
+
+    def _learn_novelty(self, F: np.ndarray, y: np.ndarray) -> None:
+        self.variances_ = outliers.class_variances(F, y, self.signatures_)
+        self.log_priors_ = np.log(np.bincount(y) / len(y))
+        self.cutoff_ = float(np.quantile(self._log_densities(F), self.quantile))
+
+    def _log_gate(self, F: np.ndarray) -> Gate:
+        above = self._log_densities(F) - self.cutoff_
+        return _hard(above < 0) if self.gate == "hard" else (log_expit(-above), log_expit(above))
+
+    def _log_densities(self, F: np.ndarray) -> np.ndarray:
+        return outliers.log_densities(F, self.signatures_, self.variances_, self.log_priors_)
+
+
+class CMTLoop(GatedCMT):
+    r"""Cross-modal transfer; rows that are outliers in every seen class are new (the paper's outlier form).
+
+    P(unseen | x) is the least local outlier probability of the mapped row over the seen classes
+    (:mod:`zslplat.families.zero_shot.methods.cmt.outliers`). One significance serves all classes, where the authors
+    search one for each. ``reference`` bounds the rows of a class that are neighbours, evenly spaced in the order of the
+    rows. Learned beside what ``cmt`` learns: ``references_`` and the classifier of seen classes. Not tagged
+    ``stationary``: see ``cmt``.
+
+    Equations
+    ---------
+    The mapped row f is new where it is an outlier in every seen class, by local outlier probabilities with the
+    significance lambda:
+
+    $$P(\mathrm{unseen} \mid x) = \min_y \max\left(0, \mathrm{erf}\left( \frac{\mathrm{PLOF}_y(f)}{\sqrt{2}\, \lambda\,
+    \mathrm{nPLOF}_y} \right)\right)$$
+
+    and the classes are then mixed as in ``cmt-gaussian``.
+
+    Related
+    -------
+    ``cmt`` is the map without a gate; ``cmt-gaussian`` goes by densities. Task ``gzsl`` is where the gate matters.
+    """
+
+    summary = "cross-modal transfer; rows that are outliers in all seen classes are given unseen ones"
+    neighbours = parameter("neighbours of a row (20 in the authors' code)", Integer(1), default=20)
+    significance = parameter(
+        "lambda: standard deviations beyond which a row is an outlier (1 to 13 in the authors' code)",
+        POSITIVE,
+        Real(1.0, 13.0),
+        default=3.0,
+    )
+    threshold = parameter(
+        "with a hard gate: least outlier probability of a new row",
+        Real(0, 1),
+        Real(0.0, 1.0, when={"gate": ("hard",)}),
+        default=0.5,
+    )
+    reference = parameter("rows of a class that are neighbours at most; none: all", Optional(Integer(1)), default=200)
+
+    def restored_parts(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
+        """Return how the reference rows are made again."""
+        return {"references_": References.from_state}
+
+    def _learn_novelty(self, F: np.ndarray, y: np.ndarray) -> None:
+        self.references_ = References.of(F, y, k=self.neighbours, most=self.reference)
+
+    def _log_gate(self, F: np.ndarray) -> Gate:
+        # Beyond 30 standard deviations nothing is told apart.
+        deviations = np.minimum(self.references_.significance(F) / self.significance, 30.0)
+        probability = np.maximum(erf(deviations / np.sqrt(2)), 0)
+        if self.gate == "hard":
+            return _hard(probability >= self.threshold)
+        # 1 - erf(t / sqrt 2) = 2 Phi(-t), whose logarithm is known where erf itself is 1.
+        seen = np.where(deviations > 0, np.log(2) + log_ndtr(-deviations), 0.0)
+        return np.maximum(np.log(np.maximum(probability, np.exp(CLOSED))), CLOSED), seen
+
+
+def _hard(new: np.ndarray) -> Gate:
+    return np.where(new, 0.0, CLOSED), np.where(new, CLOSED, 0.0)

@@ -1,0 +1,241 @@
+"""Attributes as yes or no: binary signatures, their priors, and the score of a class by probabilities of attributes.
+
+Lampert, Nickisch and Harmeling, "Attribute-based classification for zero-shot visual object categorization", TPAMI
+2014; what the published code does was read in ports of it (``DAP_eval.py`` of chcorbi/AttributeBasedTransferLearning,
+``Fu_DAP.m`` of yanweifu/embedding_zero-shot-learning).
+
+| paper      | here     | shape  | meaning                                                            |
+|------------|----------|--------|--------------------------------------------------------------------|
+| a_m^z      | B        | (c, a) | binary signatures                                                  |
+| p(a_m | x) | P        | (n, a) | probability that attribute m holds for a row                       |
+| p(a_m)     | q        | (a,)   | prior: share of the seen classes (not rows) that have the attribute |
+| p(z | x)   | score    | (n, c) | its logarithm: sum_m log p(a_m = a_m^z | x) - log p(a_m = a_m^z)   |
+
+An attribute that all seen classes have, or none, has the prior 1/2.
+
+DAP: a classifier for every attribute (:mod:`.attribute_classifiers`), then the class by its attributes.
+
+| paper      | here  | shape  | meaning                                    |
+|------------|-------|--------|--------------------------------------------|
+| a_m^y      | B     | (c, a) | binary signatures of the seen classes      |
+|            | W, b  | (d, a), (a,) | log-odds of attribute m: x w_m + b_m |
+| p(a_m | x) | P     | (n, a) | the sigmoid of the log-odds                |
+
+What departs from the paper: it takes support vector machines with a chi-squared kernel and Platt's sigmoid (from
+memory; a port takes a linear machine on random features of that kernel), here they are linear, and logistic regression
+is the default.
+
+IAP: attributes by way of the seen classes, then the class by its attributes.
+
+| paper      | here | shape    | meaning                                       |
+|------------|------|----------|-----------------------------------------------|
+| p(y | x)   | P    | (n, c_s) | probabilities of the seen classes             |
+| a_m^y      | B    | (c_s, a) | binary signatures of the seen classes         |
+| p(a_m | x) | P B  | (n, a)   | sum over the seen classes that have attribute m |
+
+``product``: what DAP makes of probabilities of attributes, as ports of the method have it.
+``linear``: what the authors' first code does. Each row of B is divided by its sum, R; each attribute's column of the
+candidates' binary signatures by its sum over the candidates, C; the score is P R C'. That code does not guard against
+an attribute which no candidate has and answers with NaN; such columns, and classes without attribute, are 0 here. The
+scores of ``linear`` depend on which candidates there are: a task with several requests scores all of its candidates
+once. Whether the authors' signatures were binary there could not be found out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import expit
+
+from zslplat.data.store.preprocessing import Preprocessing
+from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
+from zslplat.families.zero_shot.methods.probabilistic.attribute_classifiers import solve
+from zslplat.families.zero_shot.methods.probabilistic.conse import PENALTY, SeenClassMethod
+from zslplat.methods.base import Arrays, Diagnostics, Statistics
+from zslplat.space import BOOLEAN, Choice, Real, Space, parameter
+
+
+class AttributeMethod(ZeroShotMethod, listed_last=True):
+    """Base of the methods that score a class by the probabilities of its attributes."""
+
+    threshold = parameter(
+        "signatures that are not binary are cut at the mean over all of the seen table, or of each attribute",
+        Choice(("overall", "attribute")),
+        default="overall",
+    )
+    prior = parameter("divide by the prior of the attributes", BOOLEAN, Choice((True, False)), default=True)
+    clip = parameter(
+        "probabilities of attributes are kept this far from 0 and 1", Real(0, 0.5, open_low=True), default=1e-6
+    )
+
+
+def thresholds(S: np.ndarray, how: str) -> np.ndarray:
+    """Return what each attribute (a,) of the seen signatures S (c, a) is compared with: it holds where it is above.
+
+    ``overall``: the mean of the whole table, as the binary table of Animals with Attributes was made (its readme);
+    ``attribute``: the mean of each attribute. A table of two values is binary already and is cut between them, whatever
+    ``how`` says.
+    """
+    S = np.asarray(S, dtype=np.float64)
+    values = np.unique(S)
+    if len(values) == 2:
+        return np.full(S.shape[1], values.mean())
+    if how == "overall":
+        return np.full(S.shape[1], S.mean())
+    # The mean of equal numbers may differ from them in the last digit.
+    return np.asarray(np.where(np.ptp(S, axis=0) > 0, S.mean(axis=0), S[0]))
+
+
+def priors(B: np.ndarray) -> np.ndarray:
+    """Return p(a_m) (a,) from binary signatures B (c, a) of the seen classes; 1/2 where it would be 0 or 1."""
+    q = np.asarray(B, dtype=np.float64).mean(axis=0)
+    return np.where((q > 0) & (q < 1), q, 0.5)
+
+
+def attribute_scores(P: np.ndarray, B: np.ndarray, q: np.ndarray | None, clip: float) -> np.ndarray:
+    """Return the logarithm of the class score (n, c); ``P`` (n, a), ``B`` (c, a), without prior where ``q`` is None.
+
+    Two matrix products, and a constant of each class for the prior.
+    """
+    P = np.clip(P, clip, 1 - clip)
+    B = np.asarray(B, dtype=np.float64)
+    scores = np.log(P) @ B.T + np.log1p(-P) @ (1 - B).T
+    if q is not None:
+        scores -= B @ np.log(q) + (1 - B) @ np.log1p(-q)
+    return np.asarray(scores)
+
+
+class DAP(AttributeMethod):
+    r"""Direct attribute prediction (Lampert et al., 2014).
+
+    ``C`` is the inverse penalty of the classifiers, ``classifier`` their kind; ``threshold`` makes signatures binary
+    (:func:`thresholds`); without ``prior`` the score is the plain product of probabilities, and ``clip``
+    keeps each this far from 0 and 1. The classifiers are prepared once per value of ``C``, and of what else
+    they depend on where that is searched. Learned: ``W_`` (d, a),
+    ``offset_`` (a,), ``thresholds_`` (a,), ``priors_`` (a,). In float64.
+
+    Equations
+    ---------
+    A classifier for each attribute m, and a class by its binary attributes:
+
+    $$\log p(c \mid x) = \sum_m \log p(a_m = a_m^c \mid x) - \log p(a_m = a_m^c)$$
+
+    Related
+    -------
+    ``iap`` finds the attributes by way of the seen classes; ``conse`` skips them; ``eszsl`` learns all attributes
+    jointly.
+    """
+
+    summary = "a calibrated classifier for every attribute, and the class by its attributes"
+    citation = (
+        "Lampert, Nickisch, Harmeling: Attribute-based classification for zero-shot visual object categorization. "
+        "TPAMI 2014"
+    )
+    tags = ("inductive", "probabilistic", "linear")
+    preprocessing = Preprocessing(features=("standardise", "l2"))
+    tolerance = 1e-3
+    tolerance_reason = "the solver stops at a small gradient, which depends on the order of the rows"
+    costly = ("C", "classifier", "threshold")  # what the classifiers depend on
+    C = PENALTY
+    classifier = parameter(
+        "logistic regression, or a linear support vector machine with Platt's sigmoid",
+        Choice(("logistic", "svm")),
+        default="logistic",
+    )
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+        """Return the classifiers for these values of what is costly."""
+        check_fit_inputs(X, y, S)
+        W, offset = solve(X, y, thresholds(S, self.threshold) < S, self.C, self.classifier)
+        return {"W": W, "offset": offset}
+
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
+        """Return the probabilities (n, a) of the attributes; nothing where there are no classifiers yet."""
+        return {"P": _probabilities(X, statistics["W"], statistics["offset"])} if statistics else {}
+
+    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> DAP:
+        """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
+        self.W_, self.offset_ = np.asarray(statistics["W"]), np.asarray(statistics["offset"])
+        self.thresholds_ = thresholds(S, self.threshold)
+        B = self.thresholds_ < S
+        self.priors_ = priors(B)
+        told_apart = int((B.any(axis=0) & ~B.all(axis=0)).sum())
+        self.diagnostics_ = Diagnostics(
+            numbers={"attributes_that_vary": float(told_apart), "patterns": float(len(np.unique(B, axis=0)))}
+        )
+        return self
+
+    def decision_function(
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
+    ) -> np.ndarray:
+        """Return log-scores (n, c) of rows X (n, d) for signatures S (c, a)."""
+        P = np.asarray(statistics["P"]) if statistics else _probabilities(X, self.W_, self.offset_)
+        return attribute_scores(P, self.thresholds_ < S, self.priors_ if self.prior else None, self.clip)
+
+    def matrices(self) -> Arrays:
+        """Return the classifiers, W (d, a) and their offsets (a,)."""
+        return {"W": self.W_, "offset": self.offset_}
+
+
+def _probabilities(X: np.ndarray, W: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    return np.asarray(expit(np.asarray(X, dtype=np.float64) @ W + offset))
+
+
+def linear_scores(P: np.ndarray, B_seen: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return P R C' (n, c) for probabilities P (n, c_s) and binary signatures B_seen (c_s, a), B (c, a)."""
+    rows, columns = B_seen.sum(axis=1, keepdims=True), B.sum(axis=0)
+    R = B_seen / np.where(rows > 0, rows, 1)
+    return np.asarray((P @ R) @ (B / np.where(columns > 0, columns, 1)).T)
+
+
+class IAP(SeenClassMethod, AttributeMethod):
+    r"""Indirect attribute prediction (Lampert et al., 2014).
+
+    ``C`` is the inverse penalty of the classifier of the seen classes (:mod:`.conse`). ``score``:
+    ``product``, the class score of DAP, with ``prior`` and ``clip``; or ``linear``, that of the authors' first code,
+    which takes neither. ``threshold`` makes signatures binary (:func:`thresholds`). Learned: ``W_`` (d, c),
+    ``offset_`` (c,), ``signatures_`` (c, a).
+
+    Equations
+    ---------
+    Probabilities of the seen classes give those of the attributes, and these the class, as in ``dap``:
+
+    $$p(a_m \mid x) = \sum_{y\, \mathrm{seen}} p(y \mid x)\, a_m^y$$
+
+    Related
+    -------
+    ``dap`` has a classifier for each attribute; ``conse`` uses the same probabilities without attributes in between.
+    """
+
+    summary = "probabilities of attributes by way of the seen classes"
+    citation = (
+        "Lampert, Nickisch, Harmeling: Attribute-based classification for zero-shot visual object categorization. "
+        "TPAMI 2014"
+    )
+    tags = ("inductive", "probabilistic")
+    preprocessing = Preprocessing(features=("standardise", "l2"))
+    score = parameter("class score: DAP's, or the linear one", Choice(("product", "linear")), default="product")
+    # It is searched: no classifier depends on it, unlike DAP's.
+    threshold = parameter(
+        "signatures that are not binary are cut at the mean over all of the seen table, or of each attribute",
+        Choice(("overall", "attribute")),
+        Choice(("overall", "attribute")),
+        default="overall",
+    )
+
+    def uses_unseen_signatures(self, steps: Sequence[str]) -> bool:
+        """Whether other candidates change how two classes compare: by ``linear`` they do, through the column sums."""
+        return self.score == "linear" or super().uses_unseen_signatures(steps)
+
+    def decision_function(
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
+    ) -> np.ndarray:
+        """Return log-scores (n, c), or linear ones, of rows X (n, d) for signatures S (c, a)."""
+        P = self.seen_probabilities(X, statistics)
+        cut = thresholds(self.signatures_, self.threshold)
+        B_seen, B = (np.asarray(table > cut, dtype=np.float64) for table in (self.signatures_, np.asarray(S)))
+        if self.score == "linear":
+            return linear_scores(P, B_seen, B)
+        return attribute_scores(P @ B_seen, B, priors(B_seen) if self.prior else None, self.clip)

@@ -1,0 +1,178 @@
+"""The max-margin objective of semantic similarity embedding, with its slopes by the weights and the references.
+
+| here    | shape  | meaning                                                                                    |
+|---------|--------|--------------------------------------------------------------------------------------------|
+| X, y    | (n, d) | rows, non-negative; their classes                                                          |
+| Z       | (c, c) | z_y, the code of each seen signature over the seen signatures                              |
+| V       | (c, d) | references v_r, one per seen class                                                         |
+| w       | (d,)   | weights                                                                                    |
+| sign    | +1, -1 | intersection, or rectified linear unit                                                     |
+| f       | (n, c) | f_r(x) = <w, psi_r(x)>, less <w, x> for the rectified linear unit: it is in no difference  |
+| Delta   | (c, c) | 1 - z_y'z_c, the margin between two classes                                                |
+
+    J(w, V) = mean_{i, c != y_i} h(Delta_{y_i c} - F(x_i, y_i) + F(x_i, c))
+              + align mean_{y, r != y} h(Delta_yr - mean_{i in y} [f_y(x_i) - f_r(x_i)])
+              + ridge/2 |w|^2 + shrink/2 |V|^2,          F(x, c) = sum_r z_cr f_r(x)
+
+Alternating minimisation of the max-margin objective: the weights to a stated gap, then some steps of the references.
+
+With the references fixed, J is convex and its ridge makes it strongly so: J(w) - min J <= |dJ/dw|^2 / (2 ridge). That
+bound says when the weights are done, and is reported. With the weights fixed J is neither convex nor smooth by the
+references, but its corners lie where a row coincides with a reference: quasi-Newton steps go down, along what is its
+gradient almost everywhere. Neither half is ever accepted where J would rise. Steps are taken in units of w in which the
+ridge is 1, and of the length of V, so that the units of rows do not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import optimize
+
+from zslplat.families.zero_shot.methods.sse.intersections import intersections, slope_by_references, slope_by_weights
+from zslplat.methods.compiled import compiled
+
+# The hinge is rounded over this share of a margin of 1; it is below the hinge by half of it at most.
+ROUNDED = 0.1
+
+
+@dataclass(frozen=True)
+class Objective:
+    """J for given rows, codes and penalties, the latter absolute; symbols as in the module's table."""
+
+    X: np.ndarray
+    y: np.ndarray
+    Z: np.ndarray
+    sign: int
+    align: float
+    ridge: float
+    shrink: float
+
+    def by_weights(self, w: np.ndarray, V: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return J and its gradient (d,) by w, in float64."""
+        loss, A = self._loss(w, V)
+        slope = slope_by_weights(self.X, self._cast(V), self._cast(A)).astype(np.float64)
+        return loss + self._penalties(w, V), slope + self.ridge * w
+
+    def by_references(self, V: np.ndarray, w: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return J and a subgradient (c, d) by V, in float64; where no row lies on a reference it is the gradient."""
+        loss, A = self._loss(w, V)
+        slope = slope_by_references(self.X, self._cast(V), self._cast(w), self._cast(A)).astype(np.float64)
+        return loss + self._penalties(w, V), slope + self.shrink * V
+
+    def value(self, w: np.ndarray, V: np.ndarray) -> float:
+        """Return J."""
+        return self._loss(w, V)[0] + self._penalties(w, V)
+
+    def _penalties(self, w: np.ndarray, V: np.ndarray) -> float:
+        return self.ridge * float(w @ w) / 2 + self.shrink * float(np.vdot(V, V)) / 2
+
+    def _cast(self, A: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(A, dtype=self.X.dtype)
+
+    @cached_property
+    def _margins(self) -> np.ndarray:
+        """Delta (c, c)."""
+        return np.asarray(1 - self.Z @ self.Z.T)
+
+    @cached_property
+    def _shares(self) -> np.ndarray:
+        """(c, n): 1 / the size of the class where a row is of it, so that a product with it gives class means."""
+        members = np.arange(len(self.Z))[:, None] == self.y
+        return np.asarray(members / members.sum(axis=1, keepdims=True))
+
+    def _loss(self, w: np.ndarray, V: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return both mean losses together, and their gradient (n, c) by the intersections P."""
+        f = self.sign * intersections(self.X, self._cast(V), self._cast(w)).astype(np.float64)
+        loss, G = _mean_hinge(f @ self.Z.T, self._margins, self.y)
+        A = G @ self.Z
+        if self.align > 0:
+            of_means, G = _mean_hinge(self._shares @ f, self._margins, np.arange(len(self.Z)))
+            loss += self.align * of_means
+            A += self.align * (self._shares.T @ G)
+        return loss, self.sign * A
+
+
+@compiled()
+def _mean_hinge(F: np.ndarray, margins: np.ndarray, labels: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the mean of h(margin - F_own + F) over scores F (n, c) but the entries ``labels`` (n,), and its
+    gradient."""
+    n, c = F.shape
+    G = np.empty_like(F)
+    count = n * max(1, c - 1)
+    total = 0.0
+    for i in range(n):
+        y = labels[i]
+        slopes = 0.0
+        for r in range(c):
+            t = margins[y, r] - F[i, y] + F[i, r] if r != y else 0.0
+            g = min(max(t / ROUNDED, 0.0), 1.0)
+            total += g * (t - ROUNDED * g / 2)
+            G[i, r] = g / count
+            slopes += G[i, r]
+        G[i, y] = -slopes
+    return total / count, G
+
+
+_WEIGHT_STEPS = 500
+
+Differentiable = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
+
+def fit_weights(objective: Objective, w: np.ndarray, V: np.ndarray, gap: float) -> tuple[np.ndarray, float, float]:
+    """Return weights (d,), J and a bound of J - min J over the weights, from ``w`` on until the bound is ``gap`` J.
+
+    Less precise only where the precision of the rows leads no further down, or after 500 steps.
+    """
+
+    unit = 1 / np.sqrt(objective.ridge)
+
+    def in_units(q: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = objective.by_weights(q * unit, V)
+        return value, slope * unit
+
+    def bound(slope: np.ndarray) -> float:
+        return float(slope @ slope) / 2
+
+    weights, value, slope = descend(in_units, w / unit, _WEIGHT_STEPS, lambda value, slope: bound(slope) <= gap * value)
+    return weights * unit, value, bound(slope)
+
+
+def fit_references(objective: Objective, w: np.ndarray, V: np.ndarray, steps: int) -> tuple[np.ndarray, float]:
+    """Return references (c, d) after at most so many quasi-Newton steps from V, and J there."""
+
+    unit = float(np.linalg.norm(V)) or 1.0
+
+    def in_units(q: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = objective.by_references(q.reshape(V.shape) * unit, w)
+        return value, slope.ravel() * unit
+
+    references, value, _ = descend(in_units, V.ravel() / unit, steps, lambda value, slope: False)
+    return references.reshape(V.shape) * unit, value
+
+
+def descend(
+    function: Differentiable, start: np.ndarray, steps: int, done: Callable[[float, np.ndarray], bool]
+) -> tuple[np.ndarray, float, np.ndarray]:
+    """Return the lowest point of L-BFGS from ``start``, the value and the slope there; ``done`` looks at both."""
+    lowest = (start, *function(start))
+    if done(*lowest[1:]):
+        return lowest
+
+    def followed(q: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal lowest
+        value, slope = function(q)
+        if value < lowest[1]:
+            lowest = (q.copy(), value, slope)
+        return value, slope
+
+    def stop(intermediate_result: optimize.OptimizeResult) -> None:
+        if done(*lowest[1:]):
+            raise StopIteration
+
+    options = {"maxiter": steps, "maxfun": 2 * steps + 10, "ftol": 0.0, "gtol": 0.0}
+    optimize.minimize(followed, start, jac=True, method="L-BFGS-B", callback=stop, options=options)
+    return lowest

@@ -1,0 +1,207 @@
+"""Zero-shot kernel learning with a projection of its own for every class.
+
+Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018, leave class-wise subspaces for later. Here
+
+    W_c = W + sum_r sim(c, r) D_r        r over the seen classes,
+
+so that an unseen class has a subspace, too: that of the seen classes whose signatures are near its own. Other symbols
+as in :mod:`zslplat.families.zero_shot.methods.zskl.objective`.
+
+| here | shape | meaning |
+|---|---|---|
+| D | (c, d, a) | deviation of each seen class, 0 at the start |
+| sim | (m, c) | similarity of classes to the seen ones: softmax of -|s - s_r|^2 / width^2 over the nearest ones |
+| z_ic | (a,) | W_c' x_i |
+| p_c | (d,) | W_c s_c |
+
+The objective is Eq. 9 with W_c in place of W, plus ridge sum_r ||D_r||_F^2, without which D would take over. A step
+scores every row against its own class and against classes drawn for the whole batch, as W_c must be formed for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from zslplat.errors import UsageError
+from zslplat.families.zero_shot.methods.zskl.draws import ordered_data
+from zslplat.families.zero_shot.methods.zskl.estimator import KernelAlignment
+from zslplat.families.zero_shot.methods.zskl.objective import Objective
+from zslplat.families.zero_shot.methods.zskl.training import RMSprop
+from zslplat.kernels.inner_product import InnerProductKernel, squared_norms
+from zslplat.kernels.scales import median_distance
+from zslplat.methods.base import Arrays, Diagnostics, Statistics
+from zslplat.multiples import absolute
+from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Real, Scaled, parameter
+
+
+class ZSKLSubspaces(KernelAlignment):
+    r"""Eq. 9 with class-wise subspaces W_c = W + sum_r sim(c, r) D_r.
+
+    Learned: ``W_`` (d, a), ``D_`` (c, d, a), ``seen_signatures_`` (c, a), ``width_``. Memory: three times the size of
+    D, and as many multiplications per step as there are classes in play.
+
+    Equations
+    ---------
+    Eq. 9 of the paper with a projection for each class, that of the seen classes near it:
+
+    $$W_c = W + \sum_r \mathrm{sim}(c, r)\, D_r, \qquad \mathrm{sim}(c, r) \propto e^{-\lVert s_c - s_r \rVert^2 /
+    \omega^2}$$
+
+    and a ridge on all D. omega is ``width``.
+
+    Related
+    -------
+    ``zskl-ort`` has one projection for all classes; ``latem`` has several, of which the best counts.
+    """
+
+    summary = "zero-shot kernel learning with class-wise subspaces"
+    epochs = 5
+    batch_size = 256
+    drawn_classes = parameter("wrong classes drawn for each mini-batch", Integer(1), default=8)
+    neighbours = parameter("seen classes that a class takes its deviation from", Integer(1), Integer(1, 10), default=4)
+    width: float | str = parameter(
+        "width of the similarity of signatures; median: of the distance between those of seen classes",
+        Scaled(POSITIVE, "*median"),
+        Real(0.05, 1.5, log=True, unit="*median"),
+        default="0.35*median",
+    )
+    ridge = parameter(
+        "weight of the squared norm of the deviations", NON_NEGATIVE, Real(1e-5, 1, log=True), default=1e-3
+    )
+    both_projections = True
+
+    def fit_steps(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        S: np.ndarray,
+        *,
+        signature_class: np.ndarray | None = None,
+        statistics: Statistics = None,
+    ) -> Iterator[int]:
+        """Fit epoch by epoch, yielding 1, 2, ...; one signature per class."""
+        if signature_class is not None:
+            raise UsageError("class-wise subspaces take one signature per class; average them first")
+        data = ordered_data(X, y, S, None)
+        X = np.ascontiguousarray(X, dtype=self._dtype)
+        self.seen_signatures_: np.ndarray = np.ascontiguousarray(data.S, dtype=self._dtype)
+        self.kernel_ = self._inner_product(self.parsed_kernel().resolved(data.S))
+        self.width_ = float(absolute(self.width, median_distance(data.S)))
+        d, a, c = X.shape[1], data.S.shape[1], data.classes
+        start, order, classes = (np.random.default_rng(s) for s in np.random.SeedSequence(self.seed).spawn(3))
+        self.W_ = (start.random((d, a)) * (2 / d)).astype(self._dtype)
+        self.D_: np.ndarray = np.zeros((c, d, a), dtype=self._dtype)
+        objective = self._objective(self.kernel_, np.bincount(data.y), len(X))
+        gradient = SubspaceGradient(self.kernel_, objective, self.similarity(self.seen_signatures_), self.ridge)
+        solvers = [RMSprop(m, gamma=self.gamma, epsilon=self.epsilon) for m in (self.W_, self.D_)]
+        numbers = self.resolved_numbers(self.kernel_) | {"width resolved": self.width_}
+        self.diagnostics_ = Diagnostics({"objective": [], "incoherence": []}, numbers)
+        for epoch in range(self.epochs):
+            rows, total = data.order[order.permutation(len(X))], 0.0
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                for first in range(0, len(rows), self.batch_size):
+                    batch = rows[first : first + self.batch_size]
+                    drawn = np.sort(classes.choice(c, min(self.drawn_classes, c), replace=False))
+                    loss, dW, dD = gradient(X[batch], data.y[batch], self.seen_signatures_, self.W_, self.D_, drawn)
+                    rate = self.rate / (1 + self.decay * (epoch + first / len(rows)))
+                    solvers[0].step(dW, rate)
+                    solvers[1].step(dD, rate)
+                    total += loss * len(batch)
+            self._report(epoch + 1, total / len(rows))
+            yield epoch + 1
+
+    def similarity(self, S: np.ndarray) -> np.ndarray:
+        """Return sim (m, c) of signatures S to the seen ones; rows sum to 1, ``neighbours`` entries are not 0."""
+        seen = self.seen_signatures_
+        d = squared_norms(S)[:, None] + squared_norms(seen)[None, :] - 2 * (S @ seen.T)
+        count = min(self.neighbours, len(seen))
+        far = np.argpartition(d, count - 1, axis=1)[:, count:]
+        raised = np.exp((d.min(axis=1, keepdims=True) - d) / self.width_**2)
+        np.put_along_axis(raised, far, 0, axis=1)
+        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+    def _kernels(self, X: np.ndarray, S: np.ndarray) -> list[np.ndarray]:
+        kernel, sim = self.kernel_, self.similarity(S)
+        both = not kernel.of_inner_product_alone
+        scores: np.ndarray = np.empty((1 + both, len(X), len(S)), dtype=self._dtype)
+        norms = squared_norms(X)
+        for c in range(len(S)):
+            W_c = class_projection(self.W_, self.D_, sim[c])
+            z, s = X @ W_c, S[c]
+            t = z @ s
+            scores[0, :, c] = kernel.f(t, squared_norms(z), np.full_like(t, s @ s))
+            if both:
+                p = W_c @ s
+                scores[1, :, c] = kernel.f(t, norms, np.full_like(t, p @ p))
+        return list(scores)
+
+    def matrices(self) -> Arrays:
+        """Return W (d, a), the cosines between its columns, and D (c, d, a) with the signatures it belongs to."""
+        return {**super().matrices(), "D": self.D_, "seen_signatures": self.seen_signatures_}
+
+
+class SubspaceGradient:
+    """Loss and gradients by W and D of one batch; ``sim`` (c, c) of the seen classes."""
+
+    def __init__(self, kernel: InnerProductKernel, objective: Objective, sim: np.ndarray, ridge: float) -> None:
+        self.kernel, self.objective, self.sim, self.ridge = kernel, objective, sim, ridge
+
+    def __call__(
+        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, W: np.ndarray, D: np.ndarray, drawn: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return the loss and dL/dW, dL/dD for rows X (b, d) of classes y, with the classes ``drawn`` as wrong ones.
+
+        Wrong classes are weighted so that their sum has the same mean as over all of them.
+        """
+        b, c = len(X), len(S)
+        dW, dD = np.zeros_like(W), D * (2 * self.ridge)
+        loss = self.ridge * float(np.vdot(D, D))
+        share = self.objective.wrong * c / len(drawn)
+        right = self.objective.right_weights(c)
+        norms = squared_norms(X)
+        is_drawn = np.isin(np.arange(c), drawn)
+        for k in np.union1d(drawn, y):
+            rows = np.arange(b) if is_drawn[k] else np.flatnonzero(y == k)
+            W_k = class_projection(W, D, self.sim[k])
+            x, s, is_right = X[rows], S[k], y[rows] == k
+            weights = np.where(is_right, right[k], share) / b
+            z = x @ W_k
+            t = z @ s
+            value, A, f_u, _ = self._terms(t, squared_norms(z), np.full_like(t, s @ s), is_right, weights)
+            R = A[:, None] * s + 2 * f_u[:, None] * z
+            loss += value
+            through_w = None
+            if self.objective.both:
+                p = W_k @ s
+                value, A, _, f_v = self._terms(t, norms[rows], np.full_like(t, p @ p), is_right, weights)
+                R += A[:, None] * s
+                loss += value
+                through_w = np.outer(p, s) * (2 * f_v.sum())
+            g = x.T @ R
+            if through_w is not None:
+                g += through_w
+            dW += g
+            for r in np.flatnonzero(self.sim[k]):
+                dD[r] += self.sim[k, r] * g
+        return loss, dW, dD
+
+    def _terms(
+        self, t: np.ndarray, u: np.ndarray, v: np.ndarray, is_right: np.ndarray, weights: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        k, f_t, f_u, f_v = self.kernel.f_and_partials(t, u, v)
+        if self.objective.squared:
+            loss, slope = np.where(is_right, 1 - k, k) ** 2, np.where(is_right, 2 * (k - 1), 2 * k)
+        else:
+            loss, slope = np.where(is_right, -k, k), np.where(is_right, -1.0, 1.0)
+        G = (weights * slope).astype(t.dtype)
+        return float(np.sum(weights * loss)), G * f_t, np.asarray(G * f_u), np.asarray(G * f_v)
+
+
+def class_projection(W: np.ndarray, D: np.ndarray, sim: np.ndarray) -> np.ndarray:
+    """Return W + sum_r sim_r D_r (d, a)."""
+    W_c = W.copy()
+    for r in np.flatnonzero(sim):
+        W_c += sim[r] * D[r]
+    return W_c
