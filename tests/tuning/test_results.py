@@ -84,12 +84,12 @@ def test_what_a_plugin_raises_is_not_blamed_on_the_store(new_store, error):
         raise error
 
     with pytest.raises(type(error), match="the plugin"):
-        study.remember("chance", fail)
-    assert study.remember("chance", lambda: 0.25) == study.remember("chance", fail) == 0.25
+        study.recall("chance", fail)
+    assert study.recall("chance", lambda: 0.25) == study.recall("chance", fail) == 0.25
     study.url = "sqlite:///x.db"
     study.study.set_user_attr = lambda *_: fail()
     with pytest.raises(StoreError, match="cannot be used"):
-        study.remember("other", lambda: 1.0)
+        study.recall("other", lambda: 1.0)
     records.close()
 
 

@@ -58,10 +58,6 @@ class OpenStudy:
         self._origin = self._origin or str(self.recall("origin", str))
         return run_identifier(self._origin, self.owner, key)
 
-    def remember(self, name: str, make: Callable[[], float]) -> float:
-        """Return a number of the study, made and stored at the first call. What ``make`` raises is passed on."""
-        return float(self.recall(name, make))
-
     def recall(self, name: str, make: Callable[[], Any]) -> Any:
         """Return a JSON value of the study, made and stored at the first call."""
         value = self._value(name)

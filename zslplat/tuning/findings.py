@@ -41,7 +41,7 @@ def remember_validation(study: OpenStudy, context: ExperimentContext, problems: 
 
 def remember_test(study: OpenStudy, context: ExperimentContext, problem: Path) -> None:
     """Keep what a study needs to know of its test problem when it is gone."""
-    study.remember("test_chance", lambda: context.chance(problem))
+    study.recall("test_chance", lambda: context.chance(problem))
     study.recall("test_warnings", lambda: context.problem_warnings([problem]))
 
 
