@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 import numpy as np
-from sklearn.feature_selection import mutual_info_classif
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import blocks_of
@@ -170,6 +169,8 @@ class MutualInformation(SampleSelector):
         statistics: Statistics = None,
     ) -> Self:
         """Score every feature by its estimated mutual information with y, in nats."""
+        from sklearn.feature_selection import mutual_info_classif  # slow to import
+
         drawn, Z = self._drawn(X, y, S, row_signatures, statistics)
         # Continuous features get a little noise inside, to part equal values; the seed makes it the same each time.
         scores = mutual_info_classif(
