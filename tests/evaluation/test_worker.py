@@ -143,9 +143,9 @@ sys.path.insert(0, sys.argv[1])
 from zslplat.evaluation.workers import worker
 worker.FORKED_WITH = ("takes_an_hour_to_import",)
 from zslplat.evaluation.workers.pool import Workers
-from zslplat.evaluation.jobs import Limits, Place, PrepareJob
+from zslplat.evaluation.jobs import Limits, PrepareJob, WorkerSettings
 
-workers = Workers(1, Place(Path(sys.argv[1])))
+workers = Workers(1, WorkerSettings(Path(sys.argv[1])))
 job = PrepareJob("eszsl", {}, {}, "zsl", "nothing", "nowhere")
 runner = threading.Thread(target=lambda: workers.run([job], Limits()), daemon=True)
 runner.start()
