@@ -113,7 +113,7 @@ def zslplat_datasets() -> dict[str, str]:
 def zslplat_checks() -> dict[str, str]:
     """The built-in checks, file by file."""
     return {
-        code: f"zslplat.checks.{module}:{name}" for module, found in _CHECKS.items() for code, name in found.items()
+        code: f"zslplat.checks.{module}:{name}" for module, names in _CHECKS.items() for code, name in names.items()
     }
 
 

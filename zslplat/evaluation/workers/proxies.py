@@ -363,13 +363,13 @@ def learned(method: Any, *, matrices: bool, figures: bool) -> Callable[[], tuple
     process: MethodClient = method._process
     later = process.send("learned", method, matrices, figures)
 
-    def found() -> tuple[Any, Any, Any]:
+    def receive() -> tuple[Any, Any, Any]:
         answer: tuple[Any, Any, Any]
         answer, usage = later.get()
         process.note_usage(usage)
         return answer
 
-    return found
+    return receive
 
 
 def state_within(method: Any, most: int) -> dict[str, Any]:

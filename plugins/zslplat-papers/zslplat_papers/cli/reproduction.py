@@ -37,24 +37,10 @@ class ReproduceOptions(WorkOptions, PlaceOptions, total=False):
     quiet: Quiet
 
 
-def reproduce(options: ReproduceOptions) -> None:
-    """Make a published table again: ours beside the paper's, with a verdict for every cell.
-
-    Cells whose data are at hand are carried out in two ways, printed and ours; of the others the command says how to
-    get the data. Stand-ins, other data in place of a column's, are marked and never compared with a printed number.
-    The same command continues where it was stopped.
-    """
-    from zslplat.cli.invocation import echo, print_json
+def check_reproduction(options: ReproduceOptions) -> None:
+    """Raise :class:`UsageError` for options that exclude each other, or that need a table."""
     from zslplat.errors import UnknownNameError, UsageError
-    from zslplat.front.progress import progress
-    from zslplat.front.requests import settings_of, workforce_of
-    from zslplat.suites.result_files import FOLDER, check_file, check_places
-    from zslplat_papers.cli.printing import list_tables, print_reproduction
-    from zslplat_papers.reproduction.cells import Budget, check_root, only_by_table
-    from zslplat_papers.reproduction.recipe import WAYS, load_recipe, recipes_of
-    from zslplat_papers.reproduction.reproduce import keep_cells, write_cells
-    from zslplat_papers.reproduction.reproduce import reproduce as carry_out
-    from zslplat_papers.reproduction.results import check_files
+    from zslplat_papers.reproduction.recipe import WAYS
 
     if options["table"] is None:
         idle = ["--no-standins"] if not options["standins"] else []
@@ -66,16 +52,38 @@ def reproduce(options: ReproduceOptions) -> None:
                 f"{', '.join(idle)} without a table, which is what it is about; give a table or paper, for example "
                 "000-table-2, or nothing for the list of them"
             )
-        list_tables(as_json=options["json"])
-        return
-    outputs = [f"--{name}" for name, value in (("out", options["out"]), ("keep", options["keep"])) if value]
+    outputs = [f"--{name}" for name in ("out", "keep") if options[name]]
     if options["dry_run"] and outputs:
         raise UsageError(f"{', '.join(outputs)} with --dry-run, which does nothing; leave one of them out")
     if options["results"] is not None and not options["keep"]:
         raise UsageError("--results without --keep, which is what writes there; add --keep")
-    check_file(options["out"], "--out")
     if options["way"] is not None and options["way"] not in WAYS:
         raise UnknownNameError("way (--way)", options["way"], WAYS)
+
+
+def reproduce(options: ReproduceOptions) -> None:
+    """Make a published table again: ours beside the paper's, with a verdict for every cell.
+
+    Cells whose data are at hand are carried out in two ways, printed and ours; of the others the command says how to
+    get the data. Stand-ins, other data in place of a column's, are marked and never compared with a printed number.
+    The same command continues where it was stopped.
+    """
+    from zslplat.cli.invocation import echo, print_json
+    from zslplat.front.progress import progress
+    from zslplat.front.requests import settings_of, workforce_of
+    from zslplat.suites.result_files import FOLDER, check_file, check_places
+    from zslplat_papers.cli.printing import list_tables, print_reproduction
+    from zslplat_papers.reproduction.cells import Budget, check_root, only_by_table
+    from zslplat_papers.reproduction.recipe import WAYS, load_recipe, recipes_of
+    from zslplat_papers.reproduction.reproduce import keep_cells, write_cells
+    from zslplat_papers.reproduction.reproduce import reproduce as carry_out
+    from zslplat_papers.reproduction.results import check_files
+
+    check_reproduction(options)
+    if options["table"] is None:
+        list_tables(as_json=options["json"])
+        return
+    check_file(options["out"], "--out")
     ways = WAYS if options["way"] is None else (options["way"],)
     recipes = {name: load_recipe(name) for name in recipes_of(options["table"])}
     chosen = only_by_table(recipes, options["only"] or (), ways, standins=options["standins"])
