@@ -18,6 +18,7 @@ from typing import Any
 
 from zslplat.cli.app import run_app
 from zslplat.errors import UsageError, ZslplatError
+from zslplat.kinds import kind_of
 from zslplat_site.components import ComponentFacts
 from zslplat_site.docstrings import to_markdown
 
@@ -107,11 +108,6 @@ _NEXT = {
     "methods": "Tuned on validation classes, with every run recorded: `zslplat tune --method {name}{task}`.",
     "kernels": "In a kernel method: `zslplat tune --method zskl-ort --kernel {name}`.",
 }
-_TASK_OF = {
-    "coding": " --task coding --dataset digits",
-    "feature-selection": " --task feature-selection",
-    "exemplar": " --task exemplar-retrieval --dataset digits",
-}
 
 
 def shown(facts: ComponentFacts) -> str:
@@ -133,7 +129,7 @@ def shown(facts: ComponentFacts) -> str:
             raise
         return f'`zslplat data info "{name}(...)"` shows what it holds, with the options above.'
     text = f"```python\n{code}\n```\n\n```text\n{printed}\n```"
-    task = _TASK_OF.get(str(getattr(facts.component, "kind", "")), "")
+    task = f" {kind_of(str(getattr(facts.component, 'kind', ''))).usage}".rstrip() if kind == "methods" else ""
     return f"{text}\n\n{_NEXT[kind].format(name=name, task=task)}" if kind in _NEXT else text
 
 

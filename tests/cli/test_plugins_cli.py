@@ -91,7 +91,7 @@ def test_check_of_a_plugin_that_breaks_one_fails_and_names_it(forked, breaker):
     assert "eigenvalue" in failed["gram_is_positive_semidefinite_as_declared"]
     table = forked("plugins", "check", "zslplat-breaker", PYTHONPATH=breaker)
     assert table.returncode == 1
-    assert "1 of 24 checks failed" in table.stdout
+    assert f"1 of {report['checks']} checks failed" in table.stdout
 
 
 @pytest.mark.long
