@@ -23,7 +23,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from zslplat.evaluation.workers.memory import peak_bytes, reset_peak
-from zslplat.methods.neighbours import ASKING, BUILDING, RowIndex, nearest, recall_of
+from zslplat.methods.neighbours import BUILD_CANDIDATES, LEAST_CANDIDATES, RowIndex, nearest, recall_of
 
 
 def drawn(rows: int, dimensions: int, seed: int = 0) -> np.ndarray:
@@ -64,8 +64,8 @@ def main() -> None:
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--exact-up-to", type=int, default=50000)
-    parser.add_argument("--building", type=int, nargs="+", default=[BUILDING])
-    parser.add_argument("--asking", type=int, nargs="+", default=[ASKING])
+    parser.add_argument("--building", type=int, nargs="+", default=[BUILD_CANDIDATES])
+    parser.add_argument("--asking", type=int, nargs="+", default=[LEAST_CANDIDATES])
     parser.add_argument("--twice", action="store_true", help="build it again and compare")
     asked = parser.parse_args()
     table = Table(title=f"k = {asked.k}, {asked.data.parent.name if asked.data else 'drawn rows'}, one thread")
@@ -83,7 +83,7 @@ def main() -> None:
                 for asking in asked.asking:
 
                     def by_index(X: np.ndarray = X, building: int = building, asking: int = asking) -> Any:
-                        return RowIndex(X, building=building).nearest(asked.k, asking=asking)[0]
+                        return RowIndex(X, build_candidates=building).nearest(asked.k, candidates=asking)[0]
 
                     found, seconds, held = measured(by_index)
                     if exact is None:

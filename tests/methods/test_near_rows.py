@@ -72,15 +72,15 @@ def test_recall_is_the_share_of_true_neighbours(X):
 
 
 def test_an_index_is_asked_with_more_candidates_until_it_finds_enough(X, monkeypatch):
-    monkeypatch.setattr(neighbours, "ASKING", 1)
+    monkeypatch.setattr(neighbours, "LEAST_CANDIDATES", 1)
     monkeypatch.setattr(neighbours, "LINKS", 8)
     noise = np.random.default_rng(2).standard_normal((3000, 200)).astype("f4")
-    few = recall_of(RowIndex(noise).nearest(2, asking=1)[0], noise)
+    few = recall_of(RowIndex(noise).nearest(2, candidates=1)[0], noise)
     assert few < 0.8
     found = near_rows(noise, 2, "index")
     assert found["row_recall"] == recall_of(found["row_neighbours"], noise)
-    assert found["row_recall"] > neighbours.WANTED - 0.03  # that of another sample
-    monkeypatch.setattr(neighbours, "MOST_ASKING", 1)
+    assert found["row_recall"] > neighbours.REQUIRED_RECALL - 0.03  # that of another sample
+    monkeypatch.setattr(neighbours, "MOST_CANDIDATES", 1)
     assert near_rows(noise, 2, "index")["row_recall"] == few
 
 

@@ -114,7 +114,7 @@ class Kernel(Parameterised, ABC):
             return mean_square(X)
         raise UsageError(f"kernel {self}: unknown scale {name!r}; expected median or square")
 
-    # What everybody uses.
+    # What all kernels offer.
 
     def __call__(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m) between rows of X and of Y (default: X), float32 where both inputs are.
@@ -171,7 +171,7 @@ class Kernel(Parameterised, ABC):
         return not any(_is_scaled(p) and read_multiple(value) for _, p, value in self._paths())
 
     def bound(self, views: Sequence[View]) -> Kernel:
-        """Return this kernel with every part that is on a view (``gaussian@cq``) told where its columns lie.
+        """Return this kernel with every part that is on a view (``gaussian@cq``) bound to its columns.
 
         ``views``: all views of the data, in the order of their columns. Where some hold matrices, parts that are on no
         view are put on the vector views side by side. Raises UnknownNameError for a view that is not there,

@@ -135,7 +135,7 @@ class Method(Parameterised, BaseEstimator):
 
     @classmethod
     def prepared_with(cls, space: Space, values: Mapping[str, Any]) -> tuple[dict[str, Any], Space]:
-        """Return what preparation for a trial with these ``values`` is told: those that are costly, the other ranges.
+        """Return what preparation for a trial with these ``values`` depends on: the costly ones, and the other ranges.
 
         ``space``: all that is searched. Trials that agree in the former share what is prepared.
         """
@@ -204,7 +204,7 @@ class Method(Parameterised, BaseEstimator):
         """Whether signatures of unseen classes shape what is learned, or how two other classes compare for a row.
 
         ``steps`` is the preprocessing of signatures. Every zero-shot method scores against them; one that learns from
-        them, or centres or scales by them, was told of the test classes beforehand. A score that is relative to the
+        them, or centres or scales by them, knows of the test classes beforehand. A score that is relative to the
         row's other candidates, as a softmax is, does not count: it changes no comparison of classes. Nor does scoring
         a batch against all candidates at once, which ``transductive`` says.
         """

@@ -7,7 +7,7 @@ searched together with the method's as far as the given text leaves them open, a
 the parameters of each.
 
 Where the rows have named views, the kernel is bound to them (``gaussian@cq``, see :mod:`zslplat.kernels.on_view`) as
-soon as the method is told of them; names, values and ranges of its parameters are the same before and after.
+soon as the method knows them; names, values and ranges of its parameters are the same before and after.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class KernelMethod(Method):
     kernel_psd: ClassVar[bool] = True
     kernel: Any = parameter("kernel expression; its parameters are tuned with the method's", Text(), default="gaussian")
     kernel_: Any
-    _kernel_given = False  # whether the kernel was chosen by who built the method, rather than by its class
+    _kernel_given = False  # whether the kernel was passed, rather than the default of the class
 
     @classmethod
     def build(cls, parameters: Mapping[str, Any]) -> Self:
@@ -163,7 +163,7 @@ class KernelMethod(Method):
     def fitting_kernels(cls) -> dict[str, Kernel]:
         """Return the registered kernels that this method can take with their default parameters, by name.
 
-        Kernels whose rows have a layout fit only data that have it, and are asked for by name.
+        Kernels whose rows have a layout fit only data that have it, and are chosen by name.
         """
         fitting: dict[str, Kernel] = {}
         for name in names("kernels"):

@@ -1,11 +1,11 @@
 """What a method may know beforehand, and where it comes from, in the words of records and tables.
 
-Whoever reads records needs these words, and no method.
+Readers of records need these words, and no method.
 """
 
 from __future__ import annotations
 
-# What a method may know of a batch, in the order in which it is told (``Method.knows_of_batch``).
+# What a method may know of a batch, in the order in which it is shown (``Method.knows_of_batch``).
 TRANSDUCTIVE = "transductive"
 CLASS_BALANCE = "class balance"
 UNSEEN_SIGNATURES = "unseen signatures"

@@ -15,13 +15,13 @@ first k columns of the lists for any larger k.
 Nearest neighbours of many rows through an index: near-linear in the rows, where comparing all pairs is quadratic.
 
 The index is the hierarchical navigable small world of faiss (Malkov and Yashunin, 2018; Johnson, Douze and Jegou,
-2019), from the extra ``zslplat[ann]``. It is built and asked on one thread, which gives the same lists each time; faiss
-chooses its arithmetic by the processor, so that last digits, and with them a neighbour now and then, may differ between
-machines.
+2019), from the extra ``zslplat[ann]``. It is built and searched on one thread, which gives the same lists each time;
+faiss chooses its arithmetic by the processor, so that last digits, and with them a neighbour now and then, may differ
+between machines.
 
 What it finds is not certain to be nearest, and the less so the more rows there are. So a drawn sample of rows is
-compared with all others first, and the index is asked with half as many candidates again until it finds enough of
-theirs. :func:`recall_of` tells the share of the true ones by another sample, and methods report it as the diagnostic
+compared with all others first, and the index is searched with half as many candidates again until it finds enough of
+theirs. :func:`recall_of` returns the share of the true ones by another sample, and methods report it as the diagnostic
 ``neighbour_recall``.
 
 The neighbours of the rows of a batch: exact where comparing all pairs is quick enough, else by an index.
@@ -72,9 +72,9 @@ def nearest(X: np.ndarray, k: int | None, *, block: int = BLOCK) -> tuple[np.nda
 def nearest_columns(
     square: np.ndarray, k: int | None, dtype: np.dtype[Any], *, block: int = BLOCK
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what :func:`nearest` does for the columns of X (n, d), of which X'X (d, d) is all that is asked.
+    """Return what :func:`nearest` does for the columns of X (n, d), which needs X'X (d, d) alone.
 
-    ``dtype``: that of the cosines, float32 or float64; the products are added up in float64 by whoever makes X'X.
+    ``dtype``: that of the cosines, float32 or float64; the products are added up in float64 where X'X is formed.
     """
     scale = _inverse(np.sqrt(square.diagonal()))
 
@@ -169,59 +169,59 @@ def _insert(index: np.ndarray, similarity: np.ndarray, candidate: int, value: fl
     similarity[position] = value
 
 
-# Links of a row, and how many candidates are kept in view while the index is built and, at least and at most, while it
-# is asked. An index that is built with more finds as much with fewer later, and that tells the more rows there are.
-LINKS, BUILDING, ASKING, MOST_ASKING = 32, 100, 64, 1024
-# The share of the true neighbours of a sample that is asked for.
-WANTED = 0.95
+# Links of a row, and how many candidates the index considers while it is built and, at least and at most, in a search.
+# An index that is built with more finds as much with fewer later, the more so the more rows there are.
+LINKS, BUILD_CANDIDATES, LEAST_CANDIDATES, MOST_CANDIDATES = 32, 100, 64, 1024
+# The share of the true neighbours of a sample that a search has to find.
+REQUIRED_RECALL = 0.95
 # Rows of a sample that is compared with all others.
 SAMPLE = 256
-_TO_ASK, _TO_TELL = 8, 7
+_SEARCH_SEED, _RECALL_SEED = 8, 7
 INDEX_BLOCK = 4096
-# Products per second of one core that the time of an exact search is told by: a cautious 20 GFLOP/s.
+# Products per second of one core, from which the time of an exact search is estimated: a cautious 20 GFLOP/s.
 _FLOPS = 2e10
 # Index (m, k) int32 and cosine (m, k) float32 of near rows.
 Lists = tuple[np.ndarray, np.ndarray]
 
 
 class RowIndex:
-    """An index of rows Y (n, d), built once for all that ask it: ``building`` is efConstruction.
+    """An index of rows Y (n, d), built once for all searches: ``build_candidates`` is efConstruction.
 
     Raises :class:`MethodError` where the extra is not installed.
     """
 
-    def __init__(self, Y: np.ndarray, *, building: int = BUILDING) -> None:
+    def __init__(self, Y: np.ndarray, *, build_candidates: int = BUILD_CANDIDATES) -> None:
         self.rows = Y
         faiss = _faiss(*Y.shape)
         self._index = faiss.IndexHNSWFlat(Y.shape[1], LINKS, faiss.METRIC_INNER_PRODUCT)
-        self._index.hnsw.efConstruction = building
+        self._index.hnsw.efConstruction = build_candidates
         with _one_thread(faiss):
             for start in range(0, len(Y), INDEX_BLOCK):
                 self._index.add(_units(Y[start : start + INDEX_BLOCK]))
 
-    def nearest(self, k: int, X: np.ndarray | None = None, *, asking: int | None = None) -> Lists:
+    def nearest(self, k: int, X: np.ndarray | None = None, *, candidates: int | None = None) -> Lists:
         """Return index (m, k) int32 and cosine (m, k) float32 of rows of Y near each row of X (m, d), best first.
 
         Without X they are the other rows of Y. Equal cosines are ordered by index; a place that the index could not
-        fill holds the row itself, with cosine 0. ``asking`` is how many candidates are kept in view (efSearch): without
-        it as few from :data:`ASKING` on, each time half as many again, up to :data:`MOST_ASKING`, as find
-        :data:`WANTED` of the neighbours of a drawn sample of rows.
+        fill holds the row itself, with cosine 0. ``candidates``: how many a search considers (efSearch). By default as
+        few from :data:`LEAST_CANDIDATES` on, each time half as many again, up to :data:`MOST_CANDIDATES`, as find
+        :data:`REQUIRED_RECALL` of the neighbours of a drawn sample of rows.
         """
         among_themselves = X is None
         queries = self.rows if X is None else X
 
-        def found_of(rows: np.ndarray, asking: int) -> Lists:
-            self._index.hnsw.efSearch = max(asking, 2 * (k + among_themselves))
+        def search(rows: np.ndarray, candidates: int) -> Lists:
+            self._index.hnsw.efSearch = max(candidates, 2 * (k + among_themselves))
             values, index = self._index.search(_units(queries[rows]), k + among_themselves)
             return _in_order(index, values, rows, k, among_themselves)
 
         near = np.empty((len(queries), k), dtype=np.int32)
         cosine = np.empty((len(queries), k), dtype=np.float32)
         with _one_thread(_faiss(*self.rows.shape)):
-            asking = _enough(self.rows, X, k, found_of) if asking is None else asking
+            candidates = _sufficient_candidates(self.rows, X, k, search) if candidates is None else candidates
             for start in range(0, len(queries), INDEX_BLOCK):
                 rows = np.arange(start, min(start + INDEX_BLOCK, len(queries)))
-                near[rows], cosine[rows] = found_of(rows, asking)
+                near[rows], cosine[rows] = search(rows, candidates)
         return near, cosine
 
 
@@ -230,17 +230,19 @@ def recall_of(index: np.ndarray, Y: np.ndarray, X: np.ndarray | None = None, *, 
 
     Without X the sample is of Y, and no row is near itself.
     """
-    drawn = _drawn(len(index), [seed, _TO_TELL])
+    drawn = _drawn(len(index), [seed, _RECALL_SEED])
     return _share(_nearest_of(Y, X, drawn, index.shape[1]), index[drawn])
 
 
-def _enough(Y: np.ndarray, X: np.ndarray | None, k: int, found_of: Callable[[np.ndarray, int], Lists]) -> int:
+def _sufficient_candidates(
+    Y: np.ndarray, X: np.ndarray | None, k: int, search: Callable[[np.ndarray, int], Lists]
+) -> int:
     """Return how many candidates find enough of the true neighbours of a drawn sample, or the most."""
-    drawn = _drawn(len(Y if X is None else X), [0, _TO_ASK])
-    true, asking = _nearest_of(Y, X, drawn, k), ASKING
-    while asking < MOST_ASKING and _share(true, found_of(drawn, asking)[0]) < WANTED:
-        asking = min(asking + (asking + 1) // 2, MOST_ASKING)
-    return asking
+    drawn = _drawn(len(Y if X is None else X), [0, _SEARCH_SEED])
+    true, candidates = _nearest_of(Y, X, drawn, k), LEAST_CANDIDATES
+    while candidates < MOST_CANDIDATES and _share(true, search(drawn, candidates)[0]) < REQUIRED_RECALL:
+        candidates = min(candidates + (candidates + 1) // 2, MOST_CANDIDATES)
+    return candidates
 
 
 def _drawn(rows: int, seed: list[int]) -> np.ndarray:
@@ -310,7 +312,7 @@ def _faiss(rows: int, width: int) -> Any:
     return faiss
 
 
-# Up to so many rows every pair is compared, unless the index is asked for.
+# Up to so many rows every pair is compared, unless the index is requested.
 EXACT_ROWS = 50_000
 NEIGHBOURS = parameter(
     f"how neighbours of rows are found: exact, by an index (of the extra ann), or auto: exact up to {EXACT_ROWS} rows",

@@ -1,4 +1,4 @@
-"""L-BFGS one iteration at a time, so that whoever fits by steps can stop between two of them.
+"""L-BFGS one iteration at a time, so that a fit by steps can stop between two of them.
 
 Nocedal and Wright, "Numerical Optimization", 2nd edition, Algorithms 7.4 and 7.5: the direction -H g from the last
 ``memory`` differences of points s and of gradients g, and a step that fulfils the strong Wolfe conditions
@@ -81,7 +81,7 @@ def _direction(gradient: np.ndarray, pairs: deque[tuple[np.ndarray, np.ndarray, 
 def _searched(evaluations: _Remembered, here: Iterate, direction: np.ndarray) -> np.ndarray | None:
     """Return the point of a step along the direction that fulfils the strong Wolfe conditions, None without one."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a search without success is told by its result
+        warnings.simplefilter("ignore")  # a search without success shows in its result
         step = line_search(evaluations.value, evaluations.gradient, here.point, direction, here.gradient, here.value)[0]
     if step is None:
         return None
@@ -90,7 +90,7 @@ def _searched(evaluations: _Remembered, here: Iterate, direction: np.ndarray) ->
 
 
 class _Remembered:
-    """A function that gives value and gradient at once, for callers who ask for one after the other."""
+    """A function that gives value and gradient at once, for callers that need one after the other."""
 
     def __init__(self, function: Function) -> None:
         self._function = function

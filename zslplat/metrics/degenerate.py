@@ -1,4 +1,4 @@
-"""Scores that say nothing, though nothing failed: whoever makes or takes them warns of them."""
+"""Warnings of scores that say nothing, though nothing failed."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ def alternate(
     """Learn from the samples ``rows`` as first atoms; ``needs_codes``: whether training codes serve a purpose.
 
     Samples that stay atoms are coded without themselves: their codes would say nothing otherwise. Raises
-    :class:`UsageError` for a kernel that the asked kind of kernel learning cannot change.
+    :class:`UsageError` for a kernel that the chosen kind of kernel learning cannot change.
     """
     learned = plan.learning != "fixed"
     state = Learned(kernel, values.gram(kernel), atoms.selection(rows, len(y)), None if learned else rows)

@@ -76,7 +76,7 @@ class CodingMethod(Method):
     def prepare_score(self, X: np.ndarray, train: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return what scoring rows X after a fit on rows ``train`` needs and no searched parameter changes.
 
-        ``statistics`` is what :meth:`prepare_fit` returned; None where nobody prepared the fit.
+        ``statistics`` is what :meth:`prepare_fit` returned; None where the fit was not prepared.
         """
         return {}
 

@@ -36,7 +36,7 @@ def choose_rows(kind: str, K_X: np.ndarray, y: np.ndarray, count: int | None, se
     ``kind``: ``samples`` takes all (or ``count`` at random), ``class-samples`` the same number per class at random,
     ``k-means`` the samples nearest to the centres of kernel k-means, ``class-k-means`` the same within every class.
     Classes share the atoms evenly; what is left over goes to the classes that spread most. Only the first two use the
-    seed. Raises :class:`UsageError` when more atoms are asked for than there are samples.
+    seed. Raises :class:`UsageError` for more atoms than there are samples.
     """
     M = len(y)
     if count is None or count == M:

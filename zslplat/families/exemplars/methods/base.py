@@ -75,7 +75,7 @@ class ExemplarMethod(Method):
     def prepare_score(self, X: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return what :meth:`encode` needs of rows X and no searched parameter changes.
 
-        ``statistics`` is what :meth:`prepare_fit` returned; None where nobody prepared the fit.
+        ``statistics`` is what :meth:`prepare_fit` returned; None where the fit was not prepared.
         """
         return {}
 

@@ -137,7 +137,7 @@ def check_selection_inputs(
 ) -> None:
     """Raise :class:`DataError` where shapes do not fit, values are not finite, or a class has no row.
 
-    X is read once for this, unless ``read`` is False: then whoever reads it next looks for NaN and infinity.
+    X is read once for this, unless ``read`` is False: then the next reader looks for NaN and infinity.
     """
     check_fit_inputs(X, y, S, read=read)
     if row_signatures is not None and (row_signatures.ndim != 2 or len(row_signatures) != len(X)):

@@ -30,7 +30,7 @@ class ZeroShotMethod(Method):
     def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return what :meth:`decision_function` needs of a batch and no searched parameter changes.
 
-        ``statistics`` is what :meth:`prepare_fit` returned; None where nobody prepared the fit.
+        ``statistics`` is what :meth:`prepare_fit` returned; None where the fit was not prepared.
         """
         return {}
 
@@ -69,7 +69,7 @@ class ZeroShotMethod(Method):
 def check_fit_inputs(X: Features, y: np.ndarray, S: np.ndarray, *, read: bool = True) -> None:
     """Raise :class:`DataError` when shapes do not fit, values are not finite, or a label has no signature.
 
-    X is read once for this, unless ``read`` is False: then whoever reads it next looks for NaN and infinity.
+    X is read once for this, unless ``read`` is False: then the next reader looks for NaN and infinity.
     """
     if X.ndim != 2 or S.ndim != 2 or y.ndim != 1 or len(X) != len(y):
         raise DataError(f"expected X (n, d), y (n,), S (c, a); got {X.shape}, {y.shape}, {S.shape}")

@@ -106,7 +106,7 @@ class Printed(Form):
         """Return the ranges without those of the improvements; weights are in the data's own units."""
         ranges = {name: dimension for name, dimension in space.items() if name not in improvements}
         for name in {"lam", "gamma"} & set(ranges):
-            ranges[name] = Real(1e-3, 1e3, log=True)  # in the data's own units, which nobody knows beforehand
+            ranges[name] = Real(1e-3, 1e3, log=True)  # in the units of the data, unknown beforehand
         return ranges
 
     def learn(self, statistics: Mapping[str, np.ndarray], S: np.ndarray, k: int) -> Factorisation:

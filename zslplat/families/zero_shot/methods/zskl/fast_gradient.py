@@ -38,7 +38,7 @@ BLOCK_ENTRIES = 1 << 16
 class Engine:
     """Loss and gradient of Eq. 9, 10 or 11 on batches of rows; works in the dtype of W, float32 or float64.
 
-    ``X`` (n, d) C-contiguous, or rows of a file, ``y`` (n,), ``W`` (d, a) C-contiguous, changed by whoever owns it
+    ``X`` (n, d) C-contiguous, or rows of a file, ``y`` (n,), ``W`` (d, a) C-contiguous, changed by its owner
     between calls; ``batch`` the most rows of one call. :meth:`forward` takes a batch and returns its loss;
     :meth:`blocks` then yields the gradient piece by piece, and the owner may move the rows of W that belong to a piece
     at once.
