@@ -72,8 +72,8 @@ def test_numbers_are_those_of_compare_to_the_last_bit(call, store, whole):
             assert line[0][0] == row["short"]
             for heading, key in (("validation", "validation"), ("test", "test"), ("difference", "difference")):
                 assert cells[heading][1] == row[key], (task, row["short"], key)
-            assert line[headings.index("95%, these rows")][1] == row["low"]
-            assert line[headings.index("95%, new classes")][1] == row["low_classes"]
+            assert line[headings.index("score on these rows")][1] == row["low"]
+            assert line[headings.index("score on new classes")][1] == row["low_classes"]
             assert cells["verdict"][0] == (row["verdict"] or "–")
 
 
@@ -252,7 +252,7 @@ def test_damaged_outcomes_of_one_run_leave_the_others_with_a_note(call, store, t
     warned = [e.text for e in page.every("ul") if "warning" in (e.attributes.get("class") or "")]
     assert any(run in text and "cannot be read" in text for text in warned)
     headings, rows = table_called(page, "of task gzsl on digit-pairs")
-    place = headings.index("95%, these rows")
+    place = headings.index("score on these rows")
     by_name = {row[0][0]: row for row in rows}
     assert by_name["gfhf"][place][1] is not None
     damaged = next(row for name, row in by_name.items() if name.startswith("eszsl"))

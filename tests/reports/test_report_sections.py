@@ -179,6 +179,9 @@ def test_where_a_map_is_missing_the_command_that_makes_it_is_told(tmp_path):
 def row(name, verdict, **more):
     content = {"method": name, "short": name, "study": name, "group": "inductive", "baseline": "a", "validation": 0.8}
     content |= {"test": 0.8, "low": 0.7, "high": 0.9, "low_classes": 0.6, "high_classes": 1.0}
+    content |= dict.fromkeys(("spread", "p_holm", "smallest_difference", "tied", "difference_low", "difference_high"))
+    content |= dict.fromkeys(("difference_low_classes", "difference_high_classes"))
+    content |= {"knows": "nothing", "from_memory": False, "unequal": "", "verdict_rows": ""}
     return content | {"difference": 0.1, "verdict": verdict, "others": ""} | more
 
 
@@ -278,6 +281,7 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
     table = {
         "group": "inductive",
         "methods": methods,
+        "baseline": None,
         "sets": 2,
         "p_value": 0.3,
         "critical_difference": 1.39,
@@ -286,7 +290,7 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
     }
     across = [table | {"reservation": "only 2 data sets"}]
     found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=across)
-    shown, chart = across_section(found, {name: name for name in found.datasets}, "here", PageContext()).blocks
+    shown, chart = across_section(found, "here", PageContext()).blocks
     assert [cell.text for cell in shown.rows[0]][:4] == ["one", "0.5000", "0.6000", "1.00"]
     assert "Only 2 data sets." in shown.note
     assert "one" in chart.svg
@@ -296,7 +300,7 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
     drawn = {"dataset": "birds", "draws": 3, "baseline": "one", "methods": [of_draws]}
     across = [across[0] | {"over_draws": [drawn]}]
     found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=across)
-    table = across_section(found, {name: name for name in found.datasets}, "here", PageContext()).blocks[-1]
+    table = across_section(found, "here", PageContext()).blocks[-1]
     assert table.caption.endswith("of inductive methods over 3 draws of the classes of birds")
     texts = [cell.text for cell in table.rows[0]]
     assert texts == ["two", "0.5000", "0.4000 .. 0.6000", "-0.1000", "-0.1500 .. -0.0500", "0.03", "behind", "3"]
@@ -305,7 +309,7 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
     many = [methods[0] | {"method": f"method {n}"} for n in range(70)]
     for context, drawn in ((PageContext(), 60), (PageContext(brief=True), 20)):
         found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=[across[0] | {"methods": many}])
-        shown, chart = across_section(found, {name: name for name in found.datasets}, "here", context).blocks
+        shown, chart = across_section(found, "here", context).blocks
         assert len(shown.rows) == 70
         assert chart.note.endswith(f"The first {drawn} of 70 rows of the table.")
         assert f"method {drawn - 1}  a" in chart.svg

@@ -34,36 +34,20 @@ _LONG_NAME = 22
 _MOST_NAMED = 3
 _FLAGS = frozenset({"from_memory", "transductive", "class_balance", "unseen_signatures", "labels_exported"})
 _COUNTS = frozenset({"classes", "trials", "repeats", "seed", "folded"})
-_TEXTS = frozenset(
-    {
-        "dataset",
-        "task",
-        "metric",
-        "short",
-        "method",
-        "study",
-        "knows",
-        "code",
-        "verdict",
-        "verdict_rows",
-        "tied",
-        "group",
-    }
-    | {
-        "baseline",
-        "kind",
-        "tested",
-        "features",
-        "signatures",
-        "mlflow_experiment",
-        "suite",
-        "tags",
-        "data",
-        "test_rows",
-        "runs",
-    }
-    | {"others", "unequal"}
-)
+_TEXTS = {"dataset", "task", "metric", "short", "method", "study", "knows", "code", "verdict", "verdict_rows", "tied"}
+_TEXTS |= {
+    "group",
+    "baseline",
+    "kind",
+    "tested",
+    "features",
+    "signatures",
+    "mlflow_experiment",
+    "suite",
+    "tags",
+    "data",
+}
+_TEXTS |= {"test_rows", "runs", "others", "unequal"}
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>|#~$&]")
 _LATEX = {
     "\\": r"\textbackslash{}",

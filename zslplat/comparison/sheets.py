@@ -43,41 +43,69 @@ CUT = "a score on new classes that ends at 0 or 1 was cut there: Student's t rea
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its title, the text of a row in it, and its ``rank``: the higher, the sooner it is left out."""
+    """A column: its title, the text of a row in it, and its ``rank``: the higher, the sooner it is left out.
+
+    ``key``: that of the number in a row by which the column is sorted; ``hint``: in words what the column holds.
+    """
 
     title: str
     text: Callable[[Row], str]
     rank: int
-    right: bool = True
+    key: str = ""
+    hint: str = ""
+
+    @property
+    def right(self) -> bool:
+        """Whether it holds numbers, which are set flush right."""
+        return bool(self.key)
 
 
+_NEW_ROWS, _NEW_CLASSES = "95% interval over new draws of these test rows", "95% interval over new draws of classes"
 COLUMNS = (
-    Column("method", lambda row: row["short"] + (" *" if row["from_memory"] else ""), 0, right=False),
-    Column("validation", lambda row: number(row["validation"]), 9),
-    Column("test", lambda row: _with_spread(row), 0),
-    Column("score on\nthese rows", lambda row: ends(row["low"], row["high"]), 12),
-    Column("score on\nnew classes", lambda row: ends(row["low_classes"], row["high_classes"]), 11),
-    Column("difference", lambda row: number(row["difference"], sign=True), 1),
-    Column("difference on\nthese rows", lambda row: ends(row["difference_low"], row["difference_high"], sign=True), 4),
+    Column("method", lambda row: row["short"] + (" *" if row["from_memory"] else ""), 0),
+    Column("validation", lambda row: number(row["validation"]), 9, "validation"),
+    Column("test", lambda row: _with_spread(row), 0, "test"),
+    Column("score on\nthese rows", lambda row: ends(row, "low", "high"), 12, "low", _NEW_ROWS),
+    Column(
+        "score on\nnew classes",
+        lambda row: ends(row, "low_classes", "high_classes"),
+        11,
+        "low_classes",
+        _NEW_CLASSES,
+    ),
+    Column("difference", lambda row: number(row["difference"], sign=True), 1, "difference"),
+    Column(
+        "difference on\nthese rows",
+        lambda row: ends(row, "difference_low", "difference_high", sign=True),
+        4,
+        "difference_low",
+        _NEW_ROWS,
+    ),
     Column(
         "difference on\nnew classes",
-        lambda row: ends(row["difference_low_classes"], row["difference_high_classes"], sign=True),
+        lambda row: ends(row, "difference_low_classes", "difference_high_classes", sign=True),
         3,
+        "difference_low_classes",
+        _NEW_CLASSES,
     ),
-    Column("verdict", lambda row: verdict(row), 2, right=False),
-    Column("p (Holm)", lambda row: p_value(row["p_holm"]), 7),
-    Column("smallest\nvisible", lambda row: number(row["smallest_difference"]), 13),
-    Column("tied", lambda row: row["tied"] or "", 5, right=False),
-    Column("trials", lambda row: whole(row["trials"]), 6),
-    Column("seconds\nof search", lambda row: seconds(row["trial_seconds"]), 14),
-    Column("seconds\nof test", lambda row: seconds(row["test_seconds"]), 10),
-    Column("epochs", lambda row: whole(row["epochs"]), 8),
-    Column("knows of batch", lambda row: knows(row), 15, right=False),
-    Column("unequal", lambda row: row["unequal"], 16, right=False),
+    Column("verdict", lambda row: verdict(row), 2, hint="over new classes, after Holm's correction"),
+    Column("p (Holm)", lambda row: p_value(row["p_holm"]), 7, "p_holm", "corrected for the number of rivals"),
     Column(
-        "stands for", lambda row: f"{row['folded'] + 1} of this experiment" if row["folded"] else "", 17, right=False
+        "smallest\nvisible",
+        lambda row: number(row["smallest_difference"]),
+        13,
+        "smallest_difference",
+        "seen among so many rivals with a power of 80%",
     ),
-    Column("study", lambda row: row["study"], 18, right=False),
+    Column("tied", lambda row: row["tied"] or "", 5, hint="sharing a letter: no significant difference"),
+    Column("trials", lambda row: whole(row["trials"]), 6, "trials"),
+    Column("seconds\nof search", lambda row: seconds(row["trial_seconds"]), 14, "trial_seconds"),
+    Column("seconds\nof test", lambda row: seconds(row["test_seconds"]), 10, "test_seconds"),
+    Column("epochs", lambda row: whole(row["epochs"]), 8, "epochs"),
+    Column("knows of batch", lambda row: knows(row), 15, hint="beside one test row at a time"),
+    Column("unequal", lambda row: row["unequal"], 16, hint="what makes it less than a fair match for the others"),
+    Column("stands for", lambda row: f"{row['folded'] + 1} of this experiment" if row["folded"] else "", 17),
+    Column("study", lambda row: row["study"], 18),
 )
 
 
@@ -140,9 +168,11 @@ def number(value: float | None, *, sign: bool = False) -> str:
     return "" if value is None else f"{value:+.4f}" if sign else f"{value:.4f}"
 
 
-def ends(low: float | None, high: float | None, *, sign: bool = False) -> str:
-    """Return an interval; nothing where it is not known."""
-    return "" if low is None or high is None else f"{number(low, sign=sign)} .. {number(high, sign=sign)}"
+def ends(row: Row, low: str, high: str, *, sign: bool = False) -> str:
+    """Return an interval by the keys of its ends; nothing where it is not known."""
+    if row[low] is None or row[high] is None:
+        return ""
+    return f"{number(row[low], sign=sign)} .. {number(row[high], sign=sign)}"
 
 
 def p_value(value: float | None) -> str:
@@ -184,10 +214,11 @@ _OF_PAIRS = frozenset({"difference on\nthese rows", "difference on\nnew classes"
 
 @dataclass(frozen=True)
 class Cell:
-    """A text, and the standing of the score that it shows: ``best``, ``tied`` with the best, or nothing."""
+    """A text, the standing of the score that it shows (``best``, ``tied`` with it, or nothing), and its number."""
 
     text: str
     standing: str = ""
+    value: float | None = None
 
 
 @dataclass(frozen=True)
@@ -219,7 +250,7 @@ def sheets(
     columns = filled(rows, COLUMNS if titles is None else [column for column in COLUMNS if column.title in titles])
     shown = columns if width is None else fitting(columns, rows, width, gap)
     sections = {
-        group: [[_cell(column, row, standing) for column in shown] for row, standing in members]
+        group: [[column_cell(column, row, standing) for column in shown] for row, standing in members]
         for group, members in _by_group(rows)
     }
     hidden = [" ".join(column.title.split()) for column in columns if column not in shown]
@@ -244,8 +275,8 @@ def standings(rows: Sequence[Row]) -> list[str]:
     return marks
 
 
-def _cell(column: Column, row: Row, standing: str) -> Cell:
-    return Cell(column.text(row), standing if column.title == "test" else "")
+def column_cell(column: Column, row: Row, standing: str) -> Cell:
+    return Cell(column.text(row), standing if column.title == "test" else "", row[column.key] if column.key else None)
 
 
 def _by_group(rows: Sequence[Row]) -> Iterable[tuple[str, list[tuple[Row, str]]]]:
@@ -339,8 +370,8 @@ def _named(words: str, rows: Iterable[Row], text_of: Callable[[Row], str]) -> li
 
 def _over_datasets(comparison: Comparison) -> Sheet:
     """Return methods x data sets, with the mean ranks where there are any."""
-    place = {
-        (row["short"], dataset): Cell(number(row["test"]), standing)
+    scored = {
+        (row["short"], dataset): Cell(number(row["test"]), standing, row["test"])
         for dataset in comparison.datasets
         for row, standing in zip(comparison.on(dataset), standings(comparison.on(dataset)), strict=True)
     }
@@ -353,7 +384,10 @@ def _over_datasets(comparison: Comparison) -> Sheet:
         table["group"]: [
             [
                 Cell(method["method"] + (" *" if method["method"] in memory else "")),
-                *(place.get((method["method"], dataset), Cell("")) for dataset in comparison.datasets),
+                *(
+                    scored.get((method["method"], dataset), Cell(number(score), value=score))
+                    for dataset, score in method["scores"].items()
+                ),
                 *(_ranks(method) if ranked else []),
             ]
             for method in table["methods"]
@@ -381,25 +415,29 @@ def _over_draws(comparison: Comparison, table: Mapping[str, Any]) -> Sheet:
     """Return the means of methods over draws of the classes of one data set, with what they say of further draws."""
     titles = ["method", "mean", "interval over\nfurther draws", "difference", "interval over\nfurther draws"]
     titles += ["p (Holm)", "verdict", "draws"]
-    cells = [
+    lines = [
         [
-            *(row["method"], number(row["mean"]), ends(row["low"], row["high"])),
-            *(number(row["difference"], sign=True), ends(row["difference_low"], row["difference_high"], sign=True)),
-            *(p_value(row["p_holm"]), row["verdict"] or "", str(row["draws"])),
+            *(Cell(row["method"]), Cell(number(row["mean"]), value=row["mean"])),
+            Cell(ends(row, "low", "high"), value=row["low"]),
+            Cell(number(row["difference"], sign=True), value=row["difference"]),
+            Cell(ends(row, "difference_low", "difference_high", sign=True), value=row["difference_low"]),
+            *(Cell(p_value(row["p_holm"]), value=row["p_holm"]), Cell(row["verdict"] or "")),
+            Cell(str(row["draws"]), value=row["draws"]),
         ]
         for row in table["methods"]
     ]
     title = f"{comparison.metric} of task {comparison.task} over {table['draws']} draws of the classes of "
     title += f"{table['dataset']}; "
     title += f"differences from {table['baseline']}" if table["baseline"] else "no differences"
-    lines = draw_notes(table)
     right = [title not in ("method", "verdict") for title in titles]
-    sections = {table["group"]: [[Cell(text) for text in line] for line in cells]}
-    return Sheet(title, titles, right, sections, lines)
+    return Sheet(title, titles, right, {table["group"]: lines}, draw_notes(table))
 
 
 def _ranks(method: Mapping[str, Any]) -> list[Cell]:
-    rank = "" if method["mean_rank"] is None else f"{method['mean_rank']:.2f}"
-    low, high = method["rank_low"], method["rank_high"]
-    interval = "" if low is None or high is None else f"{low:.2f} .. {high:.2f}"
-    return [Cell(text) for text in (rank, interval, number(method["difference"], sign=True), method["tied"] or "")]
+    rank, low, high = (method[name] for name in ("mean_rank", "rank_low", "rank_high"))
+    return [
+        Cell("" if rank is None else f"{rank:.2f}", value=rank),
+        Cell("" if low is None or high is None else f"{low:.2f} .. {high:.2f}", value=low),
+        Cell(number(method["difference"], sign=True), value=method["difference"]),
+        Cell(method["tied"] or ""),
+    ]

@@ -2,82 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from zslplat.comparison.compare import Comparison
 from zslplat.comparison.over_datasets import rank_notes
-from zslplat.comparison.sheets import CUT, cut, draw_notes, ends, p_value, same_score
+from zslplat.comparison.sheets import BEST, COLUMNS, CUT, Sheet, column_cell, cut, filled, sheets, standings
+from zslplat.comparison.sheets import Cell as SheetCell
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Section, TableBlock
 from zslplat.reports.charts.canvas import Swatch
 from zslplat.reports.charts.plots import Dot, dot_chart
 from zslplat.reports.contents import Chapter
 from zslplat.reports.sections.context import PageContext
-from zslplat.reports.sections.wording import NOTHING, cell, metric_words, number, sentence, span
+from zslplat.reports.sections.wording import NOTHING, metric_words, number, sentence, span
 
 Row = Mapping[str, Any]
+# The columns of a comparison that a report shows; costs have a table of their own.
+_TITLES = {"method", "validation", "test", "score on\nthese rows", "score on\nnew classes", "difference"}
+_TITLES |= {"difference on\nthese rows", "difference on\nnew classes", "verdict", "p (Holm)", "smallest\nvisible"}
+_TITLES |= {"tied", "knows of batch", "unequal"}
 
 
 def leaderboard_table(chapter: Chapter) -> TableBlock:
     """Return the rows of the leaderboard; columns that no row fills are left out."""
-    rows, several = chapter.rows, len(chapter.rows) > 1
-    best = {group: max(_signed(row, chapter) for row in rows if row["group"] == group) for group in _groups(rows)}
-    classes = any(row.get("low_classes") is not None for row in rows)
-    tests = any(row.get("p_holm") is not None for row in rows)
-    unequal = any(row.get("unequal") for row in rows)
-
-    def score(row: Row) -> Cell:
-        return _score(row, strong=same_score(_signed(row, chapter), best[row["group"]]))
-
-    of_difference, rows_words, classes_words = "interval of the difference", "95%, these rows", "95%, new classes"
-    table: list[tuple[bool, Column, Callable[[Row], Cell]]] = [
-        (True, Column("method"), lambda row: Cell(str(row["short"]) + (" *" if row.get("from_memory") else ""))),
-        (True, Column("validation", True), lambda row: cell(row["validation"])),
-        (True, Column("test", True), score),
-        (True, Column(rows_words, True, "interval over new draws of these test rows"), lambda row: _ends(row, "")),
-        (
-            classes,
-            Column(classes_words, True, "interval over new draws of classes"),
-            lambda row: _ends(row, "", "_classes"),
-        ),
-        (
-            several,
-            Column("difference", True, f"from the {_origin(rows)} of its kind"),
-            lambda row: cell(row["difference"], sign=True),
-        ),
-        (several, Column(rows_words, True, of_difference), lambda row: _ends(row, "difference_")),
-        (
-            several and classes,
-            Column(classes_words, True, of_difference),
-            lambda row: _ends(row, "difference_", "_classes"),
-        ),
-        (several and tests, Column("p (Holm)", True, "corrected for the number of rivals"), _p_value),
-        (
-            tests,
-            Column("least to be seen", True, "seen among so many rivals with a power of 80%"),
-            lambda row: cell(row.get("smallest_difference")),
-        ),
-        (several, Column("verdict", False, "over new classes, after Holm's correction"), _text("verdict")),
-        (several and classes, Column("tied", False, "sharing a letter: no significant difference"), _text("tied")),
-        (True, Column("knows of batch", False, "beside one test row at a time; transductive: the whole batch"), _knows),
-        (unequal, Column("unequal", False, "what makes it less than a fair match for the others"), _text("unequal")),
+    columns = filled(chapter.rows, [column for column in COLUMNS if column.title in _TITLES])
+    rows = [
+        [_block_cell(column_cell(column, row, standing)) for column in columns]
+        for row, standing in zip(chapter.rows, standings(chapter.rows), strict=True)
     ]
-    shown = [(column, make) for is_shown, column, make in table if is_shown]
-    caption = f"{metric_words(chapter.primary.name)} of task {chapter.heading}"
-    return TableBlock(
-        caption[:1].upper() + caption[1:],
-        [column for column, _ in shown],
-        [[make(row) for _, make in shown] for row in rows],
-        note=_note(chapter),
-    )
+    heads = [Column(" ".join(column.title.split()), column.right, column.hint) for column in columns]
+    caption = _capital(f"{metric_words(chapter.primary.name)} of task {chapter.heading}")
+    return TableBlock(caption, heads, rows, note=_note(chapter))
 
 
-def _text(key: str) -> Callable[[Row], Cell]:
-    return lambda row: Cell(str(row.get(key) or NOTHING))
-
-
-def _knows(row: Row) -> Cell:
-    return Cell("not recorded" if row.get("knows") is None else str(row["knows"]))
+def _block_cell(cell: SheetCell) -> Cell:
+    value = None if cell.value is None or not math.isfinite(cell.value) else float(cell.value)
+    return Cell(cell.text or NOTHING, value, cell.standing == BEST)
 
 
 def left_out_of_names(chapter: Chapter) -> Iterator[Folded]:
@@ -126,30 +87,6 @@ def _chance(chapter: Chapter) -> float | None:
     return next((e.test_chance for e in chapter.results.values() if e.test_chance is not None), None)
 
 
-def _groups(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(str(row["group"]) for row in rows))
-
-
-def _signed(row: Row, chapter: Chapter) -> float:
-    return float(row["test"]) * (1 if chapter.primary.maximise else -1)
-
-
-def _score(row: Row, *, strong: bool) -> Cell:
-    spread = row.get("spread")
-    text = number(row["test"]) + (f" ± {number(spread)}" if spread is not None else "")
-    return Cell(text, float(row["test"]), strong)
-
-
-def _ends(row: Row, key: str, of: str = "") -> Cell:
-    low, high = row.get(f"{key}low{of}"), row.get(f"{key}high{of}")
-    return Cell(span(low, high, sign=bool(key)), low)
-
-
-def _p_value(row: Row) -> Cell:
-    value = row.get("p_holm")
-    return Cell(NOTHING if value is None else f"{value:.3g}", value)
-
-
 def _pair(row: Row, low: str, high: str) -> tuple[float, float] | None:
     ends = row.get(low), row.get(high)
     return None if ends[0] is None or ends[1] is None else (float(ends[0]), float(ends[1]))
@@ -179,62 +116,32 @@ def _note(chapter: Chapter) -> str:
     return " ".join(notes)
 
 
-def across_section(comparison: Comparison, titles: Mapping[str, str], anchor: str, context: PageContext) -> Section:
-    """Return the section of a comparison on several data sets, which are called by their ``titles``."""
+def across_section(comparison: Comparison, anchor: str, context: PageContext) -> Section:
+    """Return the section of a comparison on several data sets."""
     blocks: list[Block] = []
+    ranks, *draws = sheets(comparison)
     for table in comparison.across:
-        blocks.append(_table(comparison, titles, table))
+        group, of_methods = table["group"], f"{metric_words(comparison.metric)} of {table['group']} methods"
+        blocks.append(_sheet_block(ranks, group, f"{of_methods} over data sets", rank_notes(table)))
         ranked = [method for method in table["methods"] if method["mean_rank"] is not None]
         if len(ranked) > 1:
             blocks.append(_chart(comparison, table, ranked, context))
-        blocks += [_draws(comparison, table, drawn) for drawn in table["over_draws"]]
+        of_group = [sheet for sheet in draws if group in sheet.sections]
+        for drawn, sheet in zip(table["over_draws"], of_group, strict=True):
+            caption = f"{of_methods} over {drawn['draws']} draws of the classes of {drawn['dataset']}"
+            blocks.append(_sheet_block(sheet, group, caption, sheet.notes))
     return Section(f"{comparison.task} over {len(comparison.datasets)} data sets", anchor, blocks)
 
 
-def _table(comparison: Comparison, titles: Mapping[str, str], table: Mapping[str, Any]) -> TableBlock:
-    columns = [Column("method"), *(Column(titles[name], True) for name in comparison.datasets)]
-    ranked = any(method["mean_rank"] is not None for method in table["methods"])
-    if ranked:
-        columns += [Column("mean rank", True), Column("95% of the rank", True, "bootstrap over data sets")]
-        columns += [Column("mean difference", True, "from the best mean rank"), Column("tied")]
-    rows = []
-    for method in table["methods"]:
-        rank, low, high = (method[name] for name in ("mean_rank", "rank_low", "rank_high"))
-        ends = NOTHING if low is None or high is None else f"{low:.2f} to {high:.2f}"
-        standing = [
-            Cell(NOTHING if rank is None else f"{rank:.2f}", rank),
-            Cell(ends, low),
-            cell(method["difference"], sign=True),
-            Cell(str(method["tied"] or NOTHING)),
-        ]
-        scores = [cell(method["scores"][name]) for name in comparison.datasets]
-        rows.append([Cell(str(method["method"])), *scores, *(standing if ranked else [])])
-    caption = f"{metric_words(comparison.metric)} of {table['group']} methods over data sets"
-    return TableBlock(caption[:1].upper() + caption[1:], columns, rows, _sentences(rank_notes(table)))
+def _sheet_block(sheet: Sheet, group: str, caption: str, notes: Sequence[str]) -> TableBlock:
+    """Return the lines of one group of methods of a sheet."""
+    heads = [Column(" ".join(title.split()), right) for title, right in zip(sheet.titles, sheet.right, strict=True)]
+    rows = [[_block_cell(cell) for cell in line] for line in sheet.sections[group]]
+    return TableBlock(_capital(caption), heads, rows, _sentences(notes))
 
 
-def _draws(comparison: Comparison, table: Mapping[str, Any], drawn: Mapping[str, Any]) -> TableBlock:
-    """Return the means over draws of the classes of one data set, with what they say of further draws."""
-    columns = [Column("method"), Column("mean", True), Column("95% over further draws", True)]
-    columns += [
-        Column("difference", True, f"from {drawn['baseline']}" if drawn["baseline"] else ""),
-        Column("95% of the difference", True),
-    ]
-    columns += [Column("p (Holm)", True), Column("verdict"), Column("draws", True)]
-    rows = []
-    for row in drawn["methods"]:
-        numbers = [cell(row["mean"]), Cell(ends(row["low"], row["high"]) or NOTHING, row["low"])]
-        gap = ends(row["difference_low"], row["difference_high"], sign=True) or NOTHING
-        numbers += [cell(row["difference"], sign=True), Cell(gap, row["difference_low"])]
-        p = Cell(p_value(row["p_holm"]) or NOTHING, row["p_holm"])
-        cells = [p, Cell(row["verdict"] or NOTHING), Cell(str(row["draws"]), row["draws"])]
-        rows.append([Cell(str(row["method"])), *numbers, *cells])
-    caption = (
-        f"{metric_words(comparison.metric)} of {table['group']} methods over {drawn['draws']} draws of the classes of "
-    )
-    caption += str(drawn["dataset"])
-    note = _sentences(draw_notes(drawn))
-    return TableBlock(caption[:1].upper() + caption[1:], columns, rows, note)
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _chart(

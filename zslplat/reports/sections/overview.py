@@ -33,8 +33,7 @@ def page_of(contents: Contents, version: str, made: str) -> Page:
         study_section(entry, entry.name, f"unfinished-{number}", context)
         for number, entry in enumerate(contents.unfinished, start=1)
     ]
-    titles = {chapter.dataset: chapter.title for chapter in contents.chapters}
-    over = [across_section(one, titles, f"across-{n}", context) for n, one in enumerate(contents.across, start=1)]
+    over = [across_section(one, f"across-{n}", context) for n, one in enumerate(contents.across, start=1)]
     sections = [_summary(contents, context), *over, *chapters]
     if unfinished:
         note = Paragraph("These have no test evaluation yet, and stand in no comparison.")
