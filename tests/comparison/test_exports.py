@@ -16,7 +16,7 @@ from store_toys import BOTH, MadeStore
 from zslplat.cli.results import _print_sheet
 from zslplat.comparison import exports
 from zslplat.comparison.compare import compare
-from zslplat.comparison.exports import FORMATS, export, latex, markdown
+from zslplat.comparison.exports import FORMATS, export_each, latex, markdown
 from zslplat.comparison.sheets import BEST, TIED, letters_of, sheets, standings
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.settings import resolve_settings
@@ -69,8 +69,10 @@ def test_numbers_are_equal_to_the_last_bit_wherever_they_are_written(show, call,
 def test_parquet_files_of_several_comparisons_have_one_schema(show, tmp_path):
     from pyarrow import parquet
 
-    export(show("made"), tmp_path / "some.parquet")
-    export(show("made(seed=1)"), tmp_path / "none.parquet")  # without an epoch, a repeat's spread, a transductive row
+    export_each([show("made")], tmp_path / "some.parquet")
+    export_each(
+        [show("made(seed=1)")], tmp_path / "none.parquet"
+    )  # without an epoch, a repeat's spread, a transductive row
     one, other = (parquet.read_schema(tmp_path / name) for name in ("some.parquet", "none.parquet"))
     assert one.equals(other)
     assert str(other.field("spread").type) == "double"
@@ -82,7 +84,7 @@ def test_an_ending_that_says_nothing_is_refused_before_anything_is_read(settings
     assert done.returncode == 2
     assert f"give one of {', '.join(FORMATS)}" in done.stderr
     with pytest.raises(UsageError, match="the ending says what is written"):
-        export(None, tmp_path / "table")
+        export_each([None], tmp_path / "table")
     missing = call("compare", "-d", "made", "--out", tmp_path / "no folder" / "table.md")
     assert missing.returncode == 1
 
@@ -192,7 +194,7 @@ def test_ranks_are_drawn_whatever_names_hold(settings, show, tmp_path, monkeypat
     for dataset in ("made", "made(seed=1)"):
         made.study(name, 0.8, dataset=dataset, rows=f"rows of {dataset}")
     with matplotlib.rc_context({"svg.fonttype": "none"}):
-        export(show(), tmp_path / "ranks.svg")
+        export_each([show()], tmp_path / "ranks.svg")
     assert f">{name}  a" in html.unescape((tmp_path / "ranks.svg").read_text())
 
     def fails(*given):
@@ -200,7 +202,7 @@ def test_ranks_are_drawn_whatever_names_hold(settings, show, tmp_path, monkeypat
 
     monkeypatch.setattr(exports, "draw_ranks", fails)
     with pytest.raises(ZslplatError, match=r"ranks\.svg: the ranks are not drawn: ValueError: no pen; "):
-        export(show(), tmp_path / "ranks.svg")
+        export_each([show()], tmp_path / "ranks.svg")
 
 
 def refused(call, tmp_path, *asked):

@@ -7,7 +7,7 @@ import pytest
 from outside_toys import exported, random_scores, score
 
 from zslplat.comparison.compare import compare
-from zslplat.comparison.exports import export, latex, markdown
+from zslplat.comparison.exports import export_each, latex, markdown
 from zslplat.evaluation.outside.exported_split import Manifest
 from zslplat.settings import resolve_settings
 
@@ -39,7 +39,7 @@ def test_a_comparison_flags_labels_that_were_exported(settings, call, tmp_path):
     for text in (markdown(found), latex(found)):
         assert SAID in text
     for ending in (".csv", ".parquet", ".json"):
-        export(found, tmp_path / f"table{ending}")
+        export_each([found], tmp_path / f"table{ending}")
     with open(tmp_path / "table.csv", newline="") as file:
         assert sorted(line["labels_exported"] for line in csv.DictReader(file)) == ["False", "True"]
     assert "ZSP215" in [one["code"] for one in json.loads((tmp_path / "table.json").read_text())["findings"]]

@@ -8,7 +8,7 @@ import pytest
 from store_toys import MadeStore
 
 from zslplat.comparison.compare import compare
-from zslplat.comparison.exports import export
+from zslplat.comparison.exports import export_each
 from zslplat.comparison.sheets import sheets
 from zslplat.evidence.matching import Filters
 
@@ -52,7 +52,7 @@ def test_a_name_with_scores_on_every_data_set_is_ranked_as_one_method(scored, sh
     assert all(cell.text for cells in lines for cell in cells[:5])
     assert any(note.startswith("outside:good, outside:bad: other scores on each data set") for note in sheet.notes)
     for ending in (".svg", ".csv", ".json"):
-        export(found, tmp_path / f"table{ending}")
+        export_each([found], tmp_path / f"table{ending}")
     assert (tmp_path / "table.svg").stat().st_size
     with (tmp_path / "table.csv").open(newline="") as file:
         read = list(csv.DictReader(file))

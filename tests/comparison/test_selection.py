@@ -7,7 +7,7 @@ import pytest
 from store_toys import BOTH, CLASSES, ROWS
 
 from zslplat.comparison.compare import compare
-from zslplat.comparison.exports import export
+from zslplat.comparison.exports import export_each
 from zslplat.comparison.sheets import sheets
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evidence.matching import Filters
@@ -300,12 +300,12 @@ def test_several_data_sets_give_a_table_with_mean_ranks(made, show, tmp_path):
     for method in table["methods"]:
         for dataset, score in method["scores"].items():
             assert score == scores.get((method["method"], dataset))
-    export(found, tmp_path / "ranks.svg")
+    export_each([found], tmp_path / "ranks.svg")
     drawing = (tmp_path / "ranks.svg").read_text()
     assert "critical difference" in drawing
     assert "conse" not in drawing
     with pytest.raises(UsageError, match="ranks are over data sets"):
-        export(show("made"), tmp_path / "one.png")
+        export_each([show("made")], tmp_path / "one.png")
     everything = compare(show.__closure__[0].cell_contents, [], warn=pytest.fail)
     assert everything.to_json() == found.to_json()
 

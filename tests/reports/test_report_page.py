@@ -52,7 +52,7 @@ def charts(name=EVIL):
     line = Line(name, [1, 2, 3], [0.1, 0.5, 0.4], style, marked=[(2, 0.5)])
     points = np.random.default_rng(0).normal(size=(6, 2))
     return [
-        line_chart([line], Axes(name, name, logx=True, level=(0.2, name)), "a", name, name),
+        line_chart([line], Axes(name, name, logx=True), "a", name, name),
         line_chart([line], Axes(name, name, names=[name, "b", "c"]), "b", name, name),
         dot_chart([Dot(name, 0.4, style, (0.3, 0.5), (0.2, 0.6))], name, "c", name, name, level=0.3),
         mark_chart([Mark(1.0, 0.4, style)], name, name, "d", name, name, logx=False),

@@ -75,10 +75,6 @@ class Comparison:
         """Return the rows of one data set."""
         return [row for row in self.rows if row["dataset"] == dataset]
 
-    def baselines(self, dataset: str) -> dict[str, str]:
-        """Return {group of methods: the entry that its differences are taken from} on a data set."""
-        return {row["group"]: row["baseline"] for row in self.on(dataset)}
-
     def to_json(self) -> dict[str, Any]:
         """Return the content as JSON has it; ``dataset`` is that of all rows, None where there are several."""
         return {

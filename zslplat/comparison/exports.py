@@ -65,11 +65,6 @@ _LATEX = {
 _BEHIND = "best score of a group, and what equals it, in bold; {}: not significantly different from it"
 
 
-def export(comparison: Comparison, path: Path) -> None:
-    """Write a comparison to a file; see :func:`export_each`."""
-    export_each([comparison], path)
-
-
 def export_each(comparisons: Sequence[Comparison], path: Path) -> None:
     """Write comparisons to a file, whose ending says how.
 

@@ -1,8 +1,7 @@
 """The cells of a suite as the last command left them, saved in the store, so that a report says what that did.
 
 ``suites/NAME.json`` in the store, and ``NAME-splits.json`` of classes that were drawn anew. It holds nothing that is
-computed, and ``store merge`` copies it. Without it a report counts what is recorded of a suite, and what one asks
-for that is known by its name.
+computed, and ``store merge`` copies it. Without it a report counts what is recorded of a suite.
 """
 
 from __future__ import annotations

@@ -75,11 +75,10 @@ _GAPS = {"-": "", "--": "6 3", "-.": "7 3 1.5 3", ":": "1.5 3"}
 
 @dataclass(frozen=True)
 class Swatch:
-    """A mark of a legend: ``line`` and ``marker`` say which of the two are drawn."""
+    """A mark of a legend: the marker, and the line through it where ``line`` is true."""
 
     style: Style
     line: bool = True
-    marker: bool = True
 
     @property
     def svg(self) -> Markup:
@@ -87,7 +86,7 @@ class Swatch:
         colour = f"var(--{self.style.colour})"
         gaps = f' stroke-dasharray="{_GAPS[self.style.dash]}"' if _GAPS[self.style.dash] else ""
         line = f'<path d="M1 8H35" stroke="{colour}" stroke-width="2" fill="none"{gaps}/>' if self.line else ""
-        marker = f'<g fill="{colour}">{_SHAPES[self.style.marker]}</g>' if self.marker else ""
+        marker = f'<g fill="{colour}">{_SHAPES[self.style.marker]}</g>'
         return Markup(
             f'<svg class="swatch" width="36" height="16" viewBox="0 0 36 16" aria-hidden="true">{line}{marker}</svg>'
         )

@@ -56,7 +56,6 @@ class Axes:
     names: Sequence[str] = ()
     xlimits: tuple[float, float] | None = None
     ylimits: tuple[float, float] | None = None
-    level: tuple[float, str] | None = None
     square: bool = False
 
 
@@ -67,18 +66,6 @@ def line_chart(lines: Sequence[Line], axes: Axes, key: str, title: str, descript
     with axes_of(*size, bottom=52 + 0.7 * room_for(turned)) as (canvas, drawn):
         for line in lines:
             _draw(drawn, line)
-        if axes.level is not None:
-            value, text = axes.level
-            drawn.axhline(value, color=INK, linewidth=0.9, linestyle=(0, (2, 3)))
-            drawn.annotate(
-                plain(text, 60),
-                (1, value),
-                xycoords=("axes fraction", "data"),
-                ha="right",
-                va="bottom",
-                fontsize=8.6,
-                color=INK,
-            )
         _scale(drawn, axes)
         return to_svg(canvas, key, title, description)
 

@@ -122,21 +122,25 @@ def across_section(comparison: Comparison, anchor: str, context: PageContext) ->
     ranks, *draws = sheets(comparison)
     for table in comparison.across:
         group, of_methods = table["group"], f"{metric_words(comparison.metric)} of {table['group']} methods"
-        blocks.append(_sheet_block(ranks, group, f"{of_methods} over data sets", rank_notes(table)))
+        origin = [f"mean differences are from {table['baseline']}"] if table["baseline"] else []
+        blocks.append(_sheet_block(ranks, group, f"{of_methods} over data sets", [*rank_notes(table), *origin]))
         ranked = [method for method in table["methods"] if method["mean_rank"] is not None]
         if len(ranked) > 1:
             blocks.append(_chart(comparison, table, ranked, context))
         of_group = [sheet for sheet in draws if group in sheet.sections]
         for drawn, sheet in zip(table["over_draws"], of_group, strict=True):
             caption = f"{of_methods} over {drawn['draws']} draws of the classes of {drawn['dataset']}"
-            blocks.append(_sheet_block(sheet, group, caption, sheet.notes))
+            origin = [f"differences are from {drawn['baseline']}"] if drawn["baseline"] else []
+            blocks.append(_sheet_block(sheet, group, caption, [*sheet.notes, *origin]))
     return Section(f"{comparison.task} over {len(comparison.datasets)} data sets", anchor, blocks)
 
 
 def _sheet_block(sheet: Sheet, group: str, caption: str, notes: Sequence[str]) -> TableBlock:
-    """Return the lines of one group of methods of a sheet."""
-    heads = [Column(" ".join(title.split()), right) for title, right in zip(sheet.titles, sheet.right, strict=True)]
-    rows = [[_block_cell(cell) for cell in line] for line in sheet.sections[group]]
+    """Return the lines of one group of methods of a sheet, without columns that none of them fills."""
+    lines = sheet.sections[group]
+    filled_places = [place for place in range(len(sheet.titles)) if any(line[place].text for line in lines)]
+    heads = [Column(" ".join(sheet.titles[place].split()), sheet.right[place]) for place in filled_places]
+    rows = [[_block_cell(line[place]) for place in filled_places] for line in lines]
     return TableBlock(_capital(caption), heads, rows, _sentences(notes))
 
 
