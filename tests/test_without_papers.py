@@ -18,12 +18,13 @@ def _without_papers(monkeypatch):
     """Hide the distribution and its module, as if it had never been installed."""
     from zslplat.registry import registry
 
-    def others(**selected):
-        points = importlib.metadata.entry_points(**selected)
-        return [point for point in points if not point.value.startswith("zslplat_papers")]
+    every = importlib.metadata.entry_points
 
+    def others(**selected):
+        return [point for point in every(**selected) if not point.value.startswith("zslplat_papers")]
+
+    monkeypatch.setattr("importlib.metadata.entry_points", others)
     monkeypatch.setattr("zslplat.registry.entry_points", others)
-    monkeypatch.setattr("zslplat.cli.app.entry_points", others)
     for name in [name for name in sys.modules if name.startswith("zslplat_papers.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "zslplat_papers", None)
