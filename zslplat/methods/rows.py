@@ -14,12 +14,16 @@ Rows of length one: what cosines are made of.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from zslplat.data.store.precision import lengths_of
 from zslplat.data.store.rows import Where, blocks_of, rowwise
 from zslplat.errors import DataError
-from zslplat.methods.base import Features
+
+if TYPE_CHECKING:
+    from zslplat.methods.base import Features
 
 _BLOCK = 4096
 
