@@ -106,7 +106,7 @@ class Prepared(Bilinear):
     def prepare_fit(self, X, y, S, *, space):
         return {"gram": X.T @ X}
 
-    def prepare_score(self, X, S, *, space):
+    def prepare_score(self, X, S, *, space, statistics=None):
         return {"rows": np.array([len(X), len(S)])}
 
 

@@ -8,18 +8,6 @@ in the group ``zslplat.commands``.
 A plugin module may say which version of this surface it is written for, ``ZSLPLAT_API = "1"`` or ``"1.3"``: then it is
 loaded where the major version is the same and the minor one at least that. The major version changes when a hook, a
 base class or a promise of the kit changes so that plugins must follow; the minor one when there is more to use.
-
-Version 1.1: ``prepare_score`` of every kind of method is given what ``prepare_fit`` returned, as ``statistics``. A
-method whose ``prepare_score`` does not take it works as before. ``zslplat.api.protocol_of`` says how each kind is
-called.
-
-Version 1.2: ``Dataset.X`` may be :class:`~zslplat.data.store.rows.Rows`, which reads like an array; a task takes rows
-of it with ``take_rows``. A method with ``takes_blocks`` is given rows, others arrays as before. ``take_views`` tells a
-method which columns are which view.
-
-Version 1.3: suites and checks of a plugin's own (``zslplat_suites``, ``zslplat_checks``).
-
-Version 1.4: published tables (``zslplat_tables``) and kinds of methods (``zslplat_kinds``).
 """
 
 from __future__ import annotations
@@ -30,7 +18,7 @@ from typing import Any
 
 import pluggy
 
-API_VERSION = "1.4"
+API_VERSION = "1.0"
 
 hookspec = pluggy.HookspecMarker("zslplat")
 hookimpl = pluggy.HookimplMarker("zslplat")

@@ -422,7 +422,7 @@ def registered_name(component: type, kind: str | None = None) -> str | None:
 
 
 def known_as(component: type) -> str:
-    """Return what messages call a component: its registered name; the class's own for whoever uses an unregistered one.
+    """Return what messages call a component: its registered name, or the class's where it is not registered.
 
     Users choose components by name and never see the classes behind them.
     """
@@ -432,6 +432,6 @@ def known_as(component: type) -> str:
 def _is_target(target: Any, component: type) -> bool:
     if not isinstance(target, str):
         return target is component
-    # A module that nobody has imported cannot have given the class.
+    # A module that is not imported cannot have given the class.
     module, _, attribute = target.partition(":")
     return getattr(sys.modules.get(module), attribute, None) is component

@@ -18,7 +18,7 @@ SOURCE = '''
 import warnings
 from zslplat.api import Check, OutcomeWarning, WarningCheck, hookimpl
 
-ZSLPLAT_API = "1.3"
+ZSLPLAT_API = "1.0"
 
 
 class RoundScore(Check):

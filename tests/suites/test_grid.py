@@ -269,7 +269,7 @@ def test_a_metric_that_no_record_has_is_named(call, tmp_path):
 def test_suites_of_plugins_are_found_by_name(call, tmp_path, monkeypatch):
     (tmp_path / "lab.toml").write_text(SUITE)
     source = (
-        "from zslplat.api import hookimpl\nZSLPLAT_API = '1.3'\n@hookimpl\ndef zslplat_suites():\n"
+        "from zslplat.api import hookimpl\nZSLPLAT_API = '1.0'\n@hookimpl\ndef zslplat_suites():\n"
         f"    return {{'lab': {str(tmp_path / 'lab.toml')!r}, 'odd': 3, 'given': dict(tasks=['zsl'], "
         "data=[dict(name='d', dataset='marked')], row=[dict(name='r', method='plain')])}\n"
     )

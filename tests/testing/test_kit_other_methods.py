@@ -133,7 +133,7 @@ class ClassMeans(Method):
     def prepare_fit(self, X, y, *, space):
         return {}
 
-    def prepare_score(self, X, train, *, space):
+    def prepare_score(self, X, train, *, space, statistics=None):
         return {}
 
     def fit(self, X, y, *, statistics=None):

@@ -30,7 +30,7 @@ _LEAST_ROWS, _MOST_ROWS = 64, 8192
 class SavedModel(ABC):
     """What a final evaluation learned.
 
-    ``classes`` are the names of what is told apart where nobody names others, ``joint`` says that the rows of a batch
+    ``classes`` are the names of what is told apart by default, ``joint`` says that the rows of a batch
     are scored together, so that a row by itself has no score.
     """
 
@@ -57,7 +57,7 @@ class SavedModel(ABC):
     @property
     @abstractmethod
     def classes(self) -> tuple[str, ...]:
-        """The names of what is told apart where nobody names others."""
+        """The names of what is told apart by default."""
 
     @abstractmethod
     def decision_function(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
@@ -84,7 +84,7 @@ class SavedModel(ABC):
         return {}
 
     def usual_top(self) -> int:
-        """Return how many candidates are told of each row where nobody says how many."""
+        """Return how many candidates are listed for each row by default."""
         return 1
 
     @property

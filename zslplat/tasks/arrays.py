@@ -29,12 +29,12 @@ def suffixes_of(count: int) -> list[str]:
     return [""] + [f":{number}" for number in range(2, count + 1)]
 
 
-def real_numbers(who: str, returned: Any, what: str = "scores") -> np.ndarray:
-    """Return an array of what ``who`` returned; raises :class:`MethodError` where these are no real numbers.
+def real_numbers(method: str, returned: Any, what: str = "scores") -> np.ndarray:
+    """Return an array of what a method returned; raises :class:`MethodError` where these are no real numbers.
 
     Complex numbers have no order, and one that is only made from real parts would hide a mistake.
     """
     values = np.asarray(returned)
     if values.dtype.kind not in "buif":
-        raise MethodError(f"{who} returned {what} of type {values.dtype}; expected real numbers")
+        raise MethodError(f"{method} returned {what} of type {values.dtype}; expected real numbers")
     return values

@@ -118,7 +118,7 @@ class Task(Parameterised, ABC):
         """Return the task as it judges a data set, or a problem that it made of one: itself, mostly.
 
         Where the primary metric depends on the data (on how many labels a row has, say), a copy with its own
-        ``primary`` is returned: whoever knows the data asks it, and not the task as it was built.
+        ``primary`` is returned, to be used in place of the task as it was built.
         """
         return self
 

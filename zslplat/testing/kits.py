@@ -150,7 +150,7 @@ class FirstFit:
 
 @lru_cache(maxsize=2)
 def first_fit(method: Any) -> FirstFit:
-    """Return the fit of a new instance on the small problem; whoever uses it further takes a copy (:func:`fitted`)."""
+    """Return the fit of a new instance on the small problem; take a copy to use it further (:func:`fitted`)."""
     fresh, kit = clone(method), kit_of(method.kind)
     before = fresh.get_params(deep=False)
     return FirstFit(fresh, kit.fit(fresh, kit.arrays(method), {}), before)

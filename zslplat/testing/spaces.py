@@ -85,7 +85,7 @@ def misread(parameters: Mapping[str, Parameter]) -> list[str]:
             try:
                 read = parse_value(value) if isinstance(value, str) else value
             except UsageError:
-                continue  # whoever leaves out the quotation marks is told
+                continue  # without quotation marks it is refused with a message
             if read != value and not (isinstance(read, Spec) and str(read) == value):
                 recovered.append(f"{name}={value} (read as {read!r})")
     return recovered

@@ -28,7 +28,7 @@ from zslplat.testing.kits import kit_for_task
 from zslplat.testing.running import Check, Skipped
 from zslplat.testing.spaces import check_declared, illegal_values
 from zslplat.testing.task_samples import data_for, label_sets, more_noise, noise, player, reordered
-from zslplat.testing.truth_seekers import INFORMATION_BOUND, UNDER_ATTACK, attack_outcomes, telling_nothing
+from zslplat.testing.truth_seekers import UNDER_ATTACK, assert_nothing_leaks, attack_outcomes, telling_nothing
 
 GUESSES = 30
 FEW = {"folds": 2, "last": 10, "repeats": 3, "validation_repeats": 3}
@@ -373,14 +373,7 @@ def truth_is_out_of_reach(task: Task) -> None:
             refusals.append(str(error))
     if not outcomes:
         raise Skipped(f"takes no data whose features say nothing: {'; '.join(refusals)}")
-    for outcome in outcomes:
-        gain = (outcome.value - outcome.chance) * (1 if task.primary.maximise else -1)
-        who = f"{outcome.attack} on {outcome.problem}"
-        assert gain <= 0.05, f"{who} reaches {outcome.value:.3f}, chance {outcome.chance:.3f}"
-        assert outcome.information <= INFORMATION_BOUND, (
-            f"{who} holds an array that tells of the truth, by adjusted mutual information {outcome.information:.3f}; "
-            "leave it out of the problem's inputs"
-        )
+    assert_nothing_leaks(task, outcomes)
 
 
 TASK_CHECKS: tuple[Check, ...] = (
@@ -462,8 +455,5 @@ def rows_with_several_labels_are_judged_alike(task: Task) -> None:
     if not name or kit_for_task(task).attack is None:
         return
     few = {option: value for option, value in FEW.items() if option in type(task).parameters}
-    for outcome in attack_outcomes(str(Spec(name, few)), more_noise(dataset, 8)):
-        gain = (outcome.value - outcome.chance) * (1 if form.primary.maximise else -1)
-        who = f"with several labels per row: {outcome.attack} on {outcome.problem}"
-        assert gain <= 0.05, f"{who} reaches {outcome.value:.3f}, chance {outcome.chance:.3f}"
-        assert outcome.information <= INFORMATION_BOUND, f"{who} holds an array that tells of the truth"
+    outcomes = attack_outcomes(str(Spec(name, few)), more_noise(dataset, 8))
+    assert_nothing_leaks(form, outcomes, "with several labels per row: ")

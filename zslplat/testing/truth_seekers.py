@@ -264,6 +264,18 @@ def attack_outcomes(
     return outcomes
 
 
+def assert_nothing_leaks(task: Task, outcomes: Iterable[AttackOutcome], where: str = "") -> None:
+    """Fail where an attack is better than chance, or holds an array that tells of the truth."""
+    for outcome in outcomes:
+        gain = (outcome.value - outcome.chance) * (1 if task.primary.maximise else -1)
+        attack = f"{where}{outcome.attack} on {outcome.problem}"
+        assert gain <= 0.05, f"{attack} reaches {outcome.value:.3f}, chance {outcome.chance:.3f}"
+        assert outcome.information <= INFORMATION_BOUND, (
+            f"{attack} holds an array that tells of the truth, by adjusted mutual information "
+            f"{outcome.information:.3f}; leave it out of the problem's inputs"
+        )
+
+
 def information(problem: Problem, labels_found: Sequence[np.ndarray]) -> float:
     """Return the largest adjusted mutual information of labellings, or of the rows' order, with a problem's truth.
 

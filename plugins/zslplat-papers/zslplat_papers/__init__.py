@@ -4,7 +4,7 @@ from pathlib import Path
 
 from zslplat.hookspecs import hookimpl
 
-ZSLPLAT_API = "1.4"
+ZSLPLAT_API = "1.0"
 
 
 @hookimpl

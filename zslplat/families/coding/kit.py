@@ -179,7 +179,9 @@ class SeekingCoder(Seeker):
         """Prepare nothing."""
         return {}
 
-    def prepare_score(self, pool: np.ndarray, X: np.ndarray, *, space: Any) -> dict[str, np.ndarray]:
+    def prepare_score(
+        self, pool: np.ndarray, X: np.ndarray, *, space: Any, statistics: Any = None
+    ) -> dict[str, np.ndarray]:
         """Prepare nothing."""
         return {}
 

@@ -183,7 +183,7 @@ def deal_rows(
     """Return the part (n,) of each row, which gets about ``shares`` (p,) of the rows and of every label.
 
     Rows of one group go to one part. A label that only one unit has keeps that unit out of all parts, with -1, so that
-    whoever holds out parts trains on it.
+    it is trained on where parts are held out.
     """
     present = labels == 1
     unit_of = np.arange(len(labels)) if groups is None else np.unique(groups, return_inverse=True)[1].reshape(-1)

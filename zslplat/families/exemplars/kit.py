@@ -23,7 +23,7 @@ from zslplat.testing.method_checks import assert_close, assert_data_refused
 from zslplat.testing.problems import ClassProblem
 from zslplat.testing.running import Check, Skipped
 from zslplat.testing.task_samples import designated, more_noise
-from zslplat.testing.truth_seekers import INFORMATION_BOUND, UNDER_ATTACK, Seeker, attack_outcomes, indicators
+from zslplat.testing.truth_seekers import UNDER_ATTACK, Seeker, assert_nothing_leaks, attack_outcomes, indicators
 
 QUERIES = 20
 
@@ -190,13 +190,8 @@ def truth_of_designated_queries_is_out_of_reach(task: Task) -> None:
     _with_designated(task)
     name = registered_name(type(task), "tasks")
     attacked, unregistered = (name, None) if name else (UNDER_ATTACK, type(task))
-    for outcome in attack_outcomes(attacked, more_noise(designated()), unregistered=unregistered):
-        who = f"{outcome.attack} on {outcome.problem}"
-        gain = (outcome.value - outcome.chance) * (1 if task.primary.maximise else -1)
-        assert gain <= 0.05, f"{who} reaches {outcome.value:.3f}, chance {outcome.chance:.3f}"
-        assert outcome.information <= INFORMATION_BOUND, (
-            f"{who} holds an array that tells of the truth, by adjusted mutual information {outcome.information:.3f}"
-        )
+    outcomes = attack_outcomes(attacked, more_noise(designated()), unregistered=unregistered)
+    assert_nothing_leaks(task, outcomes)
 
 
 def _on_designated(check: Check) -> Check:

@@ -1,4 +1,4 @@
-"""Which rows of a data set an exemplar-retrieval problem holds: negatives, gallery, and who asks."""
+"""Which rows of a data set an exemplar-retrieval problem holds: negatives, gallery and queries."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def problem_of(
 
 
 def _truth_of(dataset: Dataset, side: Side, gallery: np.ndarray, query_rows: np.ndarray, suffix: str) -> Arrays:
-    """Return who asks, and what is right, as places in the gallery (see the table of the task)."""
+    """Return which rows are queries, and what is right, as places in the gallery (see the table of the task)."""
     truth = groups_of(dataset, gallery, f"group{suffix}")
     if side.queries is None:
         return {f"queries{suffix}": np.flatnonzero(np.isin(gallery, query_rows)), **truth}

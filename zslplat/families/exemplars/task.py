@@ -73,8 +73,8 @@ class ExemplarRetrieval(Task):
     negatives of the first draw: then classes of its validation may be in the gallery of a later one, as in the usual
     protocol of repeated splits. Studies with one draw each (``split_seed=0``, ``1`` ...) are free of that.
 
-    **Designated queries** (:class:`~zslplat.data.dataset.Queries`: Holidays, Oxford). The data set names who asks, what
-    is searched, and for each query what is right and what is junk; junk is taken out of the ranking before that is
+    **Designated queries** (:class:`~zslplat.data.dataset.Queries`: Holidays, Oxford). The data set names the queries,
+    what is searched, and for each query what is right and what is junk; junk is taken out of the ranking before that is
     measured. Average precision is then the area under the precision-recall curve by trapezoids, as the official
     programs of both sets compute it (:meth:`~zslplat.metrics.ranking.Ranking.trapezoid_average_precision`). The
     negatives are the rows of ``train``, which may come from another data set altogether; they alone give the statistics
@@ -176,16 +176,16 @@ class ExemplarRetrieval(Task):
             # Rows that are searched in one draw may be negatives of another.
             fresh = copy.deepcopy(method) if suffix else method
             CALLS.fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
-            who = known_as(type(method))
+            name = known_as(type(method))
             returned = CALLS.score(fresh, inputs, selected(f"score{suffix}/", statistics))["similarity"]
-            scores = real_numbers(who, returned, "similarities")
+            scores = real_numbers(name, returned, "similarities")
             if scores.shape != (len(queries), len(gallery)):
                 raise MethodError(
-                    f"{who} returned similarities {scores.shape} for {len(queries)} of {len(gallery)} rows"
+                    f"{name} returned similarities {scores.shape} for {len(queries)} of {len(gallery)} rows"
                 )
             if not np.isfinite(scores).all():
                 raise MethodError(
-                    f"{who} returned {int((~np.isfinite(scores)).sum())} similarities that are not finite"
+                    f"{name} returned {int((~np.isfinite(scores)).sum())} similarities that are not finite"
                 )
             outputs[SCORES + suffix] = scores
         yield 1, outputs
@@ -374,7 +374,7 @@ class ExemplarRetrieval(Task):
         return problem_of(name, dataset, sides, seed, fold, most=self.queries, split_seed=self.split_seed)
 
     def _answers(self, problem: Problem, outputs: Arrays) -> list[Answers]:
-        """Return what the rankings of every draw show; the last outputs' are kept for all who ask."""
+        """Return what the rankings of every draw show; those of the last outputs are stored."""
         if self._ranked is None or self._ranked[0] is not outputs:
             answers = [
                 rank_judged(outputs[SCORES + s], judgements_of(problem.truth, s), self.k)

@@ -204,9 +204,9 @@ class FeatureSelection(ClassTask):
         inputs, meta = problem.inputs, problem.meta
         method.features_taken = max(meta["counts"])
         CALLS.fit(method, inputs, statistics)
-        who = known_as(type(method))
+        method_name = known_as(type(method))
         returned = CALLS.score(method, inputs, None)
-        outputs = {name: real_numbers(who, values, f"a {name}") for name, values in returned.items()}
+        outputs = {name: real_numbers(method_name, values, f"a {name}") for name, values in returned.items()}
         ranking = outputs["ranking"]
         chosen = int(np.count_nonzero(outputs["scores"] > 0))
         if chosen < method.features_taken:

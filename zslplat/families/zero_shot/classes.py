@@ -1,4 +1,4 @@
-"""Classes by their signatures, as somebody gives them to a model that has not seen them: a file, a mapping, a frame."""
+"""Classes by their signatures, given to a model that has not seen them: a file, a mapping, a frame."""
 
 from __future__ import annotations
 

@@ -323,13 +323,13 @@ def _sliced(scores: np.ndarray, rows: np.ndarray, classes: np.ndarray) -> np.nda
 
 def checked_scores(method: Any, returned: Any, shape: tuple[int, int]) -> np.ndarray:
     """Return the scores of a method; raises :class:`MethodError` for another shape or type, NaN or infinity."""
-    who = known_as(type(method))
-    scores = real_numbers(who, returned)
+    name = known_as(type(method))
+    scores = real_numbers(name, returned)
     if scores.shape != shape:
-        raise MethodError(f"{who} returned scores of shape {scores.shape} for {shape[0]} rows and {shape[1]} classes")
+        raise MethodError(f"{name} returned scores of shape {scores.shape} for {shape[0]} rows and {shape[1]} classes")
     bad = int(scores.size - np.count_nonzero(np.isfinite(scores)))
     if bad:
-        raise MethodError(f"{who} returned {bad} scores of {scores.size} that are NaN or infinite")
+        raise MethodError(f"{name} returned {bad} scores of {scores.size} that are NaN or infinite")
     return scores
 
 
