@@ -117,7 +117,7 @@ def test_results_tell_which_checks_failed_and_why():
 def test_check_kernel_raises_with_every_failure():
     with pytest.raises(ConformanceError) as caught:
         check_kernel(Slow(sigma=2.0))
-    assert "2 of 23 checks" in str(caught.value)
+    assert "2 of 22 checks" in str(caught.value)
     assert all(name in str(caught.value) for name in BROKEN_CHECKS)
     assert len(check_kernel(Gaussian)) == 23
 
@@ -152,7 +152,7 @@ def test_parametrize_names_every_test_and_marks_expected_failures():
     mark = parametrize_with_checks([Slow(sigma=2.0), Sigmoid()], dict.fromkeys(BROKEN_CHECKS, REASON))
     assert mark.mark.args[0] == ("component", "check")
     parameters = mark.mark.args[1]
-    assert len(parameters) == 46
+    assert len(parameters) == 44
     assert parameters[0].id == "slow(sigma=2.0)-parameters_are_documented"
     marked = {p.id.split("-")[-1] for p in parameters if p.marks}
     assert marked == BROKEN_CHECKS
