@@ -168,4 +168,4 @@ def left(mark, worker):
 
 
 def known(worker):
-    return [psutil.Process(pid) for pid in worker._child.memory._known]
+    return [psutil.Process(pid) for pid in (worker._child.memory._scorer, worker._child.memory._host)]
