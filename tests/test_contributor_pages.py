@@ -1,4 +1,4 @@
-"""The glossary says one thing per word, in order, and each home exists."""
+"""The pages for contributors name what exists; the glossary says one thing per word, in order."""
 
 from __future__ import annotations
 
@@ -35,3 +35,16 @@ def test_every_home_is_a_module_or_a_page(home):
         assert importlib.util.find_spec(module[1]) is not None
     else:
         assert (PAGE.parent / re.fullmatch(r"\[[^\]]+\]\(([\w.-]+)\)", home)[1]).is_file()
+
+
+# Paths of the store and of other projects, which no page can point to here.
+ELSEWHERE = {"model/", "studies/NAME/workers.log"}
+
+
+def test_every_path_of_the_pages_for_contributors_exists():
+    """Paths may leave out the folders in front; ``KIND`` stands for each family."""
+    paths = [f"/{path.relative_to(ROOT)}" for path in ROOT.rglob("*") if ".git" not in path.parts]
+    for page in (ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md", ROOT / "docs" / "processes.md"):
+        named = set(re.findall(r"`([\w./-]+/[\w./-]*|[\w./-]+\.py)`", page.read_text())) - ELSEWHERE
+        named = {name.replace("KIND", "coding").rstrip("/") for name in named if "_build" not in name}
+        assert {name for name in named if not any(path.endswith(f"/{name}") for path in paths)} == set(), page.name
