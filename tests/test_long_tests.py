@@ -71,7 +71,7 @@ def test_long_tests_run_where_they_are_requested(arguments, run, processes, tmp_
 
 
 def test_an_edited_method_is_tested_by_its_own_tests_and_its_part_of_the_kit():
-    changes = Changes({PACKAGE / "methods" / "zero_shot" / "eszsl.py"})
+    changes = Changes({PACKAGE / "families" / "zero_shot" / "methods" / "eszsl.py"})
     assert {"ESZSL"} <= changes.classes
     assert changes.has_file(next(TESTS.rglob("test_methods_closed_forms.py")))
     assert all(changes.has_file(path) for path in REGISTRY_TESTS)
@@ -96,7 +96,7 @@ def test_edited_tests_and_users_of_edited_helpers_run():
 @pytest.mark.skipif(not (ROOT / ".git").exists() or shutil.which("git") is None, reason="no clone of the repository")
 def test_changed_selects_tests_by_what_git_calls_edited(tmp_path):
     subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, tmp_path / "clone"], check=True)
-    with (next((tmp_path / "clone" / "zslplat" / "methods").rglob("eszsl.py"))).open("a") as file:
+    with (next((tmp_path / "clone" / "zslplat" / "families").rglob("eszsl.py"))).open("a") as file:
         file.write("\n# edited\n")
     command = [sys.executable, "-m", "pytest", "--changed", "--co", "-q", "-p", "no:cacheprovider"]
     environment = {"PYTHONPATH": with_own_path(str(tmp_path / "clone"))}

@@ -274,7 +274,7 @@ def test_fewer_features_than_asked_for_shorten_the_curve():
     assert quick(last=50).test(dataset(d=12)).meta["counts"] == [5, 10]
 
 
-REAL = Path(os.environ.get("ZSLPLAT_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "xlsa17" / "ISOLET"
+REAL = Path(os.environ.get("ZSLPLAT_TEST_DATA", Path(__file__).parents[4] / "shared" / "data")) / "xlsa17" / "ISOLET"
 
 
 @pytest.mark.long
