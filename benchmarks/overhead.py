@@ -165,11 +165,11 @@ def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[C
         "store": (OpenStudy, "add"),
         "record": (TrialLog, "add"),
         "MLflow": (ShownStudy, "trials"),
-        "whole": (study.Study, "_search"),
+        "whole": (study.StudyRun, "_search"),
     }
     context = ExperimentContext(experiment, settings)
     with Session(context, Records(settings, reporter.warn), reporter, workers=workers) as session:
-        leader = study.Study(session, options)
+        leader = study.StudyRun(session, options)
         with clock.watching(places):
             leader.run()
         records = leader.log.records[STARTING:]

@@ -9,7 +9,7 @@ from support import one_line
 from zslplat.comparison.compare import compare
 from zslplat.comparison.sheets import sheets
 from zslplat.evidence.labels import dataset_titles
-from zslplat.reports.contents import Request, collect_contents
+from zslplat.reports.contents import ReportRequest, collect_contents
 from zslplat.reports.page import render_page
 from zslplat.reports.sections.overview import page_of
 
@@ -48,7 +48,7 @@ def store(made, settings):
 
 
 def test_reports_call_data_sets_by_their_titles_and_say_once_what_they_are(store, settings):
-    page = read_html(render_page(page_of(collect_contents(settings, Request(suite="S")), "1.0", "today")))
+    page = read_html(render_page(page_of(collect_contents(settings, ReportRequest(suite="S")), "1.0", "today")))
     assert [e.text for e in page.every("h1")] == ["2 comparisons on digit-pairs, synthetic"]
     assert {"zsl on digit-pairs", "zsl on synthetic"} <= {e.text for e in page.every("h2")}
     assert f"synthetic is the data set {SMALL}." in page.text
@@ -58,7 +58,7 @@ def test_reports_call_data_sets_by_their_titles_and_say_once_what_they_are(store
 
 
 def test_a_report_of_one_data_set_says_what_it_is(store, settings):
-    page = read_html(render_page(page_of(collect_contents(settings, Request(dataset=SMALL)), "1.0", "today")))
+    page = read_html(render_page(page_of(collect_contents(settings, ReportRequest(dataset=SMALL)), "1.0", "today")))
     assert [e.text for e in page.every("h1")] == ["zsl on synthetic"]
     assert f"synthetic is the data set {SMALL}." in page.text
 

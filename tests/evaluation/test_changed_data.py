@@ -14,7 +14,7 @@ from zslplat.families.zero_shot.methods.eszsl import ESZSL
 from zslplat.records.database import Records
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
-from zslplat.tuning.identity import searching, study_name
+from zslplat.tuning.identity import study_name, with_search_settings
 from zslplat.tuning.options import StudyOptions
 
 
@@ -57,7 +57,7 @@ def test_problems_of_a_copy_name_the_copy(tmp_path):
 @pytest.mark.parametrize("changed", [{"data": "b" * 64}, {"seed": 1}, {"features": "l2"}])
 def test_what_is_asked_of_other_data_is_another_question_and_another_study(tmp_path, changed):
     options = StudyOptions()
-    experiment = searching(replace(experiment_of("data.npz"), data="a" * 64), options, ESZSL)
+    experiment = with_search_settings(replace(experiment_of("data.npz"), data="a" * 64), options, ESZSL)
     other = replace(experiment, **changed)
     assert other.to_json() != experiment.to_json()
     assert other.question != experiment.question

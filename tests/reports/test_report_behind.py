@@ -6,7 +6,7 @@ import pytest
 from html_reader import read_html, table_called
 from store_toys import MadeStore
 
-from zslplat.reports.contents import Request, collect_contents
+from zslplat.reports.contents import ReportRequest, collect_contents
 from zslplat.reports.page import render_page
 from zslplat.reports.sections.chapter import chapter_results
 from zslplat.reports.sections.overview import page_of
@@ -29,7 +29,7 @@ def test_a_name_with_a_comma_is_one_name_and_stands_behind_the_other(settings):
     for name in (TWO, MORE):
         made.study("eszsl", 0.8, trials=2, name=name)
     made.study("eszsl", 0.8, trials=3, name="p, q")
-    facts = collect_contents(settings, Request())
+    facts = collect_contents(settings, ReportRequest())
     (chapter,) = facts.chapters
     assert [entry.name for _, entry in chapter_results(chapter)] == ["p, q"]
     found = page(facts)
@@ -43,6 +43,6 @@ def test_the_budget_of_a_run_is_that_of_the_study_behind_it_whose_name_has_a_com
     made = MadeStore(settings)
     made.study("eszsl", 0.8, trials=3, name=TWO)
     made.run("eszsl(alpha=1.0)", 0.8, code={"method": "m2"})
-    (chapter,) = collect_contents(settings, Request()).chapters
+    (chapter,) = collect_contents(settings, ReportRequest()).chapters
     assert [str(row["study"]).partition(" ")[0] for row in chapter.rows] == ["run"]
     assert [entry.name for _, entry in chapter.searched] == [TWO]

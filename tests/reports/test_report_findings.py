@@ -9,7 +9,7 @@ from support import one_line
 
 from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.comparison.compare import compare
-from zslplat.reports.contents import Request, collect_contents
+from zslplat.reports.contents import ReportRequest, collect_contents
 from zslplat.reports.page import render_page
 from zslplat.reports.sections.overview import page_of
 from zslplat.settings import resolve_settings
@@ -35,7 +35,7 @@ def text_of(facts):
 def test_findings_of_the_comparison_and_of_the_suite_are_told(settings):
     waiting = [CellFacts("digit-pairs", row, "zsl", WAITING, reason=NOT_CARRIED_OUT) for row in ("dap", "conse")]
     save_cells(SuiteFacts("quick", tuple(waiting)), settings, drawn=False)
-    facts = collect_contents(settings, Request())
+    facts = collect_contents(settings, ReportRequest())
     text = text_of(facts)
     beside = compare(settings, ["made"], warn=pytest.fail).findings
     assert "ZSP301" in {one.code for one in beside}
@@ -49,12 +49,12 @@ def test_findings_of_the_comparison_and_of_the_suite_are_told(settings):
 
 
 def test_a_part_of_a_suite_lacks_no_cells(settings):
-    assert {one.code for one in collect_contents(settings, Request(task="zsl")).suites} == {"ZSP401"}
-    assert collect_contents(settings, Request(("eszsl",))).suites == []
+    assert {one.code for one in collect_contents(settings, ReportRequest(task="zsl")).suites} == {"ZSP401"}
+    assert collect_contents(settings, ReportRequest(("eszsl",))).suites == []
 
 
 def test_silenced_findings_of_suites_are_counted(settings):
-    facts = replace(collect_contents(settings, Request(suite="quick")), silenced=("ZSP401", "ZSP301"))
+    facts = replace(collect_contents(settings, ReportRequest(suite="quick")), silenced=("ZSP401", "ZSP301"))
     text = text_of(facts)
     assert "ZSP401" not in text
     assert "ZSP301" not in text
@@ -62,7 +62,7 @@ def test_silenced_findings_of_suites_are_counted(settings):
 
 
 def test_intervals_over_new_classes_are_said_to_be_wider_as_a_rule_alone(settings):
-    assert "drawn like these, and are wider as a rule." in text_of(collect_contents(settings, Request()))
+    assert "drawn like these, and are wider as a rule." in text_of(collect_contents(settings, ReportRequest()))
 
 
 def test_codes_are_silenced_for_a_report_as_elsewhere(call, settings, tmp_path):
@@ -81,12 +81,12 @@ def test_a_data_set_is_reported_with_the_draws_of_its_classes(settings):
     for draw in (1, 2):
         for method in ("eszsl", "sae"):
             made.study(method, 0.8, dataset=f"redrawn(draw={draw}, of=birds)", rows=f"rows of {draw}")
-    facts = collect_contents(settings, Request(dataset="birds"))
+    facts = collect_contents(settings, ReportRequest(dataset="birds"))
     assert [chapter.dataset for chapter in facts.chapters] == [f"redrawn(draw={draw}, of=birds)" for draw in (1, 2)]
     assert "over 2 draws of the classes of birds" in text_of(facts)
 
 
 def test_where_studies_are_too_many_the_command_for_some_of_them_leads_to_the_store(settings):
-    facts = replace(collect_contents(settings, Request()), brief=True, places=" --store 'my store'")
+    facts = replace(collect_contents(settings, ReportRequest()), brief=True, places=" --store 'my store'")
     assert "for example: zslplat report" in text_of(facts)
     assert "--store 'my store'" in text_of(facts)

@@ -7,7 +7,7 @@ from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.reporter import SilentReporter
 from zslplat.records.database import Records
 from zslplat.records.maintenance import merge
-from zslplat.reports.contents import Request, collect_contents
+from zslplat.reports.contents import ReportRequest, collect_contents
 from zslplat.reports.sections.overview import all_chapters
 from zslplat.reports.sections.wording import NOTHING
 from zslplat.settings import resolve_settings
@@ -33,7 +33,7 @@ def compared(store, suite, task="zsl"):
 
 
 def reported(store, suite):
-    facts = collect_contents(resolve_settings({"store": str(store)}), Request(suite=suite))
+    facts = collect_contents(resolve_settings({"store": str(store)}), ReportRequest(suite=suite))
     found = {(chapter.task, entry.method) for chapter in facts.chapters for entry in chapter.results.values()}
     return found, facts.suites
 
@@ -57,7 +57,7 @@ def test_compare_shows_every_cell_of_a_suite_whoever_computed_it(store, suite, t
 
 @pytest.mark.parametrize("suite", ["first", "second", None])
 def test_a_row_of_a_suite_is_one_line_over_all_boards_of_a_report(store, suite):
-    facts = collect_contents(resolve_settings({"store": str(store)}), Request(suite=suite))
+    facts = collect_contents(resolve_settings({"store": str(store)}), ReportRequest(suite=suite))
     table = all_chapters(facts.chapters, suite)
     assert {line[0].text for line in table.rows} == {"linear", "ridge-prototypes"}
     assert len(table.rows) == 2

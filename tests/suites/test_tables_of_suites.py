@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support import lines_of
 
-from zslplat.reports.contents import Request, collect_contents
+from zslplat.reports.contents import ReportRequest, collect_contents
 from zslplat.settings import resolve_settings
 from zslplat.suites.saved_cells import load_cells
 
@@ -109,7 +109,9 @@ method = "trouble(trouble=raises)"
 
 def told(store):
     """Return what a report finds in the suites of a store."""
-    return [finding.to_json() for finding in collect_contents(resolve_settings({"store": store}), Request()).suites]
+    return [
+        finding.to_json() for finding in collect_contents(resolve_settings({"store": store}), ReportRequest()).suites
+    ]
 
 
 def of_suite(result):

@@ -14,7 +14,7 @@ from zslplat.space import Real
 from zslplat.tuning import study as module
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.proposals import Proposer, PruningThresholds
-from zslplat.tuning.study import Study
+from zslplat.tuning.study import StudyRun
 
 SPACE = {"a": Real(0, 1), "b": Real(1e-3, 1e3, log=True)}
 BATCH = 4
@@ -22,7 +22,7 @@ BATCH = 4
 
 def stopped_after(count):
     """Return a study of which so many trials are recorded; each is better than all before it."""
-    study = object.__new__(Study)
+    study = object.__new__(StudyRun)
     study.options = StudyOptions(batch_size=BATCH, trials=40, pruner="median")
     study.experiment = SimpleNamespace(seed=0, space=SPACE, search={}, evaluation=lambda *asked: None)
     study.proposer, study.requested, study.started = proposer(), 40, 0.0
@@ -59,10 +59,10 @@ def test_the_rest_of_a_batch_is_what_it_would_have_been(left):
 def test_thresholds_of_a_batch_come_from_the_batches_before_it(monkeypatch):
     study, asked = stopped_after(22), []
     study.study = SimpleNamespace(run=str)
-    monkeypatch.setattr(module, "Request", lambda **request: request)
+    monkeypatch.setattr(module, "EvaluationRequest", lambda **request: request)
     study.folder = Path("studies")
     study.log.in_order = lambda *given: SimpleNamespace(put=None)
-    study.log.best_number = lambda: 0
+    study.log.has_winner = True
     study.session.evaluate = lambda requests, *given, **more: asked.extend(requests)
     study.limits = None
     numbers, proposals = study._next_batch()

@@ -17,7 +17,7 @@ from zslplat.tuning import samplers
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.proposals import Proposer, grid_trials
 from zslplat.tuning.samplers import SAMPLERS, place_of, quasi_random, require_fitting, require_sampler, value_at
-from zslplat.tuning.study import Study
+from zslplat.tuning.study import StudyRun
 
 SPACE = {
     "lam": Real(1e-3, 1e3, log=True),
@@ -220,12 +220,12 @@ def test_a_grid_neither_starts_elsewhere_nor_loses_patience(given):
 
 def over(values, patience, size=4, wanted=40):
     """Tell whether a study with these values of its trials is over; None is a failed one."""
-    study = Study.__new__(Study)
+    study = StudyRun.__new__(StudyRun)
     study.options = StudyOptions(patience=patience, batch_size=size)
     study.requested, study.out_of_patience, study.reporter = wanted, False, SilentReporter()
     best = max((v for v in values if v is not None), default=None)
     study.log = SimpleNamespace(records=values, best_number=lambda: -1 if best is None else values.index(best))
-    return study._over()
+    return study._search_has_ended()
 
 
 def test_patience_ends_a_search_at_the_end_of_a_batch_only():

@@ -122,12 +122,12 @@ def report(options: ReportOptions) -> None:
     from zslplat.cli.output import place_options, stdout_console, warn
     from zslplat.front.requests import settings_of
     from zslplat.listeners import catch_up
-    from zslplat.reports.contents import Request
+    from zslplat.reports.contents import ReportRequest
     from zslplat.reports.page import write_report
 
     settings = settings_of(options)
     catch_up(settings, warn)
-    selection = Request(tuple(options["names"] or ()), options["suite"], options["dataset"], options["task"])
+    selection = ReportRequest(tuple(options["names"] or ()), options["suite"], options["dataset"], options["task"])
     words = ["zslplat", "report", *selection.names]
     words += ["--suite", options["suite"]] if options["suite"] else []
     words += ["--dataset", options["dataset"]] if options["dataset"] else []

@@ -107,7 +107,7 @@ class _Entry:
 
 
 @dataclass(frozen=True)
-class _Request:
+class _ComparisonRequest:
     """What one comparison is of; ``metric`` and ``against`` are None where they are to be chosen for each data set."""
 
     table: ResultTable
@@ -163,7 +163,7 @@ def compare(
         return run_of_alias(settings, records, name) or name
 
     filters = replace(filters, names=[resolve(name) for name in filters.names])
-    request = _Request(table, task, component, metric, None if against is None else resolve(against), warn)
+    request = _ComparisonRequest(table, task, component, metric, None if against is None else resolve(against), warn)
     body = _Body()
     entries, origins = _select_entries(request, results, filters, body, every=every)
     entries, names = _name_entries(entries)
@@ -221,7 +221,7 @@ def _read_results(
 
 
 def _select_entries(
-    request: _Request, results: Mapping[str, Sequence[Result]], filters: Filters, body: _Body, *, every: bool
+    request: _ComparisonRequest, results: Mapping[str, Sequence[Result]], filters: Filters, body: _Body, *, every: bool
 ) -> tuple[list[_Entry], set[str]]:
     """Return the entries that fit the filters, and the studies that differences are to be taken from.
 
@@ -333,7 +333,7 @@ def _primary(entries: Sequence[_Entry], otherwise: Metric) -> Metric:
 
 
 def _add_dataset(
-    request: _Request,
+    request: _ComparisonRequest,
     dataset: str,
     results: Sequence[Result],
     entries: Sequence[_Entry],
@@ -374,7 +374,7 @@ def _origin(against: str | None, entries: Sequence[_Entry]) -> str | None:
 
 
 def _rows(
-    request: _Request,
+    request: _ComparisonRequest,
     dataset: str,
     entries: Sequence[_Entry],
     newest: str,

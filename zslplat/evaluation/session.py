@@ -32,8 +32,8 @@ from zslplat.records.studies import STUDY
 from zslplat.space import Space
 
 # Problems with their statistics, or without where these are prepared for each value of a costly hyperparameter.
-Problems = Sequence[tuple[Path, Path | None]]
-ALL_BYTES = 2**40  # of matrices: no limit
+PreparedProblems = Sequence[tuple[Path, Path | None]]
+NO_MATRIX_LIMIT = 2**40  # of matrices: no limit
 # The entries of a record that depend on the evaluation alone, not on the request.
 _EVALUATED = (
     *("state", "value", "metrics", "folds", "carry", "warnings", "steps"),
@@ -41,18 +41,18 @@ _EVALUATED = (
 )
 
 
-def seconds_of_trial(record: Mapping[str, Any], problems: Problems) -> float:
+def seconds_of_trial(record: Mapping[str, Any], problems: PreparedProblems) -> float:
     """Return the time of a trial: with what was prepared for its values, without what is shared by all trials."""
     by_value = any(statistics is None for _, statistics in problems)
     return float(record[SECONDS]) + (prepared_seconds(record) if by_value else 0.0)
 
 
 @dataclass(frozen=True)
-class Request:
+class EvaluationRequest:
     """A request for one evaluation: its experiment, and the outputs that are needed beside its metrics.
 
     ``run``: the identifier under which it will be recorded; ``artifacts``: the folder for its files; ``thresholds``:
-    see :class:`~zslplat.evaluation.jobs.EvaluateJob`; ``describe``: make tables and figures, with ``maps`` maps as
+    see :class:`~zslplat.evaluation.jobs.EvaluateJob`; ``full``: make tables and figures, with ``maps`` maps as
     well; ``model``: keep what was learned for predictions, if it is of the test split and not larger than the settings
     allow.
     """
@@ -62,9 +62,9 @@ class Request:
     experiment: Experiment
     parameters: Mapping[str, Any]
     artifacts: Path | None = None
-    matrices_bytes: int = ALL_BYTES
+    matrices_bytes: int = NO_MATRIX_LIMIT
     thresholds: Mapping[int, float] = field(default_factory=dict)
-    describe: bool = False
+    full: bool = False
     maps: bool = False
     model: bool = False
 
@@ -118,7 +118,7 @@ class Session:
         if self._workers is not None:
             self._workers.stop()
 
-    def prepare(self, split: str, space: Space | None = None) -> Problems:
+    def prepare(self, split: str, space: Space | None = None) -> PreparedProblems:
         """Return the problems of a split, each with the method's statistics for it; what is missing is made now.
 
         Where the method searches a costly hyperparameter, statistics are made for each of its values by
@@ -143,8 +143,8 @@ class Session:
 
     def evaluate(
         self,
-        requests: Sequence[Request],
-        problems: Problems,
+        requests: Sequence[EvaluationRequest],
+        problems: PreparedProblems,
         limits: Limits,
         on_answer: Callable[[int, Answer], None],
         *,
@@ -168,17 +168,8 @@ class Session:
 
         def pass_on(positions: Sequence[int], answer: Answer) -> None:
             self.computed += 1
-            first, result = requests[positions[0]], answer.result
-            for position in positions:
-                if result is not None:
-                    record = {**result, **self._stamp(requests[position])}
-                    if position == positions[0]:
-                        self._remember(first, record)
-                    else:
-                        self.recalled += 1
-                        record["known_from"] = first.run
-                    answer = Answer(record)
-                on_answer(position, answer)
+            for position, shared in self._answers_for(positions, requests, answer):
+                on_answer(position, shared)
 
         if self._spaces_by_problem and waiting:
             # A value that cannot be prepared fails its own trials and no others.
@@ -189,8 +180,9 @@ class Session:
         jobs = [self._job(requests[positions[0]], problems, limits) for positions in waiting]
         if jobs or while_waiting is not None:
             progress = StageProgress(self.reporter)
-            # Without steps, nothing is known of how far a fold is.
-            self.deadline.begin("the first trial", len(problems), not self.context.method_class.step_parameter)
+            # A method with steps reports progress within a fold.
+            at_once = 0 if self.context.method_class.step_parameter else 1
+            self.deadline.begin("the first trial", len(problems), at_once)
 
             def report_progress(number: int, done: float) -> None:
                 progress(number, done)
@@ -201,6 +193,23 @@ class Session:
                 pass_on(waiting[number], answer)
 
             self._pool.run(jobs, limits, finish, while_waiting, deadline=self.deadline, on_progress=report_progress)
+
+    def _answers_for(
+        self, positions: Sequence[int], requests: Sequence[EvaluationRequest], answer: Answer
+    ) -> Iterator[tuple[int, Answer]]:
+        """Yield the position and the answer of each of the requests that share an evaluation, the first one first."""
+        first = requests[positions[0]]
+        for position in positions:
+            if answer.result is None:
+                yield position, answer
+                continue
+            record = {**answer.result, **self._stamp(requests[position])}
+            if position != positions[0]:
+                self.recalled += 1
+                record["known_from"] = first.run
+            elif self._recallable is not None:
+                self._recallable.update(_reusable_records(record))
+            yield position, Answer(record)
 
     def prepare_note(self) -> str:
         """Return a line that counts what was prepared and what was found in the cache."""
@@ -233,8 +242,10 @@ class Session:
 
         return self._pool.run(jobs, limits, count_ready, deadline=self.deadline)
 
-    def _prepare_values(self, requests: Sequence[Request], problems: Problems, limits: Limits) -> dict[int, Answer]:
-        """Prepare missing statistics for the values of these requests; return the answers that failed, by request."""
+    def _prepare_values(
+        self, requests: Sequence[EvaluationRequest], problems: PreparedProblems, limits: Limits
+    ) -> dict[int, Answer]:
+        """Prepare missing statistics for the values of these requests; return the answers that failed, by position."""
         waiting = [problem for problem, _ in problems if problem in self._spaces_by_problem]
         jobs_by_request = [[self._preparation(request, problem) for problem in waiting] for request in requests]
         missing = self._missing([job for jobs in jobs_by_request for job in jobs])
@@ -249,10 +260,10 @@ class Session:
             if any(job.target in failed for job in jobs)
         }
 
-    def _preparation(self, request: Request, problem: Path) -> PrepareJob:
+    def _preparation(self, request: EvaluationRequest, problem: Path) -> PrepareJob:
         return self.context.preparation(problem, self._spaces_by_problem[problem], request.parameters)
 
-    def _entry_name(self, request: Request, problem: Path, statistics: Path | None) -> str | None:
+    def _statistics_key(self, request: EvaluationRequest, problem: Path, statistics: Path | None) -> str | None:
         """Return the key of the statistics of a request for a problem."""
         if problem in self._spaces_by_problem:
             return self._preparation(request, problem).target
@@ -264,7 +275,7 @@ class Session:
             raise RuntimeError("start_workers comes first")
         return self._workers
 
-    def _job(self, request: Request, problems: Problems, limits: Limits) -> EvaluateJob:
+    def _job(self, request: EvaluationRequest, problems: PreparedProblems, limits: Limits) -> EvaluateJob:
         experiment, test = request.experiment, request.experiment.split == TEST
         return EvaluateJob(
             label=request.label,
@@ -273,15 +284,15 @@ class Session:
             seed=int(experiment.method_seed or 0),
             task=str(experiment.task),
             problems=tuple(
-                (problem.name, self._entry_name(request, problem, statistics)) for problem, statistics in problems
+                (problem.name, self._statistics_key(request, problem, statistics)) for problem, statistics in problems
             ),
             thresholds=request.thresholds,
             validation_choices=dict(experiment.validation_choices),
-            full=request.describe,
+            full=request.full,
             artifacts=request.artifacts,
             matrices_bytes=request.matrices_bytes,
-            replicates=REPLICATES if test and request.describe else 0,
-            outcomes=self.records.evaluation_folder(request.run) if test and request.describe else None,
+            replicates=REPLICATES if test and request.full else 0,
+            outcomes=self.records.evaluation_folder(request.run) if test and request.full else None,
             maps=request.maps,
             test=test,
             blocks=self.context.blocks,
@@ -290,7 +301,7 @@ class Session:
             about={"experiment": experiment.to_json()},
         )
 
-    def _stores_model(self, request: Request) -> bool:
+    def _stores_model(self, request: EvaluationRequest) -> bool:
         return request.model and request.experiment.split == TEST and self.settings.model_gigabytes > 0
 
     def _model_bytes(self, limits: Limits) -> int:
@@ -298,7 +309,7 @@ class Session:
         most = int(self.settings.model_gigabytes * 2**30)
         return most if limits.bytes is None else min(most, limits.bytes // 4)
 
-    def _stamp(self, request: Request) -> dict[str, Any]:
+    def _stamp(self, request: EvaluationRequest) -> dict[str, Any]:
         """Return the entries of a record that say which evaluation it is of."""
         return {
             "run": request.run,
@@ -308,7 +319,7 @@ class Session:
             "knows": self.context.knowledge(request.parameters),
         }
 
-    def _recall(self, request: Request) -> dict[str, Any] | None:
+    def _recall(self, request: EvaluationRequest) -> dict[str, Any] | None:
         """Return a new record made of a recorded one of the same experiment and code; None if there is none.
 
         An evaluation that thresholds may stop early is never recalled: its result depends on the thresholds.
@@ -323,20 +334,20 @@ class Session:
             return None
         other, record = match
         folder = self.records.evaluation_folder(other)
-        if request.describe and not ((folder / "artifacts").exists() and self.has_outcomes(other, record)):
+        if request.full and not ((folder / "artifacts").exists() and self.has_outcomes(other, record)):
             return None
-        if self._stores_model(request) and not has_model(folder, record):
+        if self._stores_model(request) and not _has_model(folder, record):
             return None
         return {**{name: record[name] for name in _EVALUATED if name in record}, **stamp, "known_from": other}
 
-    def _request_key(self, request: Request) -> str:
+    def _request_key(self, request: EvaluationRequest) -> str:
         """Return a key that two requests for the same evaluation share, whatever their runs and folders."""
         evaluation = (
             request.experiment.question,
             self.context.code(request.parameters),
             sorted(request.thresholds.items()),
         )
-        return key_of(*evaluation, request.describe, request.maps, request.model)
+        return key_of(*evaluation, request.full, request.maps, request.model)
 
     def has_outcomes(self, run: str, record: Mapping[str, Any]) -> bool:
         """Tell whether the outcomes per row of an evaluation, if it wrote any, can still be read."""
@@ -372,17 +383,13 @@ class Session:
                     "again"
                 ) from error
 
-    def _remember(self, request: Request, record: Mapping[str, Any]) -> None:
-        if self._recallable is not None and record.get("state") == "complete" and record.get("warnings") is not None:
-            self._recallable[key_of(record["question"], record["code"])] = (request.run, dict(record))
-
     def _search_records(self) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
         """Yield (key of question and code, (run, record)) of every complete record on these data."""
         requested = self.experiment.to_json()
         same = ("dataset", "task", "features", "signatures", "seed", "data")
         for name, identity in self.records.identities().items():
-            sure = all(identity.get(part) == requested.get(part) for part in same)
-            if sure and str(identity.get("method", "")).partition("(")[0] == self.experiment.method.name:
+            same_request = all(identity.get(part) == requested.get(part) for part in same)
+            if same_request and str(identity.get("method", "")).partition("(")[0] == self.experiment.method.name:
                 with suppress(StoreError):  # a damaged study has nothing to offer
                     for _, record in self.records.study(name).finished():
                         yield from _reusable_records(record)
@@ -391,7 +398,7 @@ class Session:
                 yield from _reusable_records(record)
 
 
-def has_model(folder: Path, record: Mapping[str, Any]) -> bool:
+def _has_model(folder: Path, record: Mapping[str, Any]) -> bool:
     """Tell whether an evaluation has a model, or says why it has none."""
     entry = next((fold["model"] for fold in record.get("folds", []) if "model" in fold), None)
     return entry is not None and ("left_out" in entry or exists(folder / MODEL))

@@ -36,7 +36,7 @@ CellKey = tuple[str, str, str]  # a data set (with its split), a row and a task
 
 
 @dataclass(frozen=True)
-class Request:
+class ReportRequest:
     """What a report is to hold, all where nothing is named: studies, methods or runs by name or pattern, a suite, a
     data set, a task.
     """
@@ -146,7 +146,7 @@ class Contents:
     suite: str | None = None
 
 
-def collect_contents(settings: Settings, request: Request, command: str = "", options: str = "") -> Contents:
+def collect_contents(settings: Settings, request: ReportRequest, command: str = "", options: str = "") -> Contents:
     """Read everything that a report shows; ``command`` makes the report, ``options`` are those that lead to the store.
 
     What is damaged is left out and noted. Raises :class:`StoreError` where nothing fits that could be reported,
@@ -267,7 +267,7 @@ def _chapter(
     return Chapter(dataset, task, primary, comparison, {r.name: r for r in tested}, sweeps, further, notes)
 
 
-def _filters(request: Request, results: Sequence[Result]) -> Filters:
+def _filters(request: ReportRequest, results: Sequence[Result]) -> Filters:
     """Return the filters by which ``compare`` shows the same."""
     if request.names:
         return Filters(names=[result.name for result in results if result.has_test])
@@ -288,7 +288,7 @@ def _across(settings: Settings, chapters: Sequence[Chapter], filters: Filters, t
     return comparisons
 
 
-def _nothing(settings: Settings, request: Request, everything: Sequence[Result]) -> str:
+def _nothing(settings: Settings, request: ReportRequest, everything: Sequence[Result]) -> str:
     if not everything:
         return f"nothing to report in {settings.store}: no study and no run is recorded; tune something first"
     parts = [f"task {request.task}"] if request.task else []

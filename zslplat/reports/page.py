@@ -21,7 +21,7 @@ from zslplat.errors import UsageError
 from zslplat.names import visible
 from zslplat.records.folders import folder_name
 from zslplat.reports.blocks import Page
-from zslplat.reports.contents import Request, collect_contents
+from zslplat.reports.contents import ReportRequest, collect_contents
 from zslplat.reports.sections.overview import page_of
 from zslplat.settings import Settings
 
@@ -86,7 +86,7 @@ class Written:
 
 
 def write_report(
-    settings: Settings, request: Request, out: Path | None = None, command: str = "", options: str = ""
+    settings: Settings, request: ReportRequest, out: Path | None = None, command: str = "", options: str = ""
 ) -> Written:
     """Write the requested report into ``out``, or into ``reports/`` of the store.
 
@@ -108,7 +108,7 @@ def write_report(
     return Written(path, path.stat().st_size, replaced, chapters, page.notes)
 
 
-def default_file(settings: Settings, request: Request) -> Path:
+def default_file(settings: Settings, request: ReportRequest) -> Path:
     """Return the file of a report in the store: named by what it is of."""
     parts = [*request.names, *filter(None, (request.suite, request.dataset, request.task))]
     return settings.store / "reports" / f"{folder_name('_'.join(parts)) if parts else 'store'}.html"

@@ -33,7 +33,7 @@ from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.suites.cells import DONE, Cell, Key, Piece
-from zslplat.tuning.identity import searching, study_name, unsearched
+from zslplat.tuning.identity import study_name, unsearched, with_search_settings
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.proposals import nothing_to_search
 
@@ -198,7 +198,7 @@ class EntryReader:
 
     def _name(self, experiment: Experiment, options: StudyOptions) -> str | None:
         """Return the name of the study of an experiment, None where there is none."""
-        searched = searching(experiment, options, component("methods", experiment.method.name))
+        searched = with_search_settings(experiment, options, component("methods", experiment.method.name))
         if self.by_data:
             name = study_name(searched, options)
             return name if name in self.records.study_names() else None

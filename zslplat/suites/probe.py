@@ -16,7 +16,7 @@ from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import VALIDATION
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter, SilentReporter
-from zslplat.evaluation.session import Request, Session, seconds_of_trial
+from zslplat.evaluation.session import EvaluationRequest, Session, seconds_of_trial
 from zslplat.records.costs import most_bytes
 from zslplat.records.database import Records
 from zslplat.settings import Settings, sqlite_url
@@ -81,7 +81,7 @@ class Probe:
                 session.start_workers(1, away.studies / "workers.log")
                 problems = session.prepare(VALIDATION, experiment.space)
                 parameters = defaults_of(session.context.template, experiment.space)
-                request = Request(
+                request = EvaluationRequest(
                     label="timing",
                     run="timing",
                     experiment=experiment.evaluation(parameters, VALIDATION, experiment.seed),

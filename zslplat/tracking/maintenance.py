@@ -15,7 +15,7 @@ from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
-from zslplat.evaluation.session import Request, Session
+from zslplat.evaluation.session import EvaluationRequest, Session
 from zslplat.models.folder import free
 from zslplat.records.database import SEALED, Records
 from zslplat.records.folders import owner_folder, study_folder
@@ -130,8 +130,8 @@ def _again(
     reporter.stage(f"evaluating {key} again, for its matrices")
     # In a place of its own: what is recorded stays as it is, whatever comes out.
     place = records.evaluation_folder(f"{record['run']}-again")
-    request = Request(
-        f"{key} again", place.name, experiment, {}, artifacts=place / "artifacts", describe=True, maps=True
+    request = EvaluationRequest(
+        f"{key} again", place.name, experiment, {}, artifacts=place / "artifacts", full=True, maps=True
     )
     try:
         _evaluate(settings, records, request, record, reporter, workers)
@@ -157,7 +157,7 @@ def _trial_again(
     folder = study_folder(settings, study) / f"trial-{record['number']:05d}"
     reporter.stage(f"evaluating {key} again, for its matrices")
     run = records.study(study).run(key)
-    request = Request(f"{key} again", run, Experiment.from_json(record["experiment"]), {}, artifacts=folder)
+    request = EvaluationRequest(f"{key} again", run, Experiment.from_json(record["experiment"]), {}, artifacts=folder)
     try:
         _evaluate(settings, records, request, record, reporter, workers)
         projection.add_artifacts(key, folder)
@@ -169,7 +169,7 @@ def _trial_again(
 def _evaluate(
     settings: Settings,
     records: Records,
-    request: Request,
+    request: EvaluationRequest,
     record: Mapping[str, Any],
     reporter: Reporter,
     workers: int,

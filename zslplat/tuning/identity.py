@@ -7,30 +7,28 @@ that it began with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.experiment import Experiment
 from zslplat.keys import key_of
+from zslplat.records.database import Records
+from zslplat.space import Space
+from zslplat.spec import format_value
 from zslplat.tuning.options import TRIALS, StudyOptions, fitting
 from zslplat.tuning.proposals import grid_trials, nothing_to_search
 
 if TYPE_CHECKING:  # it loads scikit-learn, which reports and tables do without
     from zslplat.methods.base import Method
-from collections.abc import Callable
-
-from zslplat.errors import UnknownNameError, UsageError
-from zslplat.records.database import Records
-from zslplat.space import Space
-from zslplat.spec import format_value
 
 STEP_RULE = "best of the mean over folds"
 KEY = "warm_start"
 BEST = 4  # trials that are taken by default
 
 
-def searching(
+def with_search_settings(
     experiment: Experiment, options: StudyOptions, method: type[Method], warm_start: Mapping[str, Any] | None = None
 ) -> Experiment:
     """Return an experiment, its data known, with how the options search; ``warm_start``: where it begins."""
@@ -44,7 +42,7 @@ def searching(
 
 
 def study_name(experiment: Experiment, options: StudyOptions) -> str:
-    """Return the name of the study of an experiment that is :func:`searching`: given, or made of the experiment."""
+    """Return the name of a study: that of the options, or one made of the experiment :func:`with_search_settings`."""
     title = f"{experiment.method.name}@{experiment.dataset_title}-{experiment.task.name}"
     return options.name or f"{fitting(title)}-{key_of(experiment.to_json())[:8]}"
 

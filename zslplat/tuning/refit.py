@@ -11,7 +11,7 @@ from zslplat.config import write_config
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
 from zslplat.evaluation.jobs import Answer, Limits
-from zslplat.evaluation.session import Request, Session
+from zslplat.evaluation.session import EvaluationRequest, Session
 from zslplat.records.studies import OpenStudy
 from zslplat.tuning.findings import remember_test
 from zslplat.tuning.rerun import differences
@@ -53,13 +53,13 @@ def evaluate_winner(
         for r in missing:
             seed = repeat_seed(session.experiment.seed, r)
             requests.append(
-                Request(
+                EvaluationRequest(
                     label=f"final {r}",
                     run=runs[r],
                     experiment=session.experiment.evaluation(trial["parameters"], TEST, seed, trial["carry"]),
                     parameters=trial["parameters"],
                     artifacts=records.evaluation_folder(runs[r]) / "artifacts",
-                    describe=True,
+                    full=True,
                     model=keep_models,
                 )
             )

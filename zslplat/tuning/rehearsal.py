@@ -22,13 +22,20 @@ from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe_range
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
-from zslplat.evaluation.session import Request, Session, seconds_of_trial
+from zslplat.evaluation.session import EvaluationRequest, Session, seconds_of_trial
 from zslplat.records.costs import most_bytes
 from zslplat.records.database import Records
 from zslplat.records.opening import existing_records
 from zslplat.settings import Settings, sqlite_url
 from zslplat.tuning.findings import warn_of_data
-from zslplat.tuning.identity import first_values, number_of_trials, searching, study_name, unsearched, warm_start_of
+from zslplat.tuning.identity import (
+    first_values,
+    number_of_trials,
+    study_name,
+    unsearched,
+    warm_start_of,
+    with_search_settings,
+)
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.proposals import check_space
 from zslplat.tuning.samplers import require_fitting, require_sampler
@@ -107,7 +114,9 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
     reporter.stage(f"timing a trial of {experiment.method.name} at its defaults")
     limit = min(LONGEST_SECONDS, options.trial_timeout or LONGEST_SECONDS)
     answers: list[Answer] = []
-    request = Request("timing", "timing", experiment.evaluation(defaults, VALIDATION, experiment.seed), defaults)
+    request = EvaluationRequest(
+        "timing", "timing", experiment.evaluation(defaults, VALIDATION, experiment.seed), defaults
+    )
     session.evaluate([request], problems, Limits(limit, options.memory_bytes), lambda _, answer: answers.append(answer))
     result = answers[0].result
     stopped = result is None and "deadline" in answers[0].reason
@@ -165,7 +174,7 @@ def _recorded(
 ) -> tuple[Experiment, int]:
     """Return the experiment with how it is searched, and how many trials are recorded of it."""
     method = session.context.method_class
-    plain = searching(experiment, options, method)
+    plain = with_search_settings(experiment, options, method)
     try:
         records = existing_records(settings, reporter.warn)
     except StoreError:
@@ -176,7 +185,7 @@ def _recorded(
         begins: Mapping[str, Any] | None = None
         if options.warm_start:
             begins = warm_start_of(records, options.warm_start, experiment.space, plain.to_json(), reporter.note)
-        searched = searching(experiment, options, method, begins)
+        searched = with_search_settings(experiment, options, method, begins)
         with suppress(ZslplatError):  # there is none yet, or it is damaged, which the study itself will say
             return searched, len(records.study(study_name(searched, options)).finished())
         return searched, 0

@@ -19,7 +19,7 @@ from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, repeat_seed
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
-from zslplat.evaluation.session import Request, Session
+from zslplat.evaluation.session import EvaluationRequest, Session
 from zslplat.keys import key_of, run_identifier
 from zslplat.listeners import Listeners
 from zslplat.records.database import Records
@@ -126,7 +126,7 @@ class _Single:
             raise UsageError(
                 f"each of {len(self.problems)} folds has its own {target.name}; give --export a folder, or --test"
             )
-        self.requests: list[Request] = []
+        self.requests: list[EvaluationRequest] = []
         self.result = RunResult(split, [], [], session.context.task.primary.name, 0.0, [], 0)
         self.not_exported: Exception | None = None
         self.recorded = False
@@ -139,13 +139,13 @@ class _Single:
         for r in range(options.repeats if context.random else 1):
             run = run_identifier("", self.owner, f"repeat-{r}")
             self.requests.append(
-                Request(
+                EvaluationRequest(
                     label=f"{self.split} {r}",
                     run=run,
                     experiment=session.experiment.evaluation({}, self.split, repeat_seed(seed, r), choices),
                     parameters={},
                     artifacts=session.records.evaluation_folder(run) / "artifacts",
-                    describe=True,
+                    full=True,
                     # A map takes seconds: one of the test split, and others where artifacts are asked for.
                     maps=(self.split == "test" or self.target is not None) and r == 0,
                     model=options.save_model and options.kind == "run",

@@ -15,7 +15,7 @@ from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
-from zslplat.evaluation.session import Problems, Request, Session
+from zslplat.evaluation.session import EvaluationRequest, PreparedProblems, Session
 from zslplat.evaluation.workers.pool import Deadline, DeadlineReached
 from zslplat.listeners import Listeners
 from zslplat.records.costs import total_seconds
@@ -26,7 +26,14 @@ from zslplat.records.opening import reach_database
 from zslplat.settings import Settings
 from zslplat.tuning.code_changes import check_code, code_mark
 from zslplat.tuning.findings import remember_validation, study_findings, warn_of_data
-from zslplat.tuning.identity import first_values, number_of_trials, searching, study_name, unsearched, warm_start_of
+from zslplat.tuning.identity import (
+    first_values,
+    number_of_trials,
+    study_name,
+    unsearched,
+    warm_start_of,
+    with_search_settings,
+)
 from zslplat.tuning.options import StudyOptions, StudyResult
 from zslplat.tuning.proposals import Proposer, PruningThresholds, check_space, nothing_to_search
 from zslplat.tuning.refit import evaluate_winner, write_best
@@ -50,10 +57,10 @@ def run_study(
     context.require_problems(VALIDATION, TEST)
     records = Records(settings, reporter.warn)
     with Session(context, records, reporter, workers=options.workers, cluster=options.cluster) as session:
-        return Study(session, options).run()
+        return StudyRun(session, options).run()
 
 
-class Study:
+class StudyRun:
     """The proposal loop of one study; see :func:`run_study`."""
 
     def __init__(self, session: Session, options: StudyOptions) -> None:
@@ -64,7 +71,7 @@ class Study:
         context, base = session.context, session.experiment
         self.fixed = unsearched(base, context.template)
         require_fitting(options.sampler, base.space)
-        self.experiment = self._searching(base)
+        self.experiment = self._searched_experiment(base)
         self.requested = number_of_trials(base, options, self.fixed)
         if nothing_to_search(base.space, self.fixed) and (options.trials or 1) > 1:
             trials = f"--trials {options.trials} does not matter"
@@ -87,15 +94,15 @@ class Study:
         self.listeners = Listeners(session.settings, session.records, self.reporter.warn)
         self.out_of_patience = False
 
-    def _searching(self, base: Experiment) -> Experiment:
+    def _searched_experiment(self, base: Experiment) -> Experiment:
         """Return the experiment with how it is searched, and with where the search begins."""
-        search, options = self.session.context.method_class, self.options
-        plain = searching(base, options, search)
+        method_class, options = self.session.context.method_class, self.options
+        plain = with_search_settings(base, options, method_class)
         if options.warm_start is None:
             return plain
         records, note = self.session.records, self.reporter.note
         begins = warm_start_of(records, options.warm_start, base.space, plain.to_json(), note)
-        return searching(base, options, search, begins)
+        return with_search_settings(base, options, method_class, begins)
 
     def run(self) -> StudyResult:
         """Carry out the study."""
@@ -103,7 +110,7 @@ class Study:
         with records.leads.leading(self.name, self.folder / "leader.lock", wait_seconds=3):
             session.start_workers(self.requested, self.folder / "workers.log")
             # A new study is recorded when it has all that its trials need: one that cannot begin leaves nothing.
-            problems = None if self.name in records.study_names() else self._prepared_anew()
+            problems = None if self.name in records.study_names() else self._prepare_new_study()
             self.study = records.open_study(self.name, self.experiment.to_json(), self.maximise)
             self._describe()
             self.log = TrialLog(self.study, self.experiment, self.maximise, self.reporter, self.requested, self.folder)
@@ -118,7 +125,7 @@ class Study:
             self.listeners.on_study_begin(self.name, self.log.records)
             with self._stoppable():
                 complete = self._search(problems)
-                self.known_trials = session.recalled
+                self.recalled_trials = session.recalled
                 self._announce_trials()
                 if not complete:
                     self.reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
@@ -132,24 +139,24 @@ class Study:
                     keep_models=options.keep_models,
                 )
                 session.stop_workers()
-                finished = self._finished(test, complete=complete)
+                end = self._record_end(test, complete=complete)
                 self.listeners.on_study_end(self.name, self.log.records, test)
         self.listeners.close()
-        return self._result(finished, test)
+        return self._result(end, test)
 
     def _describe(self) -> None:
         """Note what the study needs to be shown and compared without this command."""
         about = self.study.recall("about", lambda: self.session.context.about(self.options.part_of))
-        labels = self.session.settings.tags
-        if not labels.items() <= about.get("tags", {}).items():
-            self.study.note("about", {**about, "tags": {**about.get("tags", {}), **labels}})
+        tags = self.session.settings.tags
+        if not tags.items() <= about.get("tags", {}).items():
+            self.study.note("about", {**about, "tags": {**about.get("tags", {}), **tags}})
         self.study.recall("environment", environment_record)
         self.study.recall("began", lambda: self.started)
 
-    def _prepared_anew(self) -> Problems:
+    def _prepare_new_study(self) -> PreparedProblems:
         """Return the problems of a study of which nothing is recorded yet."""
         try:
-            return self._prepared()
+            return self._prepare()
         except DeadlineReached:
             raise ZslplatError(f"{self.session.deadline.forecast}; what is prepared is kept") from None
         except KeyboardInterrupt:
@@ -157,30 +164,30 @@ class Study:
                 f"stopped before {self.name!r} began; what is prepared is kept; give the same command again"
             ) from None
 
-    def _prepared(self) -> Problems:
+    def _prepare(self) -> PreparedProblems:
         problems = self.session.prepare(VALIDATION, self.experiment.space)
         self.reporter.note(self.session.prepare_note())
         return problems
 
-    def _search(self, problems: Problems | None) -> bool:
-        """Try again what may be, and then propose until the requested number of trials is recorded.
+    def _search(self, problems: PreparedProblems | None) -> bool:
+        """Retry failed trials, then propose new ones until the requested number is recorded.
 
-        False when the time ran out before. ``problems``: those of validation, where they are prepared already.
+        Return False if ``--timeout`` ended it. ``problems``: those of validation, where they are prepared already.
         """
-        again = self.log.retried(self.options.retry_failed, self.limits)
-        if self._over() and not again:
+        retried = self.log.retried(self.options.retry_failed, self.limits)
+        if self._search_has_ended() and not retried:
             return True
         warn_of_data(self.session, self.options.part_of)
-        self.session.deadline.awaited = self.log.best_number() < 0
+        self.session.deadline.awaited = not self.log.has_winner
         try:
-            problems = problems or self._prepared()
+            problems = problems or self._prepare()
             remember_validation(self.study, self.session.context, [problem for problem, _ in problems])
             self.reporter.stage(f"tuning {self.experiment.method.name} on {len(problems)} validation folds")
             if isinstance(self.reporter, ProgressReporter):
                 self.reporter.working(len(self.log.records), self.requested)
-            if again:
-                self._evaluate(again, [self.log.records[n]["parameters"] for n in again], problems)
-            while not self._over():
+            if retried:
+                self._evaluate(retried, [self.log.records[n]["parameters"] for n in retried], problems)
+            while not self._search_has_ended():
                 numbers, proposals = self._next_batch()
                 self._evaluate(numbers, proposals, problems)
         except DeadlineReached:
@@ -190,7 +197,7 @@ class Study:
             self.session.deadline = Deadline()
         return True
 
-    def _over(self) -> bool:
+    def _search_has_ended(self) -> bool:
         """Tell whether all trials are recorded, or so many batches have brought nothing better that it is enough."""
         patience, size = self.options.patience, self.options.batch_size
         done = len(self.log.records)
@@ -209,17 +216,19 @@ class Study:
         numbers = list(range(done, min((batch + 1) * size, self.requested)))
         return numbers, [proposals[number % size] for number in numbers]
 
-    def _evaluate(self, numbers: Sequence[int], proposals: Sequence[Mapping[str, Any]], problems: Problems) -> None:
+    def _evaluate(
+        self, numbers: Sequence[int], proposals: Sequence[Mapping[str, Any]], problems: PreparedProblems
+    ) -> None:
         """Evaluate trials and record each as soon as those before it are recorded."""
         options, deadline = self.options, self.session.deadline
-        deadline.awaited = self.log.best_number() < 0
+        deadline.awaited = not self.log.has_winner
         if not deadline.left:
             raise DeadlineReached
         requests = []
         for number, parameters in zip(numbers, proposals, strict=True):
             earlier = self.log.trials[: number - number % options.batch_size]
             requests.append(
-                Request(
+                EvaluationRequest(
                     label=f"trial {number}",
                     run=self.study.run(f"trial-{number}"),
                     experiment=self.experiment.evaluation(parameters, VALIDATION, self.experiment.seed),
@@ -246,20 +255,20 @@ class Study:
         try:
             yield
         except KeyboardInterrupt:
-            self._stopped(failed=False)
+            self._notify_stop(failed=False)
             raise Interrupted(
                 f"stopped; {len(self.log.records)} of {self.requested} trials of {self.name!r} are recorded; "
                 "give the same command again to continue"
             ) from None
         except ZslplatError:
-            self._stopped(failed=True)
+            self._notify_stop(failed=True)
             raise
 
-    def _stopped(self, *, failed: bool) -> None:
+    def _notify_stop(self, *, failed: bool) -> None:
         with suppress(ZslplatError):
             self.listeners.on_study_stop(self.name, failed=failed)
 
-    def _finished(self, test: Sequence[Mapping[str, Any]], *, complete: bool) -> dict[str, Any]:
+    def _record_end(self, test: Sequence[Mapping[str, Any]], *, complete: bool) -> dict[str, Any]:
         """Note how the study ended, from which it can be shown again."""
         session, log = self.session, self.log
         winner = log.winner()
@@ -316,7 +325,7 @@ class Study:
             complete=finished["complete"],
             config=self.folder / "best.toml",
             final_run_ids=[self.study.run(f"trial-{winner}/repeat-{r}") for r in range(len(test))],
-            known=self.known_trials,
-            known_tests=session.recalled - self.known_trials,
+            known=self.recalled_trials,
+            known_tests=session.recalled - self.recalled_trials,
             code=finished["code"],
         )

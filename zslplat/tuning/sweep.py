@@ -26,7 +26,7 @@ from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, repeat_s
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.scoring.messages import warning_entries
-from zslplat.evaluation.session import Problems, Request, Session
+from zslplat.evaluation.session import EvaluationRequest, PreparedProblems, Session
 from zslplat.figures import Curve, Table, write_table
 from zslplat.keys import key_of, run_identifier
 from zslplat.listeners import Listeners, Warn
@@ -228,7 +228,7 @@ class _Sweep:
             silenced,
         )
 
-    def _points(self, split: str, problems: Problems, limits: Limits) -> None:
+    def _points(self, split: str, problems: PreparedProblems, limits: Limits) -> None:
         """Evaluate what is missing of one split."""
         session, recorded = self.session, self.session.records.evaluations(self.owner)
         requests, keys = [], []
@@ -248,7 +248,7 @@ class _Sweep:
                 seed = repeat_seed(session.experiment.seed, r)
                 keys.append(key)
                 requests.append(
-                    Request(
+                    EvaluationRequest(
                         label=f"{self.parameter}={format_value(value)}",
                         run=run_identifier("", self.owner, key),
                         experiment=session.experiment.evaluation(parameters, split, seed, validation_choices),

@@ -102,6 +102,11 @@ class TrialLog:
         failed = [record for record in self.records if record["state"] == "failed"]
         return [record["number"] for record in failed if every or _may_fit_now(record, limits)]
 
+    @property
+    def has_winner(self) -> bool:
+        """Whether any trial is complete."""
+        return self._best is not None
+
     def best_number(self) -> int:
         """Return the number of the best trial, the first of equals; -1 where none is complete."""
         return -1 if self._best is None else self._best.number

@@ -24,7 +24,7 @@ from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
-from zslplat.evaluation.session import Request, Session
+from zslplat.evaluation.session import EvaluationRequest, Session
 from zslplat.keys import run_identifier
 from zslplat.records.database import SEALED, Records
 from zslplat.records.folders import study_folder
@@ -116,7 +116,9 @@ def _evaluated(
         experiment = session.experiment.evaluation(trial["parameters"], TEST, session.experiment.seed, trial["carry"])
         key = _key(trial["number"], recorded, experiment, session.context.code(trial["parameters"]))
         run = run_identifier("", owner, key)
-        requests[key] = Request(label=f"oracle {key}", run=run, experiment=experiment, parameters=trial["parameters"])
+        requests[key] = EvaluationRequest(
+            label=f"oracle {key}", run=run, experiment=experiment, parameters=trial["parameters"]
+        )
     missing = [key for key in requests if key not in recorded]
     if missing:
         _evaluate(session, owner, study, {key: requests[key] for key in missing}, limits)
@@ -143,7 +145,9 @@ def _key(
     return key
 
 
-def _evaluate(session: Session, owner: str, study: str, requests: Mapping[str, Request], limits: Limits) -> None:
+def _evaluate(
+    session: Session, owner: str, study: str, requests: Mapping[str, EvaluationRequest], limits: Limits
+) -> None:
     """Score trials by the keys of their records, each recorded as soon as it is known."""
     records, keys = session.records, list(requests)
 
