@@ -13,7 +13,7 @@ import pytest
 from zslplat.comparison.leaderboard import leaderboard
 from zslplat.comparison.paired import difference, interval, mean_difference
 from zslplat.errors import UnknownNameError, UsageError
-from zslplat.evidence.matching import places_of
+from zslplat.evidence.matching import indices_of
 from zslplat.evidence.scores import Scored
 from zslplat.metrics.resampling import draws, resampled_means
 from zslplat.tasks.base import Metric
@@ -164,8 +164,8 @@ def test_the_closest_name_is_the_one_that_is_meant():
     ):
         for name in names:
             assert baseline(name) == entries[number].label, name
-            assert number in places_of(name, entries)
-    assert places_of("eszsl", entries) == [0, 1, 2]
+            assert number in indices_of(name, entries)
+    assert indices_of("eszsl", entries) == [0, 1, 2]
     for several in ("eszsl(alpha=1, gamma=1)", "eszsl(gamma=1,alpha=1)"):
         with pytest.raises(UsageError, match=r"fits 2 entries.*run 12345678.*second"):
             baseline(several)

@@ -140,7 +140,7 @@ def test_without_numbers_of_classes_there_are_means_alone_and_it_is_said(new_sto
     # Marks are explained where there are any.
     tables = markdown(found).split("over 3 draws")
     assert ["in bold" in table for table in tables] == [True, False]
-    assert all(method["low"] is None for method in found.across[0]["over_draws"][0]["methods"])
+    assert all(method["low"] is None for method in found.over_datasets[0]["over_draws"][0]["methods"])
 
 
 def test_a_draw_is_known_by_what_it_draws_from():

@@ -132,8 +132,8 @@ def test_mean_differences_over_data_sets_are_from_what_is_asked_for(made, settin
         for method, share in (("eszsl", 0.8), ("sae", 0.6), ("conse", 0.5)):
             made.study(method, share - shift, dataset=dataset, data=dataset * 64)
     names = ["a", "b", "c"]
-    (plain,) = compare(settings, names, warn=pytest.fail).across
-    (asked,) = compare(settings, names, against="sae", warn=pytest.fail).across
+    (plain,) = compare(settings, names, warn=pytest.fail).over_datasets
+    (asked,) = compare(settings, names, against="sae", warn=pytest.fail).over_datasets
     best, own = ({m["method"]: m for m in table["methods"]} for table in (plain, asked))
     assert (plain["baseline"], asked["baseline"]) == ("eszsl", "sae")
     assert best["eszsl"]["difference"] is None

@@ -40,7 +40,7 @@ def shorts(found):
 def test_a_name_with_scores_on_every_data_set_is_ranked_as_one_method(scored, show, tmp_path):
     methods = [scored(name, share, dataset) for dataset in SETS for name, share in (("good", 0.8), ("bad", 0.5))]
     found = show()
-    (table,) = found.across
+    (table,) = found.over_datasets
     assert [row["method"] for row in table["methods"]] == ["outside:good", "outside:bad"]
     assert [row["mean_rank"] for row in table["methods"]] == [1, 2]
     assert (table["sets"], table["methods"][1]["difference"] < -0.1) == (3, True)
@@ -68,7 +68,7 @@ def test_a_name_is_one_method_over_draws_of_classes(scored, show):
     for dataset in (*draws, "other"):
         for name, share in (("good", 0.8), ("bad", 0.5)):
             scored(name, share, dataset)
-    (table,) = show().across
+    (table,) = show().over_datasets
     assert (table["sets"], table["draws"]) == (2, {"made": 3})
     (drawn,) = table["over_draws"]
     assert [(row["method"], row["draws"]) for row in drawn["methods"]] == [("outside:good", 3), ("outside:bad", 3)]
@@ -83,7 +83,7 @@ def test_where_a_data_set_has_several_scores_of_a_name_their_digests_tell_them_a
     # Of one of them alone there is no doubt.
     found = show(filters=Filters([first, *elsewhere]))
     assert set(shorts(found)) == {"outside:net", "outside:rival"}
-    assert found.across[0]["sets"] == 2
+    assert found.over_datasets[0]["sets"] == 2
 
 
 def test_on_one_data_set_the_digest_stands_below_the_table_and_every_name_is_a_name(scored, show):

@@ -49,9 +49,9 @@ def test_names_with_commas_behind_a_row_are_told_apart(made, show):
         made.study("eszsl", 0.7, trials=3, name=name)
     made.study("eszsl", 0.7, trials=9, name="p, q")
     found = show()
-    assert {name: sorted(names) for name, names in found.behind.items()} == {"p, q": ["a: (b), c=d", "plain"]}
+    assert {name: sorted(names) for name, names in found.hidden_results.items()} == {"p, q": ["a: (b), c=d", "plain"]}
     assert sorted(found.rows[0]["others"].split('", ')) == ['"a: (b), c=d', "plain"]  # in quotes, as tags are
-    assert show(every=True).behind == {}
+    assert show(every=True).hidden_results == {}
 
 
 def test_what_stands_for_an_experiment_is_not_chosen_by_its_test_score(made, show):
@@ -291,7 +291,7 @@ def test_several_data_sets_give_a_table_with_mean_ranks(made, show, tmp_path):
     made.study("conse", 0.95)
     found = show("made", "made(seed=1)", "made(seed=2)")
     assert len(found.rows) == 10
-    (table,) = found.across
+    (table,) = found.over_datasets
     ranks = {method["method"]: method["mean_rank"] for method in table["methods"]}
     assert list(ranks.items()) == [("eszsl(alpha=1)", 1), ("sae", 2), ("eszsl(alpha=3)", 3), ("conse", None)]
     assert table["sets"] == 3
@@ -314,7 +314,7 @@ def test_data_sets_of_the_same_rows_count_as_one(made, show):
     for dataset in ("made", "made(signatures=words)", "made(seed=1)"):
         for method in ("eszsl", "sae"):
             made.study(method, 0.8, dataset=dataset, rows="the same" if "seed" not in dataset else "others")
-    assert show("made", "made(signatures=words)", "made(seed=1)").across[0]["sets"] == 2
+    assert show("made", "made(signatures=words)", "made(seed=1)").over_datasets[0]["sets"] == 2
 
 
 def test_what_is_not_on_a_data_set_is_said(made, show):

@@ -92,7 +92,7 @@ def test_rows_of_a_suite_are_ranked_as_rows_whatever_is_fixed_for_a_data_set(mad
             part_of = {"suite": "mine", "data": dataset, "row": row}
             made.study(fixed, share + 0.02 * place, dataset=dataset, rows=f"rows {place}", part_of=part_of)
     found = compare(settings, [], "zsl", Filters(suites=["mine"]), warn=pytest.fail)
-    (table,) = found.across
+    (table,) = found.over_datasets
     assert [(one["method"], one["mean_rank"]) for one in table["methods"]] == [("ale", 1), ("eszsl", 2)]
     assert found.names["ale"].startswith("row of suite mine: ale(epochs=10) on made, ale(epochs=20) on made(seed=1)")
     assert {row["method"] for row in found.on("made")} == {"ale(epochs=10)", "eszsl"}

@@ -289,7 +289,7 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
         "over_draws": [],
     }
     across = [table | {"reservation": "only 2 data sets"}]
-    found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=across)
+    found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], over_datasets=across)
     shown, chart = across_section(found, "here", PageContext()).blocks
     assert [cell.text for cell in shown.rows[0]][:4] == ["one", "0.5000", "0.6000", "1.00"]
     assert "Only 2 data sets." in shown.note
@@ -299,7 +299,7 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
     of_draws |= {"difference_low": -0.15, "difference_high": -0.05, "verdict": "behind", "p_value": 0.03}
     drawn = {"dataset": "birds", "draws": 3, "baseline": "one", "methods": [of_draws]}
     across = [across[0] | {"over_draws": [drawn]}]
-    found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=across)
+    found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], over_datasets=across)
     table = across_section(found, "here", PageContext()).blocks[-1]
     assert table.caption.endswith("of inductive methods over 3 draws of the classes of birds")
     texts = [cell.text for cell in table.rows[0]]
@@ -308,7 +308,9 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
     # Of many the chart shows the first, and says so.
     many = [methods[0] | {"method": f"method {n}"} for n in range(70)]
     for context, drawn in ((PageContext(), 60), (PageContext(brief=True), 20)):
-        found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=[across[0] | {"methods": many}])
+        found = Comparison(
+            "zsl", ("x", "y"), "per_class_accuracy", True, [], over_datasets=[across[0] | {"methods": many}]
+        )
         shown, chart = across_section(found, "here", context).blocks
         assert len(shown.rows) == 70
         assert chart.note.endswith(f"The first {drawn} of 70 rows of the table.")

@@ -7,6 +7,7 @@ dictionaries, so that their numbers are equal to the last bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import build_component
 from zslplat.evidence.groups import ResultGroup, group_by_experiment, is_named, split_out
 from zslplat.evidence.labels import row_names, short_names, suite_row_names
-from zslplat.evidence.matching import EVERYTHING, Filters, best_places_of, other_option, place_of
+from zslplat.evidence.matching import EVERYTHING, Filters, best_indices_of, index_of, other_option
 from zslplat.evidence.results import Result
 from zslplat.evidence.scores import Scored, scores_of, with_outcomes
 from zslplat.evidence.table import BASELINE, ResultTable, newest_data, nothing_recorded
@@ -37,12 +38,13 @@ class Comparison:
 
     ``rows``: a dictionary per entry and data set, of text, numbers, booleans and None, all with the same keys in the
     same order; ``names``: what the short names of methods leave out, by method; ``notes``: sentences that belong under
-    the table; ``maximise``: whether larger values of the metric are better. ``across``: where there are several data
-    sets, methods x data sets with mean ranks (:func:`zslplat.comparison.over_datasets.over_datasets`). ``findings``:
-    what checks find in the rows of each data set, ``silenced``: codes that are counted and not shown. ``unasked``: data
-    sets that the task has results on and that were not requested; ``without``: those requested without a row.
-    ``further``: metrics that the task optimises on other data sets of the request.
-    ``behind``: the names of the studies and runs of the same experiment that a study or run stands for, by its name.
+    the table; ``maximise``: whether larger values of the metric are better. ``over_datasets``: where there are several
+    data sets, methods x data sets with mean ranks (:func:`zslplat.comparison.over_datasets.over_datasets`).
+    ``findings``: what checks find in the rows of each data set, ``silenced``: codes that are counted and not shown.
+    ``unrequested_datasets``: data sets that the task has results on and that were not requested;
+    ``datasets_without_rows``: those requested without a row. ``other_metrics``: metrics that the task optimises on
+    other data sets of the request. ``hidden_results``: the names of the studies and runs of the same experiment that a
+    study or run stands for, by its name.
     """
 
     task: str
@@ -52,13 +54,13 @@ class Comparison:
     rows: list[dict[str, Any]]
     names: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    across: list[dict[str, Any]] = field(default_factory=list)
+    over_datasets: list[dict[str, Any]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     silenced: tuple[str, ...] = ()
-    unasked: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-    behind: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    further: tuple[str, ...] = ()
+    unrequested_datasets: tuple[str, ...] = ()
+    datasets_without_rows: tuple[str, ...] = ()
+    hidden_results: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    other_metrics: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -86,7 +88,7 @@ class Comparison:
             "rows": self.rows,
             "names": self.names,
             "notes": self.notes,
-            "across": self.across,
+            "across": self.over_datasets,
             "findings": [finding.to_json() for finding in self.findings],
             "warnings": self.warnings,
             "silenced": len(self.findings) - len(self.warnings),
@@ -108,24 +110,24 @@ class _Entry:
 
 @dataclass(frozen=True)
 class _ComparisonRequest:
-    """What one comparison is of; ``metric`` and ``against`` are None where they are to be chosen for each data set."""
+    """What one comparison is of; ``metric`` and ``baseline`` are None where they are chosen for each data set."""
 
     table: ResultTable
-    task: str
-    component: Task
+    task_spec: str
+    task: Task
     metric: str | None
-    against: str | None
+    baseline: str | None
     warn: Warn
 
 
 @dataclass
-class _Body:
+class _CollectedRows:
     """The rows of a comparison as they are collected, data set after data set."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    further: list[str] = field(default_factory=list)
+    other_metrics: list[str] = field(default_factory=list)
 
 
 def compare(
@@ -154,45 +156,58 @@ def compare(
     nothing was recorded, :class:`UnknownNameError` for a name that fits nothing and for an unknown data set, and
     :class:`UsageError` for an ``against`` that fits several entries.
     """
-    component = build_component("tasks", Spec.parse(task))  # refuses what makes no sense before anything is read
-    records = existing_records(settings, warn) if table is None else table.records
-    shared, table = table is not None, table or ResultTable(records, warn)
+    built_task: Task = build_component("tasks", Spec.parse(task))  # refuses a wrong spec before anything is read
+    if table is None:
+        with closing(existing_records(settings, warn)) as records:
+            return compare(
+                settings,
+                datasets,
+                task,
+                filters,
+                against=against,
+                metric=metric,
+                every=every,
+                table=ResultTable(records, warn),
+                warn=warn,
+            )
+    records = table.records
     results = _read_results(settings, datasets, task, table)
 
     def resolve(name: str) -> str:
         return run_of_alias(settings, records, name) or name
 
     filters = replace(filters, names=[resolve(name) for name in filters.names])
-    request = _ComparisonRequest(table, task, component, metric, None if against is None else resolve(against), warn)
-    body = _Body()
-    entries, origins = _select_entries(request, results, filters, body, every=every)
+    baseline = None if against is None else resolve(against)
+    request = _ComparisonRequest(table, task, built_task, metric, baseline, warn)
+    collected = _CollectedRows()
+    entries, baseline_studies = _select_entries(request, results, filters, collected, every=every)
     entries, names = _name_entries(entries)
-    body.notes += [_replaced(entry) for entry in entries if entry.group.replaced]
+    collected.notes += [_replaced(entry) for entry in entries if entry.group.replaced]
     # Of rows with several labels a task optimises another metric than it does as it is built: records say which.
-    primary = _primary(entries, component.primary)
+    primary = _primary(entries, built_task.primary)
     for dataset, on_dataset in results.items():
         if datasets or any(e.result.dataset == dataset for e in entries):
-            _add_dataset(request, dataset, on_dataset, entries, primary, body)
-    if not shared:
-        records.close()
+            _add_dataset(request, dataset, on_dataset, entries, primary, collected)
     name = metric or primary.name
     maximise = larger_is_better(name, [*(e.scored.primary for e in entries), primary])
-    shown = tuple(dict.fromkeys(str(row["dataset"]) for row in body.rows))
+    shown = tuple(dict.fromkeys(str(row["dataset"]) for row in collected.rows))
     return Comparison(
-        task,
-        shown,
-        name,
-        maximise,
-        body.rows,
-        names,
-        body.notes,
-        _over_datasets(body.rows, shown, entries, origins, name, maximise=maximise),
-        body.findings,
-        settings.silenced,
-        unasked=tuple(dataset for dataset in table.datasets(task) if dataset not in results),
-        without=tuple(dataset for dataset in results if dataset not in shown),
-        behind={e.scored.study: tuple(other.name for other in e.group.others) for e in entries if e.group.others},
-        further=tuple(dict.fromkeys(body.further)),
+        task=task,
+        datasets=shown,
+        metric=name,
+        maximise=maximise,
+        rows=collected.rows,
+        names=names,
+        notes=collected.notes,
+        over_datasets=_over_datasets(collected.rows, shown, entries, baseline_studies, name, maximise=maximise),
+        findings=collected.findings,
+        silenced=settings.silenced,
+        unrequested_datasets=tuple(dataset for dataset in table.datasets(task) if dataset not in results),
+        datasets_without_rows=tuple(dataset for dataset in results if dataset not in shown),
+        hidden_results={
+            e.scored.study: tuple(other.name for other in e.group.others) for e in entries if e.group.others
+        },
+        other_metrics=tuple(dict.fromkeys(collected.other_metrics)),
     )
 
 
@@ -221,49 +236,56 @@ def _read_results(
 
 
 def _select_entries(
-    request: _ComparisonRequest, results: Mapping[str, Sequence[Result]], filters: Filters, body: _Body, *, every: bool
+    request: _ComparisonRequest,
+    results: Mapping[str, Sequence[Result]],
+    filters: Filters,
+    collected: _CollectedRows,
+    *,
+    every: bool,
 ) -> tuple[list[_Entry], set[str]]:
     """Return the entries that fit the filters, and the studies that differences are to be taken from.
 
     Raises :class:`UnknownNameError` for a name that fits nothing, :class:`StoreError` where nothing fits all filters.
     """
-    against = request.against
+    baseline = request.baseline
     everything = [result for on_dataset in results.values() for result in on_dataset]
-    fitting = {id(everything[i]) for i in filters.results(everything)}
-    names = {*filters.names, *filters.studies, *([] if against is None else [against])}
+    fitting = set(filters.results(everything))
+    names = {*filters.names, *filters.studies, *([] if baseline is None else [baseline])}
     entries: list[_Entry] = []
+    first = 0  # index of the first result on a data set in all of them
     for on_dataset in results.values():
-        selected = [result for result in on_dataset if id(result) in fitting]
-        others = [result for result in on_dataset if id(result) not in fitting]
-        entries += _entries_on(selected, others, names, against, body.notes, every=every)
+        selected = [result for i, result in enumerate(on_dataset, first) if i in fitting]
+        others = [result for i, result in enumerate(on_dataset, first) if i not in fitting]
+        entries += _entries_on(selected, others, names, baseline, collected.notes, every=every)
+        first += len(on_dataset)
     # A name that fits only what another filter leaves out is no unknown one.
     left_out = scores_of(everything) if len(fitting) < len(everything) else []
     try:
-        places = [i for i in filters.entries([*(e.scored for e in entries), *left_out]) if i < len(entries)]
+        indices = [i for i in filters.entries([*(e.scored for e in entries), *left_out]) if i < len(entries)]
     except UnknownNameError as error:
         suites = {suite for result in everything for suite in result.suites}
-        hint = other_option(error.name, suites, request.table.datasets(request.task), request.table.tasks())
+        hint = other_option(error.name, suites, request.table.datasets(request.task_spec), request.table.tasks())
         raise UnknownNameError(error.kind, error.name, error.choices, hint) from None
-    origins = [] if against is None else best_places_of(against, [e.scored for e in entries], BASELINE)
-    chosen = [entries[i] for i in sorted({*places, *origins})]
+    baselines = [] if baseline is None else best_indices_of(baseline, [e.scored for e in entries], BASELINE)
+    chosen = [entries[i] for i in sorted({*indices, *baselines})]
     if not chosen:
-        why = "".join(f" ({note})" for note in body.notes)
+        why = "".join(f" ({note})" for note in collected.notes)
         raise StoreError(f"no recorded result fits all filters; leave one out{why}")
-    return chosen, {entries[i].scored.study for i in origins}
+    return chosen, {entries[i].scored.study for i in baselines}
 
 
 def _entries_on(
     selected: Sequence[Result],
     others: Sequence[Result],
     names: Collection[str],
-    against: str | None,
+    baseline: str | None,
     notes: list[str],
     *,
     every: bool,
 ) -> list[_Entry]:
     """Return the entries of one data set: one per experiment and explicit name, or all; what is left out is noted.
 
-    They are made of the ``selected`` results; the ``others`` count only where ``against`` fits none of these.
+    They are made of the ``selected`` results; the ``others`` count only where ``baseline`` fits none of these.
     """
     newest = newest_data(selected or others)
     older = sum(result.data != newest and not is_named(result, names) for result in selected)
@@ -280,9 +302,9 @@ def _entries_on(
         return split_out(group_by_experiment(current), names)
 
     groups = group(selected)
-    if against is not None and not _places_called(against, groups):
-        further = group(others)
-        groups += [further[i] for i in _places_called(against, further)]
+    if baseline is not None and not _indices_named(baseline, groups):
+        other_groups = group(others)
+        groups += [other_groups[i] for i in _indices_named(baseline, other_groups)]
     return [_Entry(one, scored) for one, scored in zip(groups, _scores(groups), strict=True)]
 
 
@@ -294,10 +316,10 @@ def _scores(groups: Sequence[ResultGroup]) -> list[Scored]:
     ]
 
 
-def _places_called(name: str, groups: Sequence[ResultGroup]) -> list[int]:
-    """Return the places of the groups that a name fits best, none where it fits nothing."""
+def _indices_named(name: str, groups: Sequence[ResultGroup]) -> list[int]:
+    """Return the indices of the groups that a name fits best, none where it fits nothing."""
     try:
-        return best_places_of(name, _scores(groups))
+        return best_indices_of(name, _scores(groups))
     except UnknownNameError:
         return []
 
@@ -338,37 +360,43 @@ def _add_dataset(
     results: Sequence[Result],
     entries: Sequence[_Entry],
     primary: Metric,
-    body: _Body,
+    collected: _CollectedRows,
 ) -> None:
     """Add the rows of one data set, or a note on why it has none; ``entries`` are those of all data sets."""
     on_dataset = [e for e in entries if e.result.dataset == dataset]
     if not on_dataset:
-        body.notes.append(f"{dataset}: no recorded result fits")
+        collected.notes.append(f"{dataset}: no recorded result fits")
         return
     metric, optimised = request.metric or primary.name, _primary(on_dataset, primary)
     if request.metric is None and optimised.name != metric:
-        body.further.append(optimised.name)
-        body.notes.append(f"{dataset}: measured by {optimised.name}, in a table of its own (--metric {optimised.name})")
+        collected.other_metrics.append(optimised.name)
+        collected.notes.append(
+            f"{dataset}: measured by {optimised.name}, in a table of its own (--metric {optimised.name})"
+        )
         return
     if not any(metric in e.scored.values for e in on_dataset) and any(metric in e.scored.values for e in entries):
-        body.notes.append(f"{dataset}: {metric} is not recorded there")
+        collected.notes.append(f"{dataset}: {metric} is not recorded there")
         return
-    origin = _origin(request.against, on_dataset)
-    if request.against is not None and origin is None:
-        body.notes.append(f"{dataset}: {request.against} is not recorded; differences are as without it")
-    rows = _rows(request, dataset, on_dataset, newest_data(results), metric, optimised, origin)
-    body.rows += [{"dataset": dataset, "task": request.task, "metric": metric, **row} for row in rows]
-    validated = origin is not None or any(optimised.name in e.scored.validation for e in on_dataset)
+    baseline = _baseline_label(request.baseline, on_dataset)
+    if request.baseline is not None and baseline is None:
+        collected.notes.append(f"{dataset}: {request.baseline} is not recorded; differences are as without it")
+    rows = _rows(request, dataset, on_dataset, newest_data(results), metric, optimised, baseline)
+    collected.rows += [{"dataset": dataset, "task": request.task_spec, "metric": metric, **row} for row in rows]
+    validated = baseline is not None or any(optimised.name in e.scored.validation for e in on_dataset)
     if not validated and any(row["difference"] is not None for row in rows):
-        body.notes.append(f"{dataset}: nothing was validated; differences are from what was recorded first (--against)")
-    body.findings += comparison_findings(request.table.records, rows, task=request.task, dataset=dataset, metric=metric)
+        collected.notes.append(
+            f"{dataset}: nothing was validated; differences are from what was recorded first (--against)"
+        )
+    collected.findings += comparison_findings(
+        request.table.records, rows, task=request.task_spec, dataset=dataset, metric=metric
+    )
 
 
-def _origin(against: str | None, entries: Sequence[_Entry]) -> str | None:
-    """Return the label of the one entry that ``against`` names, None where it fits none of them."""
+def _baseline_label(name: str | None, entries: Sequence[_Entry]) -> str | None:
+    """Return the label of the one entry that ``name`` fits, None where it fits none of them."""
     scores = [entry.scored for entry in entries]
     try:
-        return None if against is None else scores[place_of(against, scores, BASELINE)].label
+        return None if name is None else scores[index_of(name, scores, BASELINE)].label
     except UnknownNameError:
         return None
 
@@ -380,41 +408,43 @@ def _rows(
     newest: str,
     metric: str,
     primary: Metric,
-    origin: str | None,
+    baseline: str | None,
 ) -> list[dict[str, Any]]:
-    """Return the rows of one data set, which comparisons that share a table make once."""
+    """Return the rows of one data set, which comparisons that share a table make once, with their short names."""
     table = request.table
-    key = (dataset, request.task, metric, origin, tuple((e.scored.study, e.group.aliases) for e in entries))
-    if key not in table.derived:
-        scores = [with_outcomes(e.scored, e.result, request.component, request.warn, (metric,)) for e in entries]
+
+    def make_rows() -> list[dict[str, Any]]:
+        scores = [with_outcomes(e.scored, e.result, request.task, request.warn, (metric,)) for e in entries]
         by_study = {e.scored.study: e for e in entries}
         rows = []
-        for row in leaderboard(scores, metric, primary, origin):
+        for row in leaderboard(scores, metric, primary, baseline):
             entry = by_study[row["study"]]
             details = row_details(entry.group, entry.scored.knows, table.trial_seconds(entry.result))
-            rows.append({"short": entry.short, **row, **details})
-        table.derived[key] = [{**row, "unequal": text} for row, text in zip(rows, unequal(rows, newest), strict=True)]
+            rows.append({**row, **details})
+        return [{**row, "unequal": text} for row, text in zip(rows, unequal(rows, newest), strict=True)]
+
+    key = (dataset, request.task_spec, metric, baseline, tuple((e.scored.study, e.group.aliases) for e in entries))
     short = {e.scored.study: e.short for e in entries}
-    return [{**row, "short": short[row["study"]]} for row in table.derived[key]]
+    return [{"short": short[row["study"]], **row} for row in table.cached_rows(key, make_rows)]
 
 
 def _over_datasets(
     rows: list[dict[str, Any]],
     datasets: Sequence[str],
     entries: Sequence[_Entry],
-    origins: Collection[str],
+    baseline_studies: Collection[str],
     metric: str,
     *,
     maximise: bool,
 ) -> list[dict[str, Any]]:
-    """Return the tables over several data sets, and over draws of the classes of one; ``origins`` are studies."""
+    """Return the tables over several data sets, and over draws of the classes of one."""
     if len(datasets) < 2:
         return []
     images: dict[str, set[str]] = {dataset: set() for dataset in datasets}
     for entry in entries:
         images.setdefault(entry.result.dataset, set()).update(entry.result.images)
     classes = {e.result.dataset: e.result.classes for e in entries if e.result.classes is not None}
-    short = {e.short for e in entries if e.scored.study in origins}
+    short = {e.short for e in entries if e.scored.study in baseline_studies}
     baseline = short.pop() if len(short) == 1 else None
     tables = over_datasets(rows, datasets, images, maximise=maximise, against=baseline)
     for table in tables:

@@ -206,7 +206,7 @@ def _draw_ranks(comparisons: Sequence[Comparison], path: Path) -> None:
     ranked = [
         (one, table["group"], across)
         for one in comparisons
-        for table in one.across
+        for table in one.over_datasets
         if (across := ranks_of(table)) is not None
     ]
     if not ranked:
@@ -231,14 +231,16 @@ def _why_no_ranks(comparison: Comparison) -> str:
     """Return why no method of a comparison has a rank, and what is to be done."""
     if len(comparison.datasets) == 1:
         (shown,) = comparison.datasets
-        if comparison.unasked:
-            others = " ".join(f"--dataset {shlex.quote(name)}" for name in comparison.unasked[:_MOST_NAMED])
+        if comparison.unrequested_datasets:
+            others = " ".join(
+                f"--dataset {shlex.quote(name)}" for name in comparison.unrequested_datasets[:_MOST_NAMED]
+            )
             return (
                 f"ranks are over data sets, and {shown} is the only one requested; leave --dataset out, or give "
                 f"also {others}"
             )
-        if comparison.without:
-            others = ", ".join(comparison.without[:_MOST_NAMED])
+        if comparison.datasets_without_rows:
+            others = ", ".join(comparison.datasets_without_rows[:_MOST_NAMED])
             return (
                 f"ranks are over data sets, and the requested methods have a score on {shown} alone, none on {others}; "
                 "leave one filter out, or evaluate it there"
@@ -248,7 +250,7 @@ def _why_no_ranks(comparison: Comparison) -> str:
             "or more on another one, too (tune, or run --test)"
         )
     reasons = []
-    for table in comparison.across:
+    for table in comparison.over_datasets:
         lacks = {method["method"]: [d for d, s in method["scores"].items() if s is None] for method in table["methods"]}
         lines = [f"{name} lacks {', '.join(sets[:_MOST_NAMED])}" for name, sets in lacks.items() if sets]
         whole = [name for name, sets in lacks.items() if not sets]

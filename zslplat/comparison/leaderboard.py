@@ -33,7 +33,7 @@ from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.experiment import TEST
 from zslplat.evidence.groups import ResultGroup
 from zslplat.evidence.labels import quoted_in_list
-from zslplat.evidence.matching import place_of
+from zslplat.evidence.matching import index_of
 from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import BASELINE
 from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
@@ -85,7 +85,7 @@ def leaderboard(
     _check_metric(scored, metric)
     sign = 1.0 if primary.maximise else -1.0
     direction = 1.0 if larger_is_better(metric, [primary]) else -1.0
-    origin = None if against is None else scored[place_of(against, scored, BASELINE)]
+    origin = None if against is None else scored[index_of(against, scored, BASELINE)]
     groups: list[tuple[list[Scored], list[dict[str, Any]], Scored]] = []
     for group in GROUPS:
         entries = [entry for entry in scored if group_of(entry.knows) == group]
@@ -242,7 +242,7 @@ def row_details(group: ResultGroup, knows: str | None, seconds: float | None) ->
     preparation, cached or not; ``labels_exported`` whether scores made elsewhere are of a split whose test labels were
     exported, too; ``data`` and ``test_rows`` are the fingerprints of data set and scored rows; ``others`` are the other
     studies and runs of the same experiment, ``folded`` how many these are; a name with a comma stands in quotes, as
-    values of tags do (:attr:`zslplat.comparison.compare.Comparison.behind` has the names themselves).
+    values of tags do (:attr:`zslplat.comparison.compare.Comparison.hidden_results` has the names themselves).
     """
     result = group.shown
     records = [evaluation.record for evaluation in result.tested]

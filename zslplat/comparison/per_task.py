@@ -9,7 +9,7 @@ from zslplat.comparison.compare import Comparison, compare
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.evidence.matching import EVERYTHING, Filters
-from zslplat.evidence.table import ResultTable, is_of, nothing_recorded
+from zslplat.evidence.table import ResultTable, is_among, nothing_recorded
 from zslplat.records.opening import existing_records
 from zslplat.settings import Settings
 from zslplat.spec import Spec
@@ -60,7 +60,7 @@ def compare_each(
                     refused.append((subject, error))
                     continue
                 comparisons.append(one)
-                pending += one.further
+                pending += one.other_metrics
     finally:
         records.close()
     if not comparisons:
@@ -81,7 +81,7 @@ def _filters_by_task(table: ResultTable, datasets: Sequence[str], filters: Filte
     results = table.by_task()
     everything = [result for of_task in results.values() for result in of_task]
     fitting = list(dict.fromkeys(everything[place].dataset for place in filters.results(everything)))
-    on_datasets = {task: [r for r in of_task if is_of(r.dataset, datasets)] for task, of_task in results.items()}
+    on_datasets = {task: [r for r in of_task if is_among(r.dataset, datasets)] for task, of_task in results.items()}
     by_task = filters.by_task(on_datasets)
     if not by_task:
         hint = f" on {', '.join(datasets)}; on {', '.join(fitting)} some do: --dataset chooses" if fitting else ""

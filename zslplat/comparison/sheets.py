@@ -376,7 +376,7 @@ def _over_datasets(comparison: Comparison) -> Sheet:
         for row, standing in zip(comparison.on(dataset), standings(comparison.on(dataset)), strict=True)
     }
     memory = {row["short"] for row in comparison.rows if row["from_memory"]}
-    ranked = any(method["mean_rank"] is not None for table in comparison.across for method in table["methods"])
+    ranked = any(method["mean_rank"] is not None for table in comparison.over_datasets for method in table["methods"])
     short = dataset_titles(comparison.datasets)
     titles = ["method", *(short[dataset] for dataset in comparison.datasets)]
     titles += ["mean\nrank", "interval of\nthe rank", "mean\ndifference", "tied"] if ranked else []
@@ -392,14 +392,14 @@ def _over_datasets(comparison: Comparison) -> Sheet:
             ]
             for method in table["methods"]
         ]
-        for table in comparison.across
+        for table in comparison.over_datasets
     }
     lines = [f"{name}: {text}" for name, text in comparison.names.items()]
-    for table in comparison.across:
-        of = f" of {table['group']} methods" if len(comparison.across) > 1 else ""
+    for table in comparison.over_datasets:
+        of = f" of {table['group']} methods" if len(comparison.over_datasets) > 1 else ""
         lines += rank_notes(table, of) if table["sets"] is not None or len(table["methods"]) > 1 else []
         if table["baseline"] is not None:
-            among = f" of {table['group']} methods" if len(comparison.across) > 1 else ""
+            among = f" of {table['group']} methods" if len(comparison.over_datasets) > 1 else ""
             lines.append(f"mean differences{among} are from {table['baseline']}")
     title = f"{comparison.metric} of task {comparison.task} on {len(comparison.datasets)} data sets"
     right = [0 < place < len(titles) - ranked for place in range(len(titles))]  # names of data sets may be any
@@ -408,7 +408,7 @@ def _over_datasets(comparison: Comparison) -> Sheet:
 
 
 def _draws(comparison: Comparison) -> list[dict[str, Any]]:
-    return [{**draws, "group": table["group"]} for table in comparison.across for draws in table["over_draws"]]
+    return [{**draws, "group": table["group"]} for table in comparison.over_datasets for draws in table["over_draws"]]
 
 
 def _over_draws(comparison: Comparison, table: Mapping[str, Any]) -> Sheet:

@@ -23,8 +23,8 @@ _WITH_WORDS = re.compile(r"(?P<spec>.*\S) \[(?P<words>[^\[\]]+)\]", re.DOTALL)
 KIND = "study, method or run"
 
 
-def places_of(name: str, entries: Sequence[Scored], kind: str = KIND) -> list[int]:
-    """Return the places of all entries that a name fits; raises :class:`UnknownNameError` where it fits none."""
+def indices_of(name: str, entries: Sequence[Scored], kind: str = KIND) -> list[int]:
+    """Return the indices of all entries that a name fits; raises :class:`UnknownNameError` where it fits none."""
     exact, loose = _matches(name, entries)
     if not exact and not loose:
         names = {n for e in entries for n in (e.label, e.study, e.bare, *e.suite_rows)}
@@ -32,24 +32,24 @@ def places_of(name: str, entries: Sequence[Scored], kind: str = KIND) -> list[in
     return sorted({*exact, *loose})
 
 
-def best_places_of(name: str, entries: Sequence[Scored], kind: str = KIND) -> list[int]:
-    """Return the places of the entries that a name fits best: the bare name of a method counts where nothing else fits.
+def best_indices_of(name: str, entries: Sequence[Scored], kind: str = KIND) -> list[int]:
+    """Return the indices of the entries that a name fits best.
 
-    Raises :class:`UnknownNameError` where it fits none.
+    The bare name of a method counts where nothing else fits. Raises :class:`UnknownNameError` where it fits none.
     """
-    return _matches(name, entries)[0] or places_of(name, entries, kind)
+    return _matches(name, entries)[0] or indices_of(name, entries, kind)
 
 
-def place_of(name: str, entries: Sequence[Scored], kind: str) -> int:
-    """Return the place of the one entry that a name fits best.
+def index_of(name: str, entries: Sequence[Scored], kind: str) -> int:
+    """Return the index of the one entry that a name fits best.
 
     Raises :class:`UnknownNameError` for a name that fits none, :class:`UsageError` for one that fits several.
     """
-    places = best_places_of(name, entries, kind)
-    if len(places) > 1:
-        labels = ", ".join(repr(entries[i].label) for i in places)
-        raise UsageError(f"{kind} {name!r} fits {len(places)} entries; give one of {labels}")
-    return places[0]
+    indices = best_indices_of(name, entries, kind)
+    if len(indices) > 1:
+        labels = ", ".join(repr(entries[i].label) for i in indices)
+        raise UsageError(f"{kind} {name!r} fits {len(indices)} entries; give one of {labels}")
+    return indices[0]
 
 
 def other_option(name: str, suites: Iterable[str], datasets: Iterable[str], tasks: Iterable[str]) -> str:
@@ -68,32 +68,32 @@ def fits(pattern: str, text: str) -> bool:
 
 
 def _matches(name: str, entries: Sequence[Scored]) -> tuple[list[int], list[int]]:
-    """Return the places of entries with this very name, and of those that it fits more loosely."""
+    """Return the indices of entries with this very name, and of those that it fits more loosely."""
     spellings = {name, _canonical(name)}
     exact = [i for i, e in enumerate(entries) if spellings & {e.label, e.study, e.method, *e.names}]
     loose = [i for i, e in enumerate(entries) if e.bare == name]
     if exact or loose:
         return exact, loose
-    loose = places_of_parameters(name, entries) or [i for i, e in enumerate(entries) if name in e.suite_rows]
+    loose = indices_of_parameters(name, entries) or [i for i, e in enumerate(entries) if name in e.suite_rows]
     texts = [(e.label, e.study, e.method, e.bare, *e.suite_rows) for e in entries]
     return exact, loose or [i for i, names in enumerate(texts) if any(fits(name, text) for text in names)]
 
 
-def places_of_parameters(name: str, entries: Sequence[Scored]) -> list[int]:
-    """Return the places of entries that a spec with some of their parameters, and words behind it, fits."""
+def indices_of_parameters(name: str, entries: Sequence[Scored]) -> list[int]:
+    """Return the indices of entries that a spec with some of their parameters, and words behind it, fits."""
     match = _WITH_WORDS.fullmatch(name)
     words = set(match["words"].split("; ")) if match else set()
     try:
         spec = Spec.parse(match["spec"] if match else name)
     except UsageError:
         return []
-    places = []
+    indices = []
     for i, entry in enumerate(entries):
         if entry.bare == spec.name and all(word == entry.study or f"[{word}]" in entry.names for word in words):
             parameters = Spec.parse(entry.method).parameters
             if all(k in parameters and _same(parameters[k], v) for k, v in spec.parameters.items()):
-                places.append(i)
-    return places
+                indices.append(i)
+    return indices
 
 
 def _same(value: object, other: object) -> bool:
@@ -126,18 +126,18 @@ class Filters:
     tags: Sequence[str] = ()
 
     def results(self, results: Sequence[Result]) -> list[int]:
-        """Return the places of the results that fit by study, MLflow experiment, suite and tag, in order.
+        """Return the indices of the results that fit by study, MLflow experiment, suite and tag, in order.
 
         To be used before results are grouped by experiment: a result that stands behind another was not recorded for
         what the other was. Raises :class:`UnknownNameError` for a name that fits none of them.
         """
-        places = set(range(len(results)))
+        indices = set(range(len(results)))
         for field, (kind, texts_of) in _RESULT_FIELDS.items():
             names = self._names(field)
             if names:
                 texts = [texts_of(result) for result in results]
-                places &= {i for name in names for i in _places(kind, name, texts)}
-        return sorted(places)
+                indices &= {i for name in names for i in _indices(kind, name, texts)}
+        return sorted(indices)
 
     @property
     def select_results(self) -> bool:
@@ -165,22 +165,22 @@ class Filters:
         return tuple(name.strip() if field == "tags" else name for name in getattr(self, field))
 
     def entries(self, entries: Sequence[Scored]) -> list[int]:
-        """Return the places of the entries that fit by name and method, in order.
+        """Return the indices of the entries that fit by name and method, in order.
 
         Raises :class:`UnknownNameError` for a name that fits none of them.
         """
-        places = set(range(len(entries)))
+        indices = set(range(len(entries)))
         if self.methods:
             texts = [{entry.bare, entry.method} for entry in entries]
             # A spec fits whatever the order of its parameters, and where it gives some of them.
-            places &= {
+            indices &= {
                 i
                 for name in self.methods
-                for i in places_of_parameters(name, entries) or _places("method", name, texts)
+                for i in indices_of_parameters(name, entries) or _indices("method", name, texts)
             }
         if self.names:
-            places &= {i for name in self.names for i in places_of(name, entries)}
-        return sorted(places)
+            indices &= {i for name in self.names for i in indices_of(name, entries)}
+        return sorted(indices)
 
 
 EVERYTHING = Filters()
@@ -193,8 +193,8 @@ _RESULT_FIELDS: dict[str, tuple[str, Callable[[Result], set[str]]]] = {
 }
 
 
-def _places(kind: str, name: str, texts: Sequence[set[str]]) -> list[int]:
-    places = [i for i, names in enumerate(texts) if any(fits(name, text) for text in names)]
-    if not places:
+def _indices(kind: str, name: str, texts: Sequence[set[str]]) -> list[int]:
+    indices = [i for i, names in enumerate(texts) if any(fits(name, text) for text in names)]
+    if not indices:
         raise UnknownNameError(kind, name, {text for names in texts for text in names})
-    return places
+    return indices

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.components import build_component, registered_sources
 from zslplat.evaluation.experiment import TEST
 from zslplat.evidence.groups import is_named
-from zslplat.evidence.matching import best_places_of, places_of
+from zslplat.evidence.matching import best_indices_of, indices_of
 from zslplat.evidence.results import Evaluation, Record, Result, Sweep
 from zslplat.evidence.scores import Scored, scores_of, with_outcomes
 from zslplat.keys import run_identifier
@@ -33,18 +33,15 @@ BASELINE = "method to compare with"  # what messages call the entry that differe
 
 
 class ResultTable:
-    """The results of a store. ``warn`` is called with a message for each damaged study, which is left out.
-
-    ``derived`` is for what comparisons that share a table make of its results more than once.
-    """
+    """The results of a store. ``warn`` is called with a message for each damaged study, which is left out."""
 
     def __init__(self, records: Records, warn: Callable[[str], None]) -> None:
         self.records, self.warn = records, warn
         self.identities = records.identities()
         self.overview = Overview(records)
-        self.derived: dict[Hashable, list[dict[str, Any]]] = {}
+        self._rows: dict[Hashable, list[dict[str, Any]]] = {}
         self._studies: dict[str, Result | None] = {}
-        self._by_place: dict[tuple[str, str], list[Result]] = {}
+        self._tested_by_key: dict[tuple[str, str], list[Result]] = {}
         self._tests: dict[str, list[Record]] = {}
         for owner, _, record in records.evaluations_on_split(TEST):
             self._tests.setdefault(owner, []).append(record)
@@ -59,7 +56,7 @@ class ResultTable:
         Draws of the classes of a data set count as it does.
         """
         identities = self._tested_identities()
-        return list(dict.fromkeys(str(one["task"]) for one in identities if is_of(str(one["dataset"]), datasets)))
+        return list(dict.fromkeys(str(one["task"]) for one in identities if is_among(str(one["dataset"]), datasets)))
 
     def by_task(self) -> dict[str, list[Result]]:
         """Return the test results of each task, on any data set."""
@@ -67,13 +64,19 @@ class ResultTable:
 
     def tested(self, dataset: str, task: str) -> list[Result]:
         """Return the test results of a task on a data set: studies, then single runs, each in the order of records."""
-        place = (dataset, task)
-        if place not in self._by_place:
-            names = [n for n, i in self.identities.items() if (i.get("dataset"), i.get("task")) == place]
+        key = (dataset, task)
+        if key not in self._tested_by_key:
+            names = [n for n, i in self.identities.items() if (i.get("dataset"), i.get("task")) == key]
             runs = [_run(records, self.records) for records in self._run_records()]
             tested = [one for one in self._read_studies(names) if one.tested]
-            self._by_place[place] = [*tested, *(run for run in runs if (run.dataset, run.task) == place)]
-        return self._by_place[place]
+            self._tested_by_key[key] = [*tested, *(run for run in runs if (run.dataset, run.task) == key)]
+        return self._tested_by_key[key]
+
+    def cached_rows(self, key: Hashable, make: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        """Return rows by their key; several comparisons that share a table make them once."""
+        if key not in self._rows:
+            self._rows[key] = make()
+        return self._rows[key]
 
     def studies(self) -> list[Result]:
         """Return all studies, finished or not, oldest first."""
@@ -204,26 +207,24 @@ def read_test_scores(
     read, whose evaluations then have no replicates. Raises :class:`StoreError` where nothing was recorded,
     :class:`UnknownNameError` for a name that fits nothing, and for an unknown data set.
     """
-    records = existing_records(settings, warn)
-    table = ResultTable(records, warn)
-    results = table.tested(dataset, task)
-    if not results:
-        raise nothing_recorded(settings, dataset, task, table)
-    names = [run_of_alias(settings, records, name) or name for name in names]
-    data = newest_data(results)
-    results = [result for result in results if result.data == data or is_named(result, names)]
-    scores = scores_of(results)
-    places = list(range(len(scores)))
-    if names:
-        places = [i for name in names for i in places_of(name, scores)]
-        places += [] if against is None else best_places_of(against, scores, BASELINE)
-    component = build_component("tasks", Spec.parse(task))
-    chosen = [with_outcomes(scores[i], results[i], component, warn) for i in dict.fromkeys(places)]
-    records.close()
-    return chosen
+    with closing(existing_records(settings, warn)) as records:
+        table = ResultTable(records, warn)
+        results = table.tested(dataset, task)
+        if not results:
+            raise nothing_recorded(settings, dataset, task, table)
+        names = [run_of_alias(settings, records, name) or name for name in names]
+        data = newest_data(results)
+        results = [result for result in results if result.data == data or is_named(result, names)]
+        scores = scores_of(results)
+        indices = list(range(len(scores)))
+        if names:
+            indices = [i for name in names for i in indices_of(name, scores)]
+            indices += [] if against is None else best_indices_of(against, scores, BASELINE)
+        component = build_component("tasks", Spec.parse(task))
+        return [with_outcomes(scores[i], results[i], component, warn) for i in dict.fromkeys(indices)]
 
 
-def is_of(dataset: str, names: Sequence[str]) -> bool:
+def is_among(dataset: str, names: Sequence[str]) -> bool:
     """Tell whether a data set is one of these (none: any), or a draw of the classes of one."""
     return not names or dataset in names or draw_of(dataset) in names
 

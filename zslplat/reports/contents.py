@@ -93,7 +93,7 @@ class Chapter:
     @property
     def behind(self) -> Mapping[str, Sequence[str]]:
         """The names of the studies and runs of the same experiment that one stands for, by its name."""
-        return self.comparison.behind if self.comparison is not None else {}
+        return self.comparison.hidden_results if self.comparison is not None else {}
 
     @property
     def shown(self) -> list[tuple[str, Result]]:
@@ -283,7 +283,7 @@ def _across(settings: Settings, chapters: Sequence[Chapter], filters: Filters, t
         for metric in pending:
             with suppress(UnknownNameError, StoreError, UsageError):  # the chapters say why
                 one = compare(settings, datasets, task, filters, metric=metric, table=table, warn=lambda _: None)
-                pending += one.further
+                pending += one.other_metrics
                 comparisons += [one] if len(one.datasets) > 1 else []
     return comparisons
 

@@ -120,7 +120,7 @@ def across_section(comparison: Comparison, anchor: str, context: PageContext) ->
     """Return the section of a comparison on several data sets."""
     blocks: list[Block] = []
     ranks, *draws = sheets(comparison)
-    for table in comparison.across:
+    for table in comparison.over_datasets:
         group, of_methods = table["group"], f"{metric_words(comparison.metric)} of {table['group']} methods"
         origin = [f"mean differences are from {table['baseline']}"] if table["baseline"] else []
         blocks.append(_sheet_block(ranks, group, f"{of_methods} over data sets", [*rank_notes(table), *origin]))
