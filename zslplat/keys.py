@@ -13,6 +13,16 @@ def key_of(*parts: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+def trial_key(number: int) -> str:
+    """Return the key of a trial in its study."""
+    return f"trial-{number}"
+
+
+def repeat_key(winner: int, repeat: int) -> str:
+    """Return the key of a test evaluation of a study's winner."""
+    return f"{trial_key(winner)}/repeat-{repeat}"
+
+
 def run_identifier(origin: str, owner: str, key: str) -> str:
     """Return the stable identifier of a run, 16 hex digits: the same in every copy of its store.
 

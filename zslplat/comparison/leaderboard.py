@@ -40,6 +40,7 @@ from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNAT
 from zslplat.metrics.intervals import too_few
 from zslplat.records.costs import full_seconds, mean_known, most_bytes
 from zslplat.records.database import Records
+from zslplat.records.studies import RECALLED_FROM
 from zslplat.tasks.base import Metric
 
 OTHER_ROWS, OTHER_DATA = NO_PAIR = ("other rows", "other data")
@@ -349,7 +350,7 @@ def unchosen_looks(records: Records, fingerprint: str, task: str) -> int:
     looks = set()
     for _, _, content in records.evaluations_on(fingerprint, _NOT_VALIDATED):
         experiment = content.get("experiment", {})
-        tested = experiment.get("split") == TEST and experiment.get("task") == task and "known_from" not in content
+        tested = experiment.get("split") == TEST and experiment.get("task") == task and RECALLED_FROM not in content
         if tested:
             looks.add(tuple(str(experiment.get(name)) for name in ("method", "features", "signatures", "seed")))
     return len(looks)

@@ -28,8 +28,9 @@ from zslplat.records.costs import SECONDS, prepared_seconds
 from zslplat.records.database import Records
 from zslplat.records.folders import working_lock
 from zslplat.records.locks import file_lock
-from zslplat.records.studies import STUDY
+from zslplat.records.studies import RECALLED_FROM, STUDY
 from zslplat.space import Space
+from zslplat.spec import format_value
 
 # Problems with their statistics, or without where these are prepared for each value of a costly hyperparameter.
 PreparedProblems = Sequence[tuple[Path, Path | None]]
@@ -60,13 +61,17 @@ class EvaluationRequest:
     label: str
     run: str
     experiment: Experiment
-    parameters: Mapping[str, Any]
     artifacts: Path | None = None
     matrices_bytes: int = NO_MATRIX_LIMIT
     thresholds: Mapping[int, float] = field(default_factory=dict)
     full: bool = False
     maps: bool = False
     model: bool = False
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The values of all hyperparameters that the experiment sets."""
+        return self.experiment.method.parameters
 
 
 class Session:
@@ -206,7 +211,7 @@ class Session:
             record = {**answer.result, **self._stamp(requests[position])}
             if position != positions[0]:
                 self.recalled += 1
-                record["known_from"] = first.run
+                record[RECALLED_FROM] = first.run
             elif self._recallable is not None:
                 self._recallable.update(_reusable_records(record))
             yield position, Answer(record)
@@ -280,7 +285,7 @@ class Session:
         return EvaluateJob(
             label=request.label,
             method=experiment.method.name,
-            parameters={**self.experiment.method.parameters, **request.parameters},
+            parameters=dict(request.parameters),
             seed=int(experiment.method_seed or 0),
             task=str(experiment.task),
             problems=tuple(
@@ -338,7 +343,7 @@ class Session:
             return None
         if self._stores_model(request) and not _has_model(folder, record):
             return None
-        return {**{name: record[name] for name in _EVALUATED if name in record}, **stamp, "known_from": other}
+        return {**{name: record[name] for name in _EVALUATED if name in record}, **stamp, RECALLED_FROM: other}
 
     def _request_key(self, request: EvaluationRequest) -> str:
         """Return a key that two requests for the same evaluation share, whatever their runs and folders."""
@@ -373,12 +378,12 @@ class Session:
                 f"cannot move the arrays of {folder / MODEL}: {error.strerror or error}; free space or permissions and "
                 "give the same command again, or give --no-model"
             ) from error
-        if "known_from" in record:
+        if RECALLED_FROM in record:
             try:
-                shutil.copytree(self.records.evaluation_folder(record["known_from"]), folder, dirs_exist_ok=True)
+                shutil.copytree(self.records.evaluation_folder(record[RECALLED_FROM]), folder, dirs_exist_ok=True)
             except (OSError, shutil.Error) as error:
                 raise StoreError(
-                    f"cannot copy the outcomes of run {record['known_from']} to {folder}: "
+                    f"cannot copy the outcomes of run {record[RECALLED_FROM]} to {folder}: "
                     f"{getattr(error, 'strerror', None) or error}; free space or permissions and give the same command "
                     "again"
                 ) from error
@@ -389,13 +394,17 @@ class Session:
         same = ("dataset", "task", "features", "signatures", "seed", "data")
         for name, identity in self.records.identities().items():
             same_request = all(identity.get(part) == requested.get(part) for part in same)
-            if same_request and str(identity.get("method", "")).partition("(")[0] == self.experiment.method.name:
+            if same_request and self._is_of_method(identity):
                 with suppress(StoreError):  # a damaged study has nothing to offer
                     for _, record in self.records.study(name).finished():
                         yield from _reusable_records(record)
         for owner, _, record in self.records.evaluations_on(self.experiment.data):
-            if not owner.startswith(STUDY) or self.experiment.method.name in str(record.get("experiment", "")):
+            if not owner.startswith(STUDY) or self._is_of_method(record.get("experiment", {})):
                 yield from _reusable_records(record)
+
+    def _is_of_method(self, experiment: Mapping[str, Any]) -> bool:
+        """Tell whether an experiment in JSON form is of the method of this session."""
+        return str(experiment.get("method", "")).partition("(")[0] == format_value(self.experiment.method.name)
 
 
 def _has_model(folder: Path, record: Mapping[str, Any]) -> bool:

@@ -20,13 +20,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from zslplat.errors import StoreError, UnknownNameError
-from zslplat.keys import run_identifier
+from zslplat.keys import run_identifier, trial_key
 from zslplat.records.engines import alone_on_server, engine_options, form_of_tables, leave_to_parent, optuna_storage
 from zslplat.records.leads import Leads
 from zslplat.records.locks import file_lock
 from zslplat.records.outages import Outages, lasting_errors, patient, shown_address
 from zslplat.records.sqlite_files import address_for_reading, may_not_be_written, place_facts, settle, write_ahead
-from zslplat.records.studies import STUDY, OpenStudy, difference
+from zslplat.records.studies import RECALLED_FROM, STUDY, OpenStudy, difference
 from zslplat.settings import Settings
 
 SCHEMA = 1
@@ -300,7 +300,7 @@ class Records:
             sa.select(sa.func.count())
             .select_from(_EVALUATIONS)
             .where(_EVALUATIONS.c.split == "test", _EVALUATIONS.c.fingerprint == fingerprint)
-            .where(~content.contains('"known_from": "'))
+            .where(~content.contains(f'"{RECALLED_FROM}": "'))
         )
         with lasting_errors(self.url), self.engine.connect() as connection:
             return int(connection.execute(query).scalar_one())
@@ -326,7 +326,7 @@ class Records:
             matches.append((run_identifier(origins.get(study, ""), owner, key), owner, key, study))
         for study, origin in origins.items():
             for number in range(self._count_trials(study)):
-                key = f"trial-{number}"
+                key = trial_key(number)
                 matches.append((run_identifier(origin, STUDY + study, key), STUDY + study, key, study))
         fitting = [match for match in matches if match[0].startswith(run)] if len(run) >= 6 else []
         if len(fitting) != 1:

@@ -23,6 +23,11 @@ def study_folder(settings: Settings, study: str) -> Path:
     return settings.studies / folder_name(study)
 
 
+def trial_folder(study: Path, number: int) -> Path:
+    """Return the folder, in that of its study, of a trial's artifacts on their way to MLflow."""
+    return study / f"trial-{number:05d}"
+
+
 def owner_folder(settings: Settings, owner: str) -> Path:
     """Return the folder of what is no study: of a single run or a sweep."""
     return settings.studies / owner.replace(":", "-")

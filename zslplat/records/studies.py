@@ -20,6 +20,7 @@ from zslplat.space import Space
 
 STUDY = "study:"
 RETRIED = "retried"
+RECALLED_FROM = "known_from"  # key of the run from whose record an evaluation was taken
 # Keys of what has no key of a trial or a repeat: a study as a whole, and a sweep.
 PARENT, SUMMARY = "study", "sweep"
 _FINISHED = ("COMPLETE", "PRUNED", "FAIL")

@@ -15,7 +15,7 @@ from zslplat.errors import StoreError
 from zslplat.evaluation.experiment import TEST
 from zslplat.records.costs import CPU_SECONDS, most_bytes, total_seconds
 from zslplat.records.database import Records
-from zslplat.records.studies import STUDY
+from zslplat.records.studies import RECALLED_FROM, STUDY
 from zslplat.spec import Spec
 
 RECORDED, SCALED, UNKNOWN, SHARED = "records", "scaled", "unknown", "shared"
@@ -72,7 +72,7 @@ def costs_of(records: Records) -> Costs:
         with suppress(StoreError):
             study = records.study(name)
             finished = [record for _, record in study.finished() if record["state"] != "failed"]
-            trials.setdefault(_place(identity), []).extend(r for r in finished if "known_from" not in r)
+            trials.setdefault(_place(identity), []).extend(r for r in finished if RECALLED_FROM not in r)
             _note_size(costs, str(identity["dataset"]), study.values().get("about", {}))
     for owner, _, record in records.all_evaluations():
         experiment = record.get("experiment") or identities.get(owner.removeprefix(STUDY), {})

@@ -85,7 +85,6 @@ class Probe:
                     label="timing",
                     run="timing",
                     experiment=experiment.evaluation(parameters, VALIDATION, experiment.seed),
-                    parameters=parameters,
                 )
                 session.evaluate([request], problems, Limits(limit), lambda _, answer: answers.append(answer))
                 folds = len(problems)

@@ -21,10 +21,11 @@ from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.components import build_component
 from zslplat.evaluation.experiment import TEST
 from zslplat.evaluation.scoring.outcomes import replicates
+from zslplat.keys import repeat_key, trial_key
 from zslplat.listeners import Listener, Record, Warn
 from zslplat.metrics.intervals import centred_ends, over_repeats, within
 from zslplat.records.database import Records
-from zslplat.records.folders import owner_folder, study_folder
+from zslplat.records.folders import owner_folder, study_folder, trial_folder
 from zslplat.records.locks import file_lock
 from zslplat.records.opening import existing_records
 from zslplat.records.studies import PARENT, STUDY, SUMMARY, OpenStudy
@@ -287,7 +288,7 @@ class ShownStudy:
     def trial(self, record: Mapping[str, Any]) -> None:
         """Show a trial; one that was tried again takes the place of what is shown of it."""
         number = record["number"]
-        folder = self.folder / f"trial-{number:05d}"
+        folder = trial_folder(self.folder, number)
         if not self.shows(record):
             view = trial_view(self.values, self.study.name, record, folder)
             self.projection.show(view, self.study.run(view.key), parent=PARENT)
@@ -298,11 +299,11 @@ class ShownStudy:
 
     def shows(self, record: Mapping[str, Any]) -> bool:
         """Tell whether a trial is shown as it ended."""
-        return self.projection.status(f"trial-{record['number']}") == TRIAL_STATUS[record["state"]]
+        return self.projection.status(trial_key(record["number"])) == TRIAL_STATUS[record["state"]]
 
     def test(self, record: Mapping[str, Any], trial: Mapping[str, Any]) -> None:
         """Show one test evaluation."""
-        key = f"trial-{record['winner']}/repeat-{record['repeat']}"
+        key = repeat_key(record["winner"], record["repeat"])
         if self.projection.is_shown(key):
             return
         run = self.study.run(key)
@@ -342,7 +343,7 @@ class ShownStudy:
 
     def _mark_finals(self, finished: Mapping[str, Any], trials: int) -> None:
         """Note with the final evaluations how many trials chose them, and which are of a former winner."""
-        winner = f"trial-{finished['winner']}/"
+        winner = trial_key(finished["winner"]) + "/"
         for key in [key for key in self.projection.runs if "/" in key]:
             stage = FINAL_STAGE if key.startswith(winner) else SUPERSEDED_STAGE
             metrics = {work_name("trials"): float(trials)}

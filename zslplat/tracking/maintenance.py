@@ -16,9 +16,10 @@ from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.session import EvaluationRequest, Session
+from zslplat.keys import trial_key
 from zslplat.models.folder import free
 from zslplat.records.database import SEALED, Records
-from zslplat.records.folders import owner_folder, study_folder
+from zslplat.records.folders import owner_folder, study_folder, trial_folder
 from zslplat.records.locks import file_lock
 from zslplat.records.maintenance import at_rest, delete_records
 from zslplat.records.studies import STUDY, SUMMARY
@@ -131,7 +132,7 @@ def _again(
     # In a place of its own: what is recorded stays as it is, whatever comes out.
     place = records.evaluation_folder(f"{record['run']}-again")
     request = EvaluationRequest(
-        f"{key} again", place.name, experiment, {}, artifacts=place / "artifacts", full=True, maps=True
+        f"{key} again", place.name, experiment, artifacts=place / "artifacts", full=True, maps=True
     )
     try:
         _evaluate(settings, records, request, record, reporter, workers)
@@ -151,13 +152,13 @@ def _trial_again(
     workers: int,
     rebuilt: Rebuilt,
 ) -> None:
-    key = f"trial-{record['number']}"
+    key = trial_key(record["number"])
     if projection.has_matrices(key) or projection.away:
         return
-    folder = study_folder(settings, study) / f"trial-{record['number']:05d}"
+    folder = trial_folder(study_folder(settings, study), record["number"])
     reporter.stage(f"evaluating {key} again, for its matrices")
     run = records.study(study).run(key)
-    request = EvaluationRequest(f"{key} again", run, Experiment.from_json(record["experiment"]), {}, artifacts=folder)
+    request = EvaluationRequest(f"{key} again", run, Experiment.from_json(record["experiment"]), artifacts=folder)
     try:
         _evaluate(settings, records, request, record, reporter, workers)
         projection.add_artifacts(key, folder)

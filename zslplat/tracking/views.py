@@ -16,8 +16,9 @@ import numpy as np
 
 from zslplat.checks.records import findings_of, findings_tags, warning_lines, warnings_tag
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
+from zslplat.keys import repeat_key, trial_key
 from zslplat.records.costs import costs
-from zslplat.records.studies import PARENT
+from zslplat.records.studies import PARENT, RECALLED_FROM
 from zslplat.tracking.descriptions import (
     Ends,
     evaluation_note,
@@ -117,7 +118,7 @@ def trial_view(values: Mapping[str, Any], name: str, record: Mapping[str, Any], 
     for fold in record["folds"]:
         metrics |= {f"val_{k}.{fold['name']}": v for k, v in fold["metrics"].items()}
         numbers |= {f"{k}.{fold['name']}": v for k, v in fold.get("numbers", {}).items()}
-    key, method, primary = f"trial-{record['number']}", method_of(identity), about["primary"]["name"]
+    key, method, primary = trial_key(record["number"]), method_of(identity), about["primary"]["name"]
     outcome = f"val {result(record['metrics'].get(primary))}" if record["state"] == "complete" else record["state"]
     return RunView(
         key=key,
@@ -167,7 +168,7 @@ def test_view(
     method, primary = method_of(identity), about["primary"]["name"]
     hyperparameters = {**Experiment.from_json(identity).method.parameters, **trial["parameters"]}
     return RunView(
-        key=f"trial-{winner}/repeat-{repeat}",
+        key=repeat_key(winner, repeat),
         name=_titled(method, name, f"test {result(record['metrics'].get(primary))}", repeat),
         method=method,
         facts={**_facts(identity, name), "seed": record["seed"], "chosen": chosen(hyperparameters)},
@@ -344,4 +345,4 @@ def _curve_name(curve: str, primary: str) -> str:
 
 
 def _known_tag(record: Mapping[str, Any]) -> dict[str, str]:
-    return {"zslplat.known_from": record["known_from"]} if "known_from" in record else {}
+    return {"zslplat.known_from": record[RECALLED_FROM]} if RECALLED_FROM in record else {}

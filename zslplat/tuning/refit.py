@@ -12,6 +12,7 @@ from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.session import EvaluationRequest, Session
+from zslplat.keys import repeat_key
 from zslplat.records.studies import OpenStudy
 from zslplat.tuning.findings import remember_test
 from zslplat.tuning.rerun import differences
@@ -37,9 +38,9 @@ def evaluate_winner(
     context, records, winner = session.context, session.records, log.winner()
     count = repeats if context.random else 1
     evaluations = records.evaluations(study.owner)
-    while f"trial-{winner}/repeat-{count}" in evaluations:
+    while repeat_key(winner, count) in evaluations:
         count += 1
-    keys = [f"trial-{winner}/repeat-{r}" for r in range(count)]
+    keys = [repeat_key(winner, r) for r in range(count)]
     runs = [study.run(key) for key in keys]
     missing = [
         r for r in range(count) if keys[r] not in evaluations or not session.has_outcomes(runs[r], evaluations[keys[r]])
@@ -57,7 +58,6 @@ def evaluate_winner(
                     label=f"final {r}",
                     run=runs[r],
                     experiment=session.experiment.evaluation(trial["parameters"], TEST, seed, trial["carry"]),
-                    parameters=trial["parameters"],
                     artifacts=records.evaluation_folder(runs[r]) / "artifacts",
                     full=True,
                     model=keep_models,

@@ -114,9 +114,7 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
     reporter.stage(f"timing a trial of {experiment.method.name} at its defaults")
     limit = min(LONGEST_SECONDS, options.trial_timeout or LONGEST_SECONDS)
     answers: list[Answer] = []
-    request = EvaluationRequest(
-        "timing", "timing", experiment.evaluation(defaults, VALIDATION, experiment.seed), defaults
-    )
+    request = EvaluationRequest("timing", "timing", experiment.evaluation(defaults, VALIDATION, experiment.seed))
     session.evaluate([request], problems, Limits(limit, options.memory_bytes), lambda _, answer: answers.append(answer))
     result = answers[0].result
     stopped = result is None and "deadline" in answers[0].reason

@@ -26,6 +26,7 @@ from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import owner_folder
 from zslplat.records.opening import reach_database
+from zslplat.records.studies import RECALLED_FROM
 from zslplat.settings import Settings
 from zslplat.tuning.findings import evaluation_findings, warning_findings
 from zslplat.tuning.options import EvaluationOptions
@@ -143,7 +144,6 @@ class _Single:
                     label=f"{self.split} {r}",
                     run=run,
                     experiment=session.experiment.evaluation({}, self.split, repeat_seed(seed, r), choices),
-                    parameters={},
                     artifacts=session.records.evaluation_folder(run) / "artifacts",
                     full=True,
                     # A map takes seconds: one of the test split, and others where artifacts are asked for.
@@ -175,7 +175,7 @@ class _Single:
             contents.append(dict(result))
         # Repeats belong together: those that are known stand beside the new ones.
         # What gets a tag is recorded with it.
-        new = any("known_from" not in content for content in contents) or self._lacks_tags(contents)
+        new = any(RECALLED_FROM not in content for content in contents) or self._lacks_tags(contents)
         for r, content in enumerate(contents):
             self._record(r, content, built, chances, new=new)
 
@@ -212,7 +212,7 @@ class _Single:
         session, request = self.session, self.requests[r]
         several = len(self.requests) > 1
         # Where nothing was computed, the outcomes are those of the run that it was taken from.
-        run = request.run if new else content["known_from"]
+        run = request.run if new else content[RECALLED_FROM]
         folder = session.records.evaluation_folder(run) if self.split == TEST else None
         context = session.context
         findings = evaluation_findings(context.experiment, context.task, content, self.split, chances, folder)

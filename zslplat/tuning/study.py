@@ -17,11 +17,12 @@ from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
 from zslplat.evaluation.session import EvaluationRequest, PreparedProblems, Session
 from zslplat.evaluation.workers.pool import Deadline, DeadlineReached
+from zslplat.keys import repeat_key, trial_key
 from zslplat.listeners import Listeners
 from zslplat.records.costs import total_seconds
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
-from zslplat.records.folders import study_folder
+from zslplat.records.folders import study_folder, trial_folder
 from zslplat.records.opening import reach_database
 from zslplat.settings import Settings
 from zslplat.tuning.code_changes import check_code, code_mark
@@ -230,10 +231,9 @@ class StudyRun:
             requests.append(
                 EvaluationRequest(
                     label=f"trial {number}",
-                    run=self.study.run(f"trial-{number}"),
+                    run=self.study.run(trial_key(number)),
                     experiment=self.experiment.evaluation(parameters, VALIDATION, self.experiment.seed),
-                    parameters=parameters,
-                    artifacts=self.folder / f"trial-{number:05d}",
+                    artifacts=trial_folder(self.folder, number),
                     matrices_bytes=options.artifact_bytes // max(self.requested, 1),
                     thresholds=self.thresholds.after(earlier),
                 )
@@ -324,7 +324,7 @@ class StudyRun:
             silenced=silenced,
             complete=finished["complete"],
             config=self.folder / "best.toml",
-            final_run_ids=[self.study.run(f"trial-{winner}/repeat-{r}") for r in range(len(test))],
+            final_run_ids=[self.study.run(repeat_key(winner, r)) for r in range(len(test))],
             known=self.recalled_trials,
             known_tests=session.recalled - self.recalled_trials,
             code=finished["code"],

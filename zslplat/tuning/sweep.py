@@ -231,7 +231,7 @@ class _Sweep:
     def _points(self, split: str, problems: PreparedProblems, limits: Limits) -> None:
         """Evaluate what is missing of one split."""
         session, recorded = self.session, self.session.records.evaluations(self.owner)
-        requests, keys = [], []
+        requests, keys, points = [], [], []
         for value in self.values:
             for r in self.repeats:
                 key = self._key(value, r, split)
@@ -247,12 +247,12 @@ class _Sweep:
                 parameters = {self.parameter: value}
                 seed = repeat_seed(session.experiment.seed, r)
                 keys.append(key)
+                points.append(parameters)
                 requests.append(
                     EvaluationRequest(
                         label=f"{self.parameter}={format_value(value)}",
                         run=run_identifier("", self.owner, key),
                         experiment=session.experiment.evaluation(parameters, split, seed, validation_choices),
-                        parameters=parameters,
                     )
                 )
 
@@ -260,7 +260,7 @@ class _Sweep:
             content = answer.result or {"state": "failed", "reason": answer.reason, "metrics": {}}
             session.records.add_evaluation(self.owner, keys[position], split, session.experiment.data, content)
             value = content["metrics"].get(session.context.task.primary.name)
-            point = {"what": f"{split} point", "number": position, "parameters": requests[position].parameters}
+            point = {"what": f"{split} point", "number": position, "parameters": points[position]}
             session.reporter.trial(position + 1, len(keys), {**point, "value": value, "reason": answer.reason}, None)
 
         if requests:

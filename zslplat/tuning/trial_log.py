@@ -13,6 +13,8 @@ from zslplat.errors import ZslplatError
 from zslplat.evaluation.experiment import VALIDATION, Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
+from zslplat.keys import trial_key
+from zslplat.records.folders import trial_folder
 from zslplat.records.studies import OpenStudy, finished_trial
 from zslplat.records.trials import FinishedTrial
 
@@ -61,7 +63,7 @@ class TrialLog:
         record = {
             **result,
             "number": number,
-            "run": self.study.run(f"trial-{number}"),
+            "run": self.study.run(trial_key(number)),
             "parameters": dict(parameters),
             "reason": answer.reason,
             "started": max(started, now - seconds) if seconds else started,
@@ -69,7 +71,7 @@ class TrialLog:
         }
         if answer.result is None:
             record["limits"] = {"seconds": limits.seconds, "bytes": limits.bytes}
-            shutil.rmtree(self.folder / f"trial-{number:05d}", ignore_errors=True)
+            shutil.rmtree(trial_folder(self.folder, number), ignore_errors=True)
         trial = finished_trial(record)
         if number < len(self.records):
             self.study.retry(record)

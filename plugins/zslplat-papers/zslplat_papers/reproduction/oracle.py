@@ -25,7 +25,7 @@ from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import EvaluationRequest, Session
-from zslplat.keys import run_identifier
+from zslplat.keys import run_identifier, trial_key
 from zslplat.records.database import SEALED, Records
 from zslplat.records.folders import study_folder
 from zslplat.settings import Settings
@@ -117,7 +117,9 @@ def _evaluated(
         key = _key(trial["number"], recorded, experiment, session.context.code(trial["parameters"]))
         run = run_identifier("", owner, key)
         requests[key] = EvaluationRequest(
-            label=f"oracle {key}", run=run, experiment=experiment, parameters=trial["parameters"]
+            label=f"oracle {key}",
+            run=run,
+            experiment=experiment,
         )
     missing = [key for key in requests if key not in recorded]
     if missing:
@@ -135,7 +137,7 @@ def _key(
     for it was a look at the test split.
     """
     for again in count():
-        key = f"trial-{number}/again-{again}" if again else f"trial-{number}"
+        key = trial_key(number) + (f"/again-{again}" if again else "")
         record = recorded.get(key)
         if record is None:
             break
