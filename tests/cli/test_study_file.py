@@ -30,10 +30,12 @@ def test_a_file_may_hold_every_option_that_is_not_of_one_call(tmp_path):
     options = options_of(TuneCommand)
     path = tmp_path / "study.toml"
     write_study_file(path, {**{name: option.default for name, option in options.items()}, "method": "a"}, TuneCommand)
-    assert set(read_study_file(path, TuneCommand)) == {name for name, option in options.items() if option.always}
-    of_call = {name for name, option in options.items() if option.of_call}
-    assert of_call == {"config", "write_config", "dry_run", "json"}
-    for name in of_call:
+    assert set(read_study_file(path, TuneCommand)) == {
+        name for name, option in options.items() if option.write_even_if_default
+    }
+    not_in_file = {name for name, option in options.items() if option.not_in_study_file}
+    assert not_in_file == {"config", "write_config", "dry_run", "json"}
+    for name in not_in_file:
         path.write_text(f"{name} = true")
         with pytest.raises(UnknownNameError, match=name):
             read_study_file(path, TuneCommand)

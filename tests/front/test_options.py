@@ -34,6 +34,17 @@ class Keywords(TypedDict, total=False):
     depth: Annotated[int, Option("How deep to look.", 3, least=1)]
 
 
+class Bounded(TypedDict, total=False):
+    port: Annotated[int, Option("Where to listen.", 5, least=1, most=9)]
+
+
+@pytest.mark.parametrize("port", [0, 10])
+def test_a_number_outside_its_bounds_is_refused(port):
+    with pytest.raises(UsageError, match=f"port={port}: expected a whole number, at least 1, at most 9"):
+        complete_options(Bounded, {"port": port}, "listen()")
+    assert complete_options(Bounded, {"port": 9}, "listen()") == {"port": 9}
+
+
 def test_one_line_adds_an_option_to_command_function_and_study_file(tmp_path):
     received = {}
 

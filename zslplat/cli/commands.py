@@ -28,7 +28,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from zslplat.cli import completion
 from zslplat.cli.invocation import json_callback, with_debug
-from zslplat.front.schema import REQUIRED, Option, complete_options, line_type, options_of
+from zslplat.front.schema import REQUIRED, Option, cli_type_of, complete_options, options_of
 
 # A command that stands nowhere here is shown at the end, above those of plugins.
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -176,7 +176,7 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(context: typer.Context, **values: Any) -> Any:
         options = options_of(declaration)
         values = {
-            name: value if (read := options[name].read) is None else read(value)
+            name: value if (parse_cli := options[name].parse_cli) is None else parse_cli(value)
             for name, value in values.items()
             if context.get_parameter_source(name).name != "DEFAULT"  # type: ignore[union-attr]
         }
@@ -222,6 +222,6 @@ def _parameter(declaration: Any, name: str, option: Option) -> inspect.Parameter
         if name == "json":
             common |= {"callback": json_callback, "is_eager": True}
         declared = typer.Option(*flags, **common)
-    annotation: Any = Annotated[line_type(declaration, name), declared]
+    annotation: Any = Annotated[cli_type_of(declaration, name), declared]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     return inspect.Parameter(name, kind, default=option.default, annotation=annotation)

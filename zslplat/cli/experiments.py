@@ -11,12 +11,12 @@ from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import (
     METHOD_HELP,
     BenchCommand,
-    ChangedCodeOptions,
     DataRootOptions,
     Json,
     MethodOptions,
     PlaceOptions,
     Quiet,
+    ResumeOptions,
     RunCommand,
     SearchOptions,
     SilenceOptions,
@@ -119,7 +119,7 @@ def rerun(options: RerunOptions) -> None:
 
 
 class CrossValidateCommand(
-    MethodOptions, SearchOptions, WorkOptions, ChangedCodeOptions, PlaceOptions, SilenceOptions, total=False
+    MethodOptions, SearchOptions, WorkOptions, ResumeOptions, PlaceOptions, SilenceOptions, total=False
 ):
     """The options of the command ``cross-validate``."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypedDict
 
 from zslplat.front.schema import OUTPUT, PLACES, REQUIRED, Option
+from zslplat.tuning.options import ARTIFACT_MIB, BATCH_SIZE, PRUNER, REPEATS, SAMPLER
 
 if TYPE_CHECKING:
     from zslplat.front.datasets import DatasetLike
@@ -54,8 +55,10 @@ def read_ranges(texts: Sequence[str] | None) -> dict[str, str] | None:
 
 
 METHOD_HELP = 'Method, for example mfmr-joint or "mfmr(lam=1,k=10)".'
+_SEVERAL_METHODS_HELP = 'Method, for example mfmr-joint or "mfmr(lam=1,k=10)"; several for an option of the task.'
 Method = Annotated[
-    "MethodLike | None", Option(METHOD_HELP, short="-m", complete="methods", line=str | None, always=True)
+    "MethodLike | None",
+    Option(METHOD_HELP, short="-m", complete="methods", cli_type=str | None, write_even_if_default=True),
 ]
 Dataset = Annotated[
     "DatasetLike",
@@ -64,8 +67,8 @@ Dataset = Annotated[
         DEFAULT_DATASET,
         short="-d",
         complete="datasets",
-        line=str,
-        always=True,
+        cli_type=str,
+        write_even_if_default=True,
     ),
 ]
 Task = Annotated[
@@ -75,12 +78,13 @@ Task = Annotated[
         DEFAULT_TASK,
         short="-t",
         complete="tasks",
-        always=True,
+        write_even_if_default=True,
     ),
 ]
-Seed = Annotated[int, Option("Seed of everything random.", 0, least=0, always=True)]
+Seed = Annotated[int, Option("Seed of everything random.", 0, least=0, write_even_if_default=True)]
+Repeats = Annotated[int, Option("Repeats of random methods.", 1, least=1)]
 Workers = Annotated[int | None, Option("Worker processes; default: the cores, at most 4.", short="-w", least=1)]
-Json = Annotated[bool, Option("Print the result as JSON, nothing else.", False, panel=OUTPUT, of_call=True)]
+Json = Annotated[bool, Option("Print the result as JSON, nothing else.", False, panel=OUTPUT, not_in_study_file=True)]
 Quiet = Annotated[bool, Option("Print the result only.", False, short="-q", panel=OUTPUT)]
 DataRoot = Annotated[Folder | None, Option("Folder of data sets [ZSLPLAT_DATA_ROOT].", panel=PLACES)]
 Store = Annotated[Folder | None, Option("Folder of everything recorded [ZSLPLAT_STORE]; default mlruns.", panel=PLACES)]
@@ -119,7 +123,7 @@ class SilenceOptions(TypedDict, total=False):
             "Code of a check whose findings are counted, not shown: ZSP101. May be repeated [ZSLPLAT_SILENCE].",
             complete="checks",
             panel=OUTPUT,
-            line=_TEXTS,
+            cli_type=_TEXTS,
         ),
     ]
 
@@ -133,7 +137,7 @@ class RecordOptions(PlaceOptions, SilenceOptions, total=False):
             "Tag of what is recorded, to find it by (compare --tag) and in MLflow. May be repeated [ZSLPLAT_TAGS].",
             metavar="KEY=VALUE",
             panel=OUTPUT,
-            line=_TEXTS,
+            cli_type=_TEXTS,
         ),
     ]
     quiet: Quiet
@@ -154,10 +158,10 @@ class WorkOptions(TypedDict, total=False):
     ]
 
 
-class ChangedCodeOptions(TypedDict, total=False):
+class ResumeOptions(TypedDict, total=False):
     """What happens to trials that failed, and to studies of other code."""
 
-    retry_failed: Annotated[bool, Option("Try failed trials again; a higher limit does so, too.", False)]
+    retry_failed: Annotated[bool, Option("Try failed trials again (also happens when a limit was raised).", False)]
     accept_changed_code: Annotated[bool, Option("Continue although code has changed; the mixture is marked.", False)]
 
 
@@ -172,7 +176,7 @@ class MethodOptions(TypedDict, total=False):
 
     set: Annotated[
         Mapping[str, Any] | None,
-        Option("Fix a hyperparameter: lam=1. May be repeated.", line=_TEXTS, read=read_assignments),
+        Option("Fix a hyperparameter: lam=1. May be repeated.", cli_type=_TEXTS, parse_cli=read_assignments),
     ]
     kernel: Annotated[str | None, Option("Kernel of a kernel method; short for --set kernel=...", complete="kernels")]
     features: Annotated[
@@ -186,7 +190,9 @@ class SearchOptions(TypedDict, total=False):
 
     space: Annotated[
         Mapping[str, Any] | None,
-        Option("Search range: lam=1e-3..1e3:log or kernel=a|b. May be repeated.", line=_TEXTS, read=read_ranges),
+        Option(
+            "Search range: lam=1e-3..1e3:log or kernel=a|b. May be repeated.", cli_type=_TEXTS, parse_cli=read_ranges
+        ),
     ]
     trials: Annotated[
         int | None,
@@ -197,7 +203,9 @@ class SearchOptions(TypedDict, total=False):
         ),
     ]
     seed: Seed
-    repeats: Annotated[int, Option("Repeats of the final evaluation of random methods.", 5, least=1, always=True)]
+    repeats: Annotated[
+        int, Option("Repeats of the final evaluation of random methods.", REPEATS, least=1, write_even_if_default=True)
+    ]
 
 
 class ProposalOptions(TypedDict, total=False):
@@ -209,9 +217,9 @@ class ProposalOptions(TypedDict, total=False):
         Option(
             "tpe, random, qmc (Sobol points), gp (Gaussian process; needs torch), cmaes (needs cmaes), or grid: "
             "all combinations of 7 values of each range, never more than --trials, more than 1000 with --yes.",
-            "tpe",
+            SAMPLER,
             complete=("tpe", "random", "grid", "qmc", "gp", "cmaes"),
-            always=True,
+            write_even_if_default=True,
         ),
     ]
     yes: Annotated[bool, Option("Search a grid of more than 1000 points.", False)]
@@ -228,15 +236,17 @@ class ProposalOptions(TypedDict, total=False):
         str,
         Option(
             "median or none; acts on methods that train in epochs.",
-            "median",
+            PRUNER,
             complete=("median", "none"),
-            always=True,
+            write_even_if_default=True,
         ),
     ]
-    batch_size: Annotated[int, Option("Trials proposed together, whatever --workers.", 4, least=1, always=True)]
+    batch_size: Annotated[
+        int, Option("Trials proposed together, whatever --workers.", BATCH_SIZE, least=1, write_even_if_default=True)
+    ]
 
 
-class StudyWorkOptions(WorkOptions, ChangedCodeOptions, ModelOptions, total=False):
+class StudyWorkOptions(WorkOptions, ResumeOptions, ModelOptions, total=False):
     """How the work of studies is done, and what is left of it."""
 
 
@@ -244,18 +254,18 @@ class TuneOptions(MethodOptions, SearchOptions, ProposalOptions, StudyWorkOption
     """The options of ``tune``."""
 
     timeout: Annotated[float | None, Option("Seconds after which the search ends.", least=1)]
-    trial_artifacts: Annotated[float, Option("MiB of learned matrices logged over all trials.", 64, least=0)]
+    trial_artifacts: Annotated[float, Option("MiB of learned matrices logged over all trials.", ARTIFACT_MIB, least=0)]
     config: Annotated[
         Folder | None,
         Option(
             "TOML file with these options by name (trials = 40, set = {lam = 1}); the command line overrules it.",
             study_file=True,
-            of_call=True,
+            not_in_study_file=True,
         ),
     ]
 
 
-class ExperimentOptions(TypedDict, total=False):
+class TuneArguments(TypedDict, total=False):
     """What is evaluated: in Python given by position."""
 
     method: Method
@@ -263,7 +273,7 @@ class ExperimentOptions(TypedDict, total=False):
     task: Task
 
 
-class TuneCommand(ExperimentOptions, TuneOptions, total=False):
+class TuneCommand(TuneArguments, TuneOptions, total=False):
     """The options of the command ``tune``."""
 
     dry_run: Annotated[
@@ -271,10 +281,12 @@ class TuneCommand(ExperimentOptions, TuneOptions, total=False):
         Option(
             "Say what would be done and about how long it takes, after timing one trial; record nothing.",
             False,
-            of_call=True,
+            not_in_study_file=True,
         ),
     ]
-    write_config: Annotated[Path | None, Option("Write the options as such a file, and do nothing else.", of_call=True)]
+    write_config: Annotated[
+        Path | None, Option("Write the options as such a file, and do nothing else.", not_in_study_file=True)
+    ]
     json: Json
 
 
@@ -284,27 +296,27 @@ class RunOptions(MethodOptions, WorkOptions, ModelOptions, RecordOptions, total=
     config: Annotated[Folder | None, Option("A best.toml or run.toml instead of --method.")]
     test: Annotated[bool, Option("Score the test split instead of the validation folds.", False)]
     seed: Annotated[int | None, Option("Seed of everything random; default 0.", least=0)]
-    repeats: Annotated[int, Option("Repeats of random methods.", 1, least=1)]
+    repeats: Repeats
     export: Annotated[
         Folder | None,
         Option("Folder for copies of the artifacts; or one of them, by its name: features.csv."),
     ]
 
 
-class RunNames(TypedDict, total=False):
+class RunArguments(TypedDict, total=False):
     """What a run evaluates; its configuration says it otherwise."""
 
     method: Annotated[
-        "MethodLike | None", Option("Method with its parameters.", short="-m", complete="methods", line=str | None)
+        "MethodLike | None", Option("Method with its parameters.", short="-m", complete="methods", cli_type=str | None)
     ]
     dataset: Annotated[
         "DatasetLike | None",
-        Option(f"Data set; default {DEFAULT_DATASET}.", short="-d", complete="datasets", line=str | None),
+        Option(f"Data set; default {DEFAULT_DATASET}.", short="-d", complete="datasets", cli_type=str | None),
     ]
     task: Annotated[str | None, Option(f"Protocol; default {DEFAULT_TASK}.", short="-t", complete="tasks")]
 
 
-class RunCommand(RunNames, RunOptions, total=False):
+class RunCommand(RunArguments, RunOptions, total=False):
     """The options of the command ``run``."""
 
     json: Json
@@ -315,30 +327,30 @@ class SweepOptions(MethodOptions, WorkOptions, RecordOptions, total=False):
 
     points: Annotated[int, Option("Values in a numeric range.", 9, least=2)]
     test: Annotated[bool, Option("Score the test split, too, for analysis; each point counts as a look at it.", False)]
-    repeats: Annotated[int, Option("Repeats of random methods.", 1, least=1)]
+    repeats: Repeats
     seed: Seed
 
 
-class SweepNames(TypedDict, total=False):
+class SweepArguments(TypedDict, total=False):
     """What a sweep varies, and of what."""
 
     method: Annotated[
         "MethodLike | Sequence[MethodLike]",
         Option(
-            f"{METHOD_HELP[:-1]}; several for an option of the task.",
+            _SEVERAL_METHODS_HELP,
             REQUIRED,
             short="-m",
             complete="methods",
-            line=list[str],
+            cli_type=list[str],
         ),
     ]
     param: Annotated[str, Option("The hyperparameter, or the option of the task, that varies.", REQUIRED, short="-p")]
-    range: Annotated[Any, Option("low..high, low..high:log or a|b|c; default: its search range.", line=str | None)]
+    range: Annotated[Any, Option("low..high, low..high:log or a|b|c; default: its search range.", cli_type=str | None)]
     dataset: Dataset
     task: Task
 
 
-class SweepCommand(SweepNames, SweepOptions, total=False):
+class SweepCommand(SweepArguments, SweepOptions, total=False):
     """The options of the command ``sweep``."""
 
     json: Json
@@ -347,7 +359,9 @@ class SweepCommand(SweepNames, SweepOptions, total=False):
 class BenchOptions(StudyWorkOptions, RecordOptions, total=False):
     """The options of ``bench``."""
 
-    only: Annotated[Texts | None, Option("A data set, a row, or DATA/ROW of the suite. May be repeated.", line=_TEXTS)]
+    only: Annotated[
+        Texts | None, Option("A data set, a row, or DATA/ROW of the suite. May be repeated.", cli_type=_TEXTS)
+    ]
     trials: Annotated[int | None, Option("Trials of every search; default: the suite's.", short="-n", least=1)]
     repeats: Annotated[int | None, Option("Repeats of random methods; default: the suite's.", least=1)]
     splits: Annotated[
@@ -369,7 +383,7 @@ class BenchOptions(StudyWorkOptions, RecordOptions, total=False):
     ]
 
 
-class SuiteName(TypedDict, total=False):
+class BenchArguments(TypedDict, total=False):
     """Which suite is carried out."""
 
     suite: Annotated[
@@ -379,13 +393,13 @@ class SuiteName(TypedDict, total=False):
             REQUIRED,
             complete="suites",
             metavar="SUITE",
-            line=str,
+            cli_type=str,
             positional=True,
         ),
     ]
 
 
-class BenchCommand(SuiteName, BenchOptions, total=False):
+class BenchCommand(BenchArguments, BenchOptions, total=False):
     """The options of the command ``bench``."""
 
     dry_run: Annotated[
@@ -406,7 +420,7 @@ class CompareOptions(TrackingOptions, SilenceOptions, total=False):
             "Data set; may be repeated. Default: all that are recorded; several make a table methods x data sets.",
             short="-d",
             complete="datasets",
-            line=_TEXTS,
+            cli_type=_TEXTS,
         ),
     ]
     task: Annotated[
@@ -415,7 +429,7 @@ class CompareOptions(TrackingOptions, SilenceOptions, total=False):
             "Task; may be repeated. Default: all that are recorded on the data sets, a table each.",
             short="-t",
             complete="tasks",
-            line=_TEXTS,
+            cli_type=_TEXTS,
         ),
     ]
     method: Annotated[
@@ -424,38 +438,38 @@ class CompareOptions(TrackingOptions, SilenceOptions, total=False):
             'Show these methods only: a name or spec, or a pattern, "mfmr*".',
             short="-m",
             complete="methods",
-            line=_TEXTS,
+            cli_type=_TEXTS,
         ),
     ]
     study: Annotated[
         Texts | None,
-        Option("Show these studies only, by name or pattern.", complete="studies", line=_TEXTS),
+        Option("Show these studies only, by name or pattern.", complete="studies", cli_type=_TEXTS),
     ]
     mlflow_experiment: Annotated[
         Texts | None,
-        Option('Show what one MLflow experiment holds only, "zsl: digit-pairs".', line=_TEXTS),
+        Option('Show what one MLflow experiment holds only, "zsl: digit-pairs".', cli_type=_TEXTS),
     ]
-    suite: Annotated[Texts | None, Option("Show what was recorded for this suite only.", line=_TEXTS)]
+    suite: Annotated[Texts | None, Option("Show what was recorded for this suite only.", cli_type=_TEXTS)]
     tag: Annotated[
         Texts | None,
-        Option("Show what was recorded with this tag only (tune --tag).", metavar="KEY[=VALUE]", line=_TEXTS),
+        Option("Show what was recorded with this tag only (tune --tag).", metavar="KEY[=VALUE]", cli_type=_TEXTS),
     ]
     against: Annotated[
         Any,
         Option(
             "What the others are compared with; default: the best on validation (the first recorded where nothing "
             "was validated), and over data sets the best mean rank.",
-            line=str | None,
+            cli_type=str | None,
         ),
     ]
     metric: Annotated[
         Texts | None,
-        Option("Metric; may be repeated, for a table each. Default: the task's own.", line=_TEXTS),
+        Option("Metric; may be repeated, for a table each. Default: the task's own.", cli_type=_TEXTS),
     ]
     all: Annotated[bool, Option("A row per study and single run; default: one per experiment.", False)]
 
 
-class ComparedNames(TypedDict, total=False):
+class CompareArguments(TypedDict, total=False):
     """What is compared."""
 
     names: Annotated[
@@ -463,13 +477,13 @@ class ComparedNames(TypedDict, total=False):
         Option(
             'Studies, methods, specs, run ids or rows of suites, patterns as "mfmr*" among them; default: all.',
             metavar="[NAME]...",
-            line=_TEXTS,
+            cli_type=_TEXTS,
             positional=True,
         ),
     ]
 
 
-class CompareCommand(ComparedNames, CompareOptions, total=False):
+class CompareCommand(CompareArguments, CompareOptions, total=False):
     """The options of the command ``compare``, which names what the others are compared with by a text."""
 
     out: Annotated[

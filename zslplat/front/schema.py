@@ -29,11 +29,11 @@ class Option:
     """An option of commands and functions.
 
     ``short`` is its short flag, ``flag`` its long one where this is not ``--key``; ``least`` and ``most`` bound a
-    number. ``complete`` names a function of :mod:`zslplat.cli.completion`, or holds the words themselves. ``line`` is
-    its type on the command line where that is another than in Python, and ``read`` makes one of the other.
-    ``positional`` arguments have no flag. ``study_file``: its value is a study file with further options. ``of_call``:
-    it belongs to one call, and to no study file; ``always``: a study file holds it even at its default, as another
-    default would make another study of the file.
+    number. ``complete`` names a function of :mod:`zslplat.cli.completion`, or holds the words themselves. ``cli_type``
+    is its type on the command line where that is another than in Python, and ``parse_cli`` makes the Python value of
+    it. ``positional`` arguments have no flag. ``study_file``: its value is a study file with further options.
+    ``not_in_study_file``: it belongs to one call; ``write_even_if_default``: a study file holds it even at its default,
+    as another default would make another study of the file.
     """
 
     help: str
@@ -46,13 +46,13 @@ class Option:
     complete: str | tuple[str, ...] = ()
     panel: str | None = None
     metavar: str | None = None
-    line: Any = None
-    read: Callable[[Any], Any] | None = None
+    cli_type: Any = None
+    parse_cli: Callable[[Any], Any] | None = None
     positional: bool = False
     show_default: bool = True
     study_file: bool = False
-    of_call: bool = False
-    always: bool = False
+    not_in_study_file: bool = False
+    write_even_if_default: bool = False
 
 
 def options_of(declaration: Any) -> dict[str, Option]:
@@ -65,11 +65,11 @@ def type_of(declaration: Any, name: str) -> Any:
     return declaration.__annotations__[name].__origin__
 
 
-def line_type(declaration: Any, name: str) -> Any:
+def cli_type_of(declaration: Any, name: str) -> Any:
     """Return the type that an option has on the command line."""
     option, annotation = options_of(declaration)[name], type_of(declaration, name)
-    if option.line is not None:
-        return option.line
+    if option.cli_type is not None:
+        return option.cli_type
     return Path | None if Path in get_args(annotation) and type(None) in get_args(annotation) else annotation
 
 
@@ -96,13 +96,18 @@ def complete_options(declaration: Any, values: Mapping[str, Any], function: str)
 def checked_number(declaration: Any, name: str, value: Any) -> Any:
     """Return a value, numbers of NumPy as Python's; raises :class:`UsageError` for a number outside its bounds."""
     option = options_of(declaration)[name]
-    if value is None or option.least is None:
+    if value is None or (option.least is None and option.most is None):
         return value
     number = value.tolist() if hasattr(value, "tolist") else value
-    whole = float not in (annotation := type_of(declaration, name), *get_args(annotation))
+    annotation = type_of(declaration, name)
+    whole = float not in (annotation, *get_args(annotation))
     plain = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
-    if not plain or (whole and number != int(number)) or number < option.least:
-        raise UsageError(f"{name}={quoted(value)}: expected a {'whole ' * whole}number, at least {option.least}")
+    least = -math.inf if option.least is None else option.least
+    most = math.inf if option.most is None else option.most
+    if not plain or (whole and number != int(number)) or not least <= number <= most:
+        bounds = [f"at least {option.least}"] if option.least is not None else []
+        bounds += [f"at most {option.most}"] if option.most is not None else []
+        raise UsageError(f"{name}={quoted(value)}: expected a {'whole ' * whole}number, {', '.join(bounds)}")
     return int(number) if whole else number
 
 
@@ -150,7 +155,7 @@ def read_study_file(path: Path, declaration: Any) -> dict[str, Any]:
         raise UsageError(f"study file {path} cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise UsageError(f"study file {path} is no TOML: {error}") from error
-    names = [name for name, option in options_of(declaration).items() if not option.of_call]
+    names = [name for name, option in options_of(declaration).items() if not option.not_in_study_file]
     values = {}
     for key, value in content.items():
         name = key.replace("-", "_")
@@ -162,14 +167,14 @@ def read_study_file(path: Path, declaration: Any) -> dict[str, Any]:
 
 def _value_of_file(path: Path, name: str, value: Any, declaration: Any) -> Any:
     """Return the value of a key as Python takes it; raises :class:`UsageError` for one that does not fit."""
-    option, line = options_of(declaration)[name], line_type(declaration, name)
-    types = (line, *get_args(line))
+    option, cli_type = options_of(declaration)[name], cli_type_of(declaration, name)
+    types = (cli_type, *get_args(cli_type))
     repeated = any(getattr(one, "__origin__", None) is list for one in types)
     if bool in types:
         expected, fits = "true or false", isinstance(value, bool)
     elif int in types or float in types:
         expected, fits = "a number", isinstance(value, int | float) and not isinstance(value, bool)
-    elif repeated and option.read is not None:
+    elif repeated and option.parse_cli is not None:
         expected = "a list of texts or a table"
         if isinstance(value, dict):
             from zslplat.spec import format_value
@@ -186,7 +191,7 @@ def _value_of_file(path: Path, name: str, value: Any, declaration: Any) -> Any:
     if not fits:
         raise UsageError(f"study file {path}: {name}={quoted(value)}; expected {expected}")
     try:
-        return checked_number(declaration, name, option.read(value) if option.read else value)
+        return checked_number(declaration, name, option.parse_cli(value) if option.parse_cli else value)
     except UsageError as error:
         raise UsageError(f"study file {path}: {error}") from error
 
@@ -201,7 +206,11 @@ def write_study_file(path: Path, options: Mapping[str, Any], declaration: Any) -
     content: dict[str, Any] = {}
     for name, option in options_of(declaration).items():
         value = options[name]
-        if option.of_call or value in (None, [], {}) or (value == option.default and not option.always):
+        if (
+            option.not_in_study_file
+            or value in (None, [], {})
+            or (value == option.default and not option.write_even_if_default)
+        ):
             continue
         if isinstance(value, Mapping):
             value = {key: one if isinstance(one, str | int | float) else str(one) for key, one in value.items()}

@@ -11,7 +11,8 @@ from typing import Any
 from zslplat.errors import UsageError, quoted
 from zslplat.names import MOST_BYTES, unfit
 
-TRIALS = 20
+TRIALS, REPEATS, BATCH_SIZE, SAMPLER, PRUNER = 20, 5, 4, "tpe", "median"
+ARTIFACT_MIB = 64
 _UNFIT_IN_NAMES = re.compile(r"[^\w.@ +=:,()/-]")
 
 
@@ -37,16 +38,16 @@ class StudyOptions:
     patience: int | None = None
     large_grid: bool = False
     warm_start: str | None = None
-    batch_size: int = 4
-    sampler: str = "tpe"
-    pruner: str = "median"
+    batch_size: int = BATCH_SIZE
+    sampler: str = SAMPLER
+    pruner: str = PRUNER
     workers: int = 2
     cluster: str | None = None
     timeout: float | None = None
     trial_timeout: float | None = None
     memory_bytes: int | None = None
-    repeats: int = 5
-    artifact_bytes: int = 64 * 2**20
+    repeats: int = REPEATS
+    artifact_bytes: int = ARTIFACT_MIB * 2**20
     accept_changed_code: bool = False
     retry_failed: bool = False
     part_of: Mapping[str, str] = field(default_factory=dict)

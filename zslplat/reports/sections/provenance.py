@@ -12,11 +12,11 @@ from zslplat.evaluation.components import NOTHING
 from zslplat.evaluation.experiment import TEST
 from zslplat.evidence.results import Result
 from zslplat.reports.blocks import Block, Cell, Column, Commands, Paragraph, TableBlock
+from zslplat.tuning.options import BATCH_SIZE, PRUNER, SAMPLER, TRIALS
 
 # What of a study's experiment is an option of ``tune``, where it is not the default.
 _OPTIONS = {"features": "--features", "signatures": "--signatures"}
-_DEFAULTS = {"sampler": "tpe", "pruner": "median", "batch_size": 4}
-_TRIALS = 20  # the default number of trials of a search
+_DEFAULTS = {"sampler": SAMPLER, "pruner": PRUNER, "batch_size": BATCH_SIZE}
 
 
 def provenance_blocks(entry: Result, places: str = "") -> Iterator[Block]:
@@ -107,7 +107,7 @@ def tune_command(entry: Result, trials: int | None = None) -> str:
     for name, text in _searched_ranges(entry).items():
         words += ["--space", f"{name}={text}"]
     count = len(entry.trials)
-    if trials or entry.finished is not None or (count > _TRIALS and identity.get("sampler") != "grid"):
+    if trials or entry.finished is not None or (count > TRIALS and identity.get("sampler") != "grid"):
         words += ["--trials", str(trials or count)]
     if entry.warm_start:
         words += ["--warm-start", str(entry.warm_start["from"])]
