@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import UsageError, quoted
+from zslplat.keys import EXPERIMENT_CHOICES
 
 # Of the JSON form of an experiment; its split is chosen when it is evaluated.
-_EXPERIMENT = ("method", "dataset", "task", "features", "signatures", "seed", "method_seed", "data", "carried")
+_EXPERIMENT = ("method", "dataset", "task", "features", "signatures", "seed", "method_seed", "data", EXPERIMENT_CHOICES)
 _MOST_BYTES, _MOST_PARTS = 1 << 22, 500
 _TYPES: dict[str, type] = {
     **dict.fromkeys(("method", "dataset", "task", "features", "signatures", "study", "data"), str),
     **dict.fromkeys(("seed", "method_seed", "repeats", "trial"), int),
-    "carried": dict,
+    EXPERIMENT_CHOICES: dict,
 }
 
 

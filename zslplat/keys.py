@@ -1,10 +1,14 @@
-"""Keys of JSON-able values."""
+"""Keys of JSON-able values, of runs, and of entries that many modules read."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from typing import Any
+
+# The choices that validation hands to the refit, ``validation_choices`` in Python, are stored under these keys: in the
+# record of an evaluation, and in the JSON form of an experiment.
+RECORD_CHOICES, EXPERIMENT_CHOICES = "carry", "carried"
 
 
 def key_of(*parts: Any) -> str:

@@ -58,7 +58,7 @@ def test_the_rest_of_a_batch_is_what_it_would_have_been(left):
 
 def test_thresholds_of_a_batch_come_from_the_batches_before_it(monkeypatch):
     study, asked = stopped_after(22), []
-    study.study = SimpleNamespace(run=str)
+    study.recorded_study = SimpleNamespace(run=str)
     monkeypatch.setattr(module, "EvaluationRequest", lambda **request: request)
     study.folder = Path("studies")
     study.log.in_order = lambda *given: SimpleNamespace(put=None)

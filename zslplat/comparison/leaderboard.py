@@ -36,6 +36,7 @@ from zslplat.evidence.labels import quoted_in_list
 from zslplat.evidence.matching import index_of
 from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import BASELINE
+from zslplat.keys import EXPERIMENT_CHOICES
 from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 from zslplat.metrics.intervals import too_few
 from zslplat.records.costs import full_seconds, mean_known, most_bytes
@@ -247,7 +248,7 @@ def row_details(group: ResultGroup, knows: str | None, seconds: float | None) ->
     """
     result = group.shown
     records = [evaluation.record for evaluation in result.tested]
-    steps = result.experiment.get("carried", {}).get("best_step")
+    steps = result.experiment.get(EXPERIMENT_CHOICES, {}).get("best_step")
     knowledge = None if knows is None else set(knows.split(", "))
     return {
         "kind": "study" if result.is_study else "run",

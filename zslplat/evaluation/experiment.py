@@ -14,7 +14,7 @@ from typing import Any
 
 from zslplat.data.class_draws import NAME as REDRAWN
 from zslplat.data.formats.in_memory import NAME as GIVEN
-from zslplat.keys import key_of
+from zslplat.keys import EXPERIMENT_CHOICES, key_of
 from zslplat.space import Space
 from zslplat.spec import Spec, format_value
 
@@ -89,7 +89,11 @@ class Experiment:
         }
         if self.split:
             del content["space"]
-            content |= {"split": self.split, "method_seed": self.method_seed, "carried": dict(self.validation_choices)}
+            content |= {
+                "split": self.split,
+                "method_seed": self.method_seed,
+                EXPERIMENT_CHOICES: dict(self.validation_choices),
+            }
         return content
 
     @classmethod
@@ -107,7 +111,7 @@ class Experiment:
             {name: content[name] for name in _SEARCH if name in content},
             content.get("split", ""),
             content.get("method_seed"),
-            dict(content.get("carried", {})),
+            dict(content.get(EXPERIMENT_CHOICES, {})),
         )
 
     @property

@@ -22,7 +22,7 @@ from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, PrepareJob, Wor
 from zslplat.evaluation.reporter import Reporter, StageProgress
 from zslplat.evaluation.scoring.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.workers.pool import Deadline, Workers
-from zslplat.keys import key_of
+from zslplat.keys import RECORD_CHOICES, key_of
 from zslplat.models.folder import MODEL, SHARED, exists, settle
 from zslplat.records.costs import SECONDS, prepared_seconds
 from zslplat.records.database import Records
@@ -37,7 +37,7 @@ PreparedProblems = Sequence[tuple[Path, Path | None]]
 NO_MATRIX_LIMIT = 2**40  # of matrices: no limit
 # The entries of a record that depend on the evaluation alone, not on the request.
 _EVALUATED = (
-    *("state", "value", "metrics", "folds", "carry", "warnings", "steps"),
+    *("state", "value", "metrics", "folds", RECORD_CHOICES, "warnings", "steps"),
     *("seconds", "cpu_seconds", "prepared", "peak_bytes", "processor"),
 )
 

@@ -13,7 +13,7 @@ from zslplat.checks.base import Finding
 from zslplat.checks.records import findings_of
 from zslplat.data.class_draws import images_of
 from zslplat.evaluation.experiment import TEST
-from zslplat.keys import key_of
+from zslplat.keys import EXPERIMENT_CHOICES, key_of
 from zslplat.records.studies import parts_of, suites_of
 from zslplat.tasks.base import Metric
 
@@ -192,7 +192,7 @@ class Result:
     def experiment_key(self) -> str:
         """What two results of one experiment share, however they were searched."""
         identity = {name: self.identity.get(name) for name in _EXPERIMENT}
-        return key_of(identity, self.identity.get("space"), self.identity.get("carried"), self.data, self.rows)
+        return key_of(identity, self.identity.get("space"), self.identity.get(EXPERIMENT_CHOICES), self.data, self.rows)
 
     @property
     def suite_parts(self) -> list[dict[str, str]]:

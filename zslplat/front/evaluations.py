@@ -18,6 +18,7 @@ from zslplat.front.progress import progress
 from zslplat.front.requests import MethodLike, experiment_of, settings_of, workforce_of
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
 from zslplat.front.schema import complete_options, with_options
+from zslplat.keys import EXPERIMENT_CHOICES
 from zslplat.settings import Settings
 from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.single import RunResult, run_experiment
@@ -147,7 +148,7 @@ def carry_out_run(options: RunCommand) -> Evaluation:
     run_options = EvaluationOptions(
         test=options["test"],
         repeats=max(options["repeats"], int(content.get("repeats", 1))),
-        validation_choices=content.get("carried") or {},
+        validation_choices=content.get(EXPERIMENT_CHOICES) or {},
         workers=workforce.workers,
         cluster=workforce.cluster,
         trial_timeout=workforce.trial_timeout,

@@ -18,6 +18,7 @@ from zslplat.front.progress import QuietReporter, progress
 from zslplat.front.requests import MethodLike, check_search, experiment_of, range_texts, settings_of, workforce_of
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
 from zslplat.front.schema import complete_options, with_options
+from zslplat.keys import RECORD_CHOICES
 from zslplat.names import counted
 from zslplat.pipelines.base import Pipeline, make
 from zslplat.records.opening import existing_records
@@ -92,8 +93,8 @@ class Study(Result):
         values = {**self.best}
         step = getattr(component("methods", self.experiment.method.name), "step_parameter", "")
         record = next(r for r in self._records() if r["number"] == self.result.winner)
-        if step and "best_step" in record.get("carry", {}):
-            values[step] = max(1, round(float(record["carry"]["best_step"])))
+        if step and "best_step" in record.get(RECORD_CHOICES, {}):
+            values[step] = max(1, round(float(record[RECORD_CHOICES]["best_step"])))
         spec = Spec(self.experiment.method.name, values)
         return make(spec, features=self.experiment.features, signatures=self.experiment.signatures)
 

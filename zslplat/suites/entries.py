@@ -25,7 +25,7 @@ from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import read_test_scores
-from zslplat.keys import key_of
+from zslplat.keys import RECORD_CHOICES, key_of
 from zslplat.records.costs import total_seconds
 from zslplat.records.database import SEALED, Records
 from zslplat.records.studies import STUDY, belongs, counted_in, parts_of
@@ -177,7 +177,7 @@ class EntryReader:
         primary = str(values["about"]["primary"]["name"])
         evaluations = self.records.evaluations(study.owner)
         test = [record for record in evaluations.values() if record["winner"] == finished["winner"]]
-        chosen = winner.get("carry", {}).get("best_step")
+        chosen = winner.get(RECORD_CHOICES, {}).get("best_step")
         entry = Entry(
             study=name,
             parameters=dict(winner["parameters"]),

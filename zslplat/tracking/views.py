@@ -16,7 +16,7 @@ import numpy as np
 
 from zslplat.checks.records import findings_of, findings_tags, warning_lines, warnings_tag
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
-from zslplat.keys import repeat_key, trial_key
+from zslplat.keys import RECORD_CHOICES, repeat_key, trial_key
 from zslplat.records.costs import costs
 from zslplat.records.studies import PARENT, RECALLED_FROM
 from zslplat.tracking.descriptions import (
@@ -172,7 +172,7 @@ def test_view(
         name=_titled(method, name, f"test {result(record['metrics'].get(primary))}", repeat),
         method=method,
         facts={**_facts(identity, name), "seed": record["seed"], "chosen": chosen(hyperparameters)},
-        parameters={**hyperparameters, **{f"carried.{k}": v for k, v in trial["carry"].items()}},
+        parameters={**hyperparameters, **{f"carried.{k}": v for k, v in trial[RECORD_CHOICES].items()}},
         metrics={
             **{f"test_{k}": v for k, v in record["metrics"].items()},
             **{f"val_{k}": v for k, v in trial["metrics"].items()},

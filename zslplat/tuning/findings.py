@@ -16,6 +16,7 @@ from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.scoring.messages import warning_entries
 from zslplat.evaluation.session import Session
+from zslplat.keys import RECORD_CHOICES
 from zslplat.records.studies import OpenStudy
 from zslplat.tasks.base import Task
 from zslplat.tuning.study_facts import (
@@ -162,7 +163,7 @@ def warning_findings(subject: str, warned: Sequence[RecordedWarning]) -> list[Fi
 
 def _steps(context: ExperimentContext, record: Mapping[str, Any]) -> TrainingSteps | None:
     """Return the step that validation chose of a method that trains in steps."""
-    step, chosen = context.method_class.step_parameter, record["carry"].get("best_step")
+    step, chosen = context.method_class.step_parameter, record[RECORD_CHOICES].get("best_step")
     if not step or not chosen:
         return None
     most = {**context.template.get_params(deep=False), **record["parameters"]}.get(step)

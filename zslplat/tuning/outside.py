@@ -30,7 +30,7 @@ from zslplat.evaluation.outside.exported_split import row_problems
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.evaluation.scoring.evaluation import evaluate_scores
 from zslplat.evaluation.scoring.messages import collect_warnings, warning_entries
-from zslplat.keys import key_of, run_identifier
+from zslplat.keys import EXPERIMENT_CHOICES, RECORD_CHOICES, key_of, run_identifier
 from zslplat.listeners import Listeners
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
@@ -299,7 +299,7 @@ class _Entry:
         same = [(owner, record) for owner, record in computed if record["knows"] == self.knows]
         if test is not None and validation is None and same:
             self.owner = same[-1][0]
-            self.choices = dict(same[-1][1]["experiment"]["carried"])
+            self.choices = dict(same[-1][1]["experiment"][EXPERIMENT_CHOICES])
             return
         if validation is not None:
             self.choices = _validation_choices(self.task, validation)
@@ -374,7 +374,7 @@ class _Entry:
     def _warned(self, content: Mapping[str, Any], split: str, scores: Sequence[np.ndarray]) -> list[RecordedWarning]:
         """Return the warnings of an evaluation that it has not raised itself."""
         warned = []
-        missing = sorted(set(content["carry"]) - set(self.choices)) if split == TEST else []
+        missing = sorted(set(content[RECORD_CHOICES]) - set(self.choices)) if split == TEST else []
         if missing:
             text = (
                 f"metrics that need the {', '.join(missing)} that validation chooses are left out: there are no scores "

@@ -12,7 +12,7 @@ from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.session import EvaluationRequest, Session
-from zslplat.keys import repeat_key
+from zslplat.keys import RECORD_CHOICES, repeat_key
 from zslplat.records.studies import OpenStudy
 from zslplat.tuning.findings import remember_test
 from zslplat.tuning.rerun import differences
@@ -57,7 +57,7 @@ def evaluate_winner(
                 EvaluationRequest(
                     label=f"final {r}",
                     run=runs[r],
-                    experiment=session.experiment.evaluation(trial["parameters"], TEST, seed, trial["carry"]),
+                    experiment=session.experiment.evaluation(trial["parameters"], TEST, seed, trial[RECORD_CHOICES]),
                     artifacts=records.evaluation_folder(runs[r]) / "artifacts",
                     full=True,
                     model=keep_models,
@@ -95,5 +95,5 @@ def evaluate_winner(
 
 def write_best(path: Path, experiment: Experiment, trial: Mapping[str, Any], study: str, repeats: int) -> None:
     """Write the winner's configuration, from which ``zslplat run --config`` evaluates it again."""
-    best = experiment.evaluation(trial["parameters"], TEST, experiment.seed, trial["carry"])
+    best = experiment.evaluation(trial["parameters"], TEST, experiment.seed, trial[RECORD_CHOICES])
     write_config(path, best.to_json(), repeats=repeats, study=study, trial=trial["number"])

@@ -20,7 +20,7 @@ from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, repeat_s
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import EvaluationRequest, Session
-from zslplat.keys import key_of, run_identifier
+from zslplat.keys import RECORD_CHOICES, key_of, run_identifier
 from zslplat.listeners import Listeners
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
@@ -230,7 +230,7 @@ class _Single:
         result.run_ids.append(run)
         result.metrics.append(content["metrics"])
         result.folds.append(content["folds"])
-        result.validation_choices = result.validation_choices or dict(content.get("carry", {}))
+        result.validation_choices = result.validation_choices or dict(content.get(RECORD_CHOICES, {}))
         result.about = content["about"]
         if not new:
             return

@@ -24,6 +24,7 @@ from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import study_folder, trial_folder
 from zslplat.records.opening import reach_database
+from zslplat.records.studies import OpenStudy
 from zslplat.settings import Settings
 from zslplat.tuning.code_changes import check_code, code_mark
 from zslplat.tuning.findings import remember_validation, study_findings, warn_of_data
@@ -94,6 +95,9 @@ class StudyRun:
         self.limits = Limits(options.trial_timeout, options.memory_bytes)
         self.listeners = Listeners(session.settings, session.records, self.reporter.warn)
         self.out_of_patience = False
+        self.recalled_trials = 0
+        self.recorded_study: OpenStudy  # set by _open, as is the log
+        self.log: TrialLog
 
     def _searched_experiment(self, base: Experiment) -> Experiment:
         """Return the experiment with how it is searched, and with where the search begins."""
@@ -112,17 +116,7 @@ class StudyRun:
             session.start_workers(self.requested, self.folder / "workers.log")
             # A new study is recorded when it has all that its trials need: one that cannot begin leaves nothing.
             problems = None if self.name in records.study_names() else self._prepare_new_study()
-            self.study = records.open_study(self.name, self.experiment.to_json(), self.maximise)
-            self._describe()
-            self.log = TrialLog(self.study, self.experiment, self.maximise, self.reporter, self.requested, self.folder)
-            check_code(
-                session.context,
-                self.log.records,
-                self.name,
-                self.reporter,
-                accept=options.accept_changed_code,
-                remedy=options.remedy_for_changed_code,
-            )
+            self._open()
             self.listeners.on_study_begin(self.name, self.log.records)
             with self._stoppable():
                 complete = self._search(problems)
@@ -132,7 +126,7 @@ class StudyRun:
                     self.reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
                 test = evaluate_winner(
                     session,
-                    self.study,
+                    self.recorded_study,
                     self.log,
                     self.folder,
                     options.repeats,
@@ -145,14 +139,31 @@ class StudyRun:
         self.listeners.close()
         return self._result(end, test)
 
+    def _open(self) -> None:
+        """Open the record of the study and its trials, and check the code of these."""
+        session, options = self.session, self.options
+        self.recorded_study = session.records.open_study(self.name, self.experiment.to_json(), self.maximise)
+        self._describe()
+        self.log = TrialLog(
+            self.recorded_study, self.experiment, self.maximise, self.reporter, self.requested, self.folder
+        )
+        check_code(
+            session.context,
+            self.log.records,
+            self.name,
+            self.reporter,
+            accept=options.accept_changed_code,
+            remedy=options.remedy_for_changed_code,
+        )
+
     def _describe(self) -> None:
         """Note what the study needs to be shown and compared without this command."""
-        about = self.study.recall("about", lambda: self.session.context.about(self.options.part_of))
+        about = self.recorded_study.recall("about", lambda: self.session.context.about(self.options.part_of))
         tags = self.session.settings.tags
         if not tags.items() <= about.get("tags", {}).items():
-            self.study.note("about", {**about, "tags": {**about.get("tags", {}), **tags}})
-        self.study.recall("environment", environment_record)
-        self.study.recall("began", lambda: self.started)
+            self.recorded_study.note("about", {**about, "tags": {**about.get("tags", {}), **tags}})
+        self.recorded_study.recall("environment", environment_record)
+        self.recorded_study.recall("began", lambda: self.started)
 
     def _prepare_new_study(self) -> PreparedProblems:
         """Return the problems of a study of which nothing is recorded yet."""
@@ -182,7 +193,7 @@ class StudyRun:
         self.session.deadline.awaited = not self.log.has_winner
         try:
             problems = problems or self._prepare()
-            remember_validation(self.study, self.session.context, [problem for problem, _ in problems])
+            remember_validation(self.recorded_study, self.session.context, [problem for problem, _ in problems])
             self.reporter.stage(f"tuning {self.experiment.method.name} on {len(problems)} validation folds")
             if isinstance(self.reporter, ProgressReporter):
                 self.reporter.working(len(self.log.records), self.requested)
@@ -231,7 +242,7 @@ class StudyRun:
             requests.append(
                 EvaluationRequest(
                     label=f"trial {number}",
-                    run=self.study.run(trial_key(number)),
+                    run=self.recorded_study.run(trial_key(number)),
                     experiment=self.experiment.evaluation(parameters, VALIDATION, self.experiment.seed),
                     artifacts=trial_folder(self.folder, number),
                     matrices_bytes=options.artifact_bytes // max(self.requested, 1),
@@ -273,7 +284,7 @@ class StudyRun:
         session, log = self.session, self.log
         winner = log.winner()
         findings = study_findings(
-            session, self.study, log.records, winner, test, self.requested, grid=self.options.sampler == "grid"
+            session, self.recorded_study, log.records, winner, test, self.requested, grid=self.options.sampler == "grid"
         )
         finished = {
             "winner": winner,
@@ -288,13 +299,13 @@ class StudyRun:
             "knows": session.context.knowledge(log.records[winner]["parameters"]),
             "code": code_mark(session.context, log.records, log.records[winner], test),
         }
-        before = self.study.values().get("finished", {})
+        before = self.recorded_study.values().get("finished", {})
         if self.out_of_patience:
             finished["patience"] = self.options.patience
         if before and not session.computed + session.recalled:
             finished["counts"] = before["counts"]  # nothing was prepared where nothing was left to do
         if any(before.get(name) != value for name, value in finished.items() if name != "ended"):
-            self.study.note("finished", finished)
+            self.recorded_study.note("finished", finished)
         write_best(self.folder / "best.toml", self.experiment, log.records[winner], self.name, len(test))
         return finished
 
@@ -303,7 +314,7 @@ class StudyRun:
         winner = finished["winner"]
         record = log.records[winner]
         states = [r["state"] for r in log.records]
-        values = self.study.values()
+        values = self.recorded_study.values()
         visible, silenced = drop_silenced(findings_of(finished), session.settings.silenced)
         return StudyResult(
             name=self.name,
@@ -316,7 +327,7 @@ class StudyRun:
             test_chance=float(values["test_chance"]),
             trials={s: states.count(s) for s in ("complete", "pruned", "failed")},
             test_evaluations=finished["looks"],
-            run_id=self.study.run("study"),
+            run_id=self.recorded_study.run("study"),
             counts=dict(finished["counts"]),
             seconds=time.time() - self.started,
             warnings=[finding.line for finding in visible],
@@ -324,7 +335,7 @@ class StudyRun:
             silenced=silenced,
             complete=finished["complete"],
             config=self.folder / "best.toml",
-            final_run_ids=[self.study.run(repeat_key(winner, r)) for r in range(len(test))],
+            final_run_ids=[self.recorded_study.run(repeat_key(winner, r)) for r in range(len(test))],
             known=self.recalled_trials,
             known_tests=session.recalled - self.recalled_trials,
             code=finished["code"],

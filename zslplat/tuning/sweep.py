@@ -28,7 +28,7 @@ from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.scoring.messages import warning_entries
 from zslplat.evaluation.session import EvaluationRequest, PreparedProblems, Session
 from zslplat.figures import Curve, Table, write_table
-from zslplat.keys import key_of, run_identifier
+from zslplat.keys import RECORD_CHOICES, key_of, run_identifier
 from zslplat.listeners import Listeners, Warn
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
@@ -238,7 +238,7 @@ class _Sweep:
                 if key in recorded:
                     continue
                 validation_choices = (
-                    recorded.get(self._key(value, r, VALIDATION), {}).get("carry", {}) if split == TEST else {}
+                    recorded.get(self._key(value, r, VALIDATION), {}).get(RECORD_CHOICES, {}) if split == TEST else {}
                 )
                 if self.parameter == session.context.method_class.step_parameter:
                     validation_choices = {

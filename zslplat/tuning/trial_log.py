@@ -13,14 +13,14 @@ from zslplat.errors import ZslplatError
 from zslplat.evaluation.experiment import VALIDATION, Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
-from zslplat.keys import trial_key
+from zslplat.keys import RECORD_CHOICES, trial_key
 from zslplat.records.folders import trial_folder
 from zslplat.records.studies import OpenStudy, finished_trial
 from zslplat.records.trials import FinishedTrial
 
 _STOPPED = "stopped at"  # how the reason of a trial begins that a limit has stopped
 _NOTHING: dict[str, Any] = {
-    **{"state": "failed", "value": None, "metrics": {}, "folds": [], "steps": {}, "carry": {}, "warnings": []}
+    **{"state": "failed", "value": None, "metrics": {}, "folds": [], "steps": {}, RECORD_CHOICES: {}, "warnings": []}
 }
 
 

@@ -25,6 +25,7 @@ from zslplat.evaluation.scoring.messages import MOST_TEXTS, collect_warnings, wa
 from zslplat.evaluation.scoring.outcomes import REPLICATES
 from zslplat.evaluation.workers.memory import peak_bytes, reset_peak
 from zslplat.evaluation.workers.proxies import LocalMethods, Methods
+from zslplat.keys import RECORD_CHOICES
 from zslplat.records.costs import CPU_SECONDS, PEAK_BYTES, PREPARED, SECONDS
 from zslplat.records.environment import processor
 from zslplat.spec import Spec
@@ -110,7 +111,7 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
         "processor": processor(),
     }
     if state == "complete" and step_parameter:
-        record["carry"]["best_step"] = float(max(fold.step for fold in finished))
+        record[RECORD_CHOICES]["best_step"] = float(max(fold.step for fold in finished))
     return _plain(record)
 
 
@@ -125,7 +126,7 @@ def _summary(
         "value": float(np.mean([o.metrics[task.primary.name] for o in outcomes])) if complete else None,
         "metrics": _mean_metrics(outcomes),
         "folds": [fold.record for fold in finished],
-        "carry": task.validation_choices(outcomes) if complete else {},
+        RECORD_CHOICES: task.validation_choices(outcomes) if complete else {},
         "warnings": warning_entries((fold.problem.name, fold.warned) for fold in finished),
         "steps": {str(number): value for number, value in enumerate(curve, start=1)},
     }

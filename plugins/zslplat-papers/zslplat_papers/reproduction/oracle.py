@@ -25,7 +25,7 @@ from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import EvaluationRequest, Session
-from zslplat.keys import run_identifier, trial_key
+from zslplat.keys import RECORD_CHOICES, run_identifier, trial_key
 from zslplat.records.database import SEALED, Records
 from zslplat.records.folders import study_folder
 from zslplat.settings import Settings
@@ -113,7 +113,9 @@ def _evaluated(
     recorded = records.evaluations(owner)
     requests = {}
     for trial in trials:
-        experiment = session.experiment.evaluation(trial["parameters"], TEST, session.experiment.seed, trial["carry"])
+        experiment = session.experiment.evaluation(
+            trial["parameters"], TEST, session.experiment.seed, trial[RECORD_CHOICES]
+        )
         key = _key(trial["number"], recorded, experiment, session.context.code(trial["parameters"]))
         run = run_identifier("", owner, key)
         requests[key] = EvaluationRequest(
