@@ -199,7 +199,7 @@ def zslplat_kinds():
     """The kind, whole."""
     return {
         "density": Kind(
-            words="density",
+            noun="density",
             protocol=f"{HERE}:DensityProtocol",
             pipeline=f"{HERE}:DensityPipeline",
             model=f"{HERE}:DensityModel",

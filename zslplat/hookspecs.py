@@ -32,15 +32,14 @@ class Kind:
     ``zslplat.make`` returns (:class:`zslplat.api.Pipeline`), ``model`` what is saved of them and predicts
     (:class:`zslplat.api.SavedModel`), ``kit`` their conformance checks (:class:`zslplat.testing.MethodKit`);
     ``template`` is the folder of ``component.py.template``, a first method, ``"package:path"``, for
-    ``zslplat plugins new``. A kind without a
-    pipeline, a model, a kit or a template goes without what that is for.
+    ``zslplat plugins new``. A kind without a pipeline, a model, a kit or a template goes without what that is for.
 
-    ``words``: what a method of the kind is called. ``usage``: options of ``zslplat tune`` beside
-    ``--method`` that such a method is tried with. ``control``: the method that the others are compared with. Tasks say
-    themselves which kind of method they take.
+    ``noun``: what a method of the kind is called. ``usage``: options of ``zslplat tune`` beside ``--method`` that such
+    a method is tried with. ``control``: the method that the others are compared with. Tasks say themselves which kind
+    of method they take.
     """
 
-    words: str
+    noun: str
     protocol: str
     pipeline: str = ""
     model: str = ""

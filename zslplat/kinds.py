@@ -25,14 +25,19 @@ def load_part(kind: str, part: str) -> Any:
     return registry().entry("kinds", kind).load_part(part)
 
 
-def require_kind(method: type[Any], kind: str, task: str) -> None:
-    """Raise :class:`UsageError` when a task cannot take a method of this kind. Imports tasks only for the message."""
-    if method.kind == kind:
+def require_kind(method: type[Any], expected_kind: str, task: str) -> None:
+    """Raise :class:`UsageError` if ``method`` is not of the kind that ``task`` takes.
+
+    Tasks are imported only for the message.
+    """
+    if method.kind == expected_kind:
         return
     tasks = tasks_for(method.kind)
-    hint = f"use --task {' or '.join(tasks)}" if tasks else f"choose a {kind} method"
+    hint = f"use --task {' or '.join(tasks)}" if tasks else f"choose a {expected_kind} method"
     article = "an" if method.kind[:1] in "aeiou" else "a"
-    raise UsageError(f"{known_as(method)} is {article} {method.kind} method; task {task} takes {kind} methods; {hint}")
+    raise UsageError(
+        f"{known_as(method)} is {article} {method.kind} method; task {task} takes {expected_kind} methods; {hint}"
+    )
 
 
 def tasks_for(kind: str) -> list[str]:

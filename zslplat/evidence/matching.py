@@ -20,10 +20,10 @@ from zslplat.evidence.scores import Scored
 from zslplat.spec import Spec, format_value
 
 _WITH_WORDS = re.compile(r"(?P<spec>.*\S) \[(?P<words>[^\[\]]+)\]", re.DOTALL)
-KIND = "study, method or run"
+RESULT_NOUN = "study, method or run"  # what messages call a name that may fit any result
 
 
-def indices_of(name: str, entries: Sequence[Scored], kind: str = KIND) -> list[int]:
+def indices_of(name: str, entries: Sequence[Scored], kind: str = RESULT_NOUN) -> list[int]:
     """Return the indices of all entries that a name fits; raises :class:`UnknownNameError` where it fits none."""
     exact, loose = _matches(name, entries)
     if not exact and not loose:
@@ -32,7 +32,7 @@ def indices_of(name: str, entries: Sequence[Scored], kind: str = KIND) -> list[i
     return sorted({*exact, *loose})
 
 
-def best_indices_of(name: str, entries: Sequence[Scored], kind: str = KIND) -> list[int]:
+def best_indices_of(name: str, entries: Sequence[Scored], kind: str = RESULT_NOUN) -> list[int]:
     """Return the indices of the entries that a name fits best.
 
     The bare name of a method counts where nothing else fits. Raises :class:`UnknownNameError` where it fits none.

@@ -16,7 +16,7 @@ from zslplat.data.class_draws import draw_of, drawn_from
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.evidence.labels import dataset_titles
-from zslplat.evidence.matching import EVERYTHING, KIND, Filters, fits, other_option
+from zslplat.evidence.matching import EVERYTHING, RESULT_NOUN, Filters, fits, other_option
 from zslplat.evidence.results import Record, Result, Sweep
 from zslplat.evidence.table import ResultTable
 from zslplat.listeners import run_of_alias
@@ -207,7 +207,7 @@ def _named(names: Sequence[str], everything: Sequence[Result]) -> list[Result]:
             choices = chain.from_iterable((r.name, r.method.partition("(")[0]) for r in everything)
             suites = chain.from_iterable(result.suites for result in everything)
             hint = other_option(name, suites, [r.dataset for r in everything], [r.task for r in everything])
-            raise UnknownNameError(KIND, name, set(choices), hint)
+            raise UnknownNameError(RESULT_NOUN, name, set(choices), hint)
         chosen |= places
     return [result for i, result in enumerate(everything) if i in chosen]
 

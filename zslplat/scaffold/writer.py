@@ -24,9 +24,9 @@ _NUMPY = "numpy>=2,<3"
 
 @dataclass(frozen=True)
 class PluginForm:
-    """A form of plugin: its word, the hook that registers it, how to use one, and what it needs beside zslplat."""
+    """A form of plugin: its noun, the hook that registers it, how to use one, and what it needs beside zslplat."""
 
-    words: str
+    noun: str
     registered: str
     usage: str
     needs: tuple[str, ...] = (_NUMPY,)
@@ -80,7 +80,7 @@ def forms(registry: Registry) -> dict[str, PluginForm]:
     """Return all forms of plugins, the kinds of methods that have a template among them."""
     kinds = {name: registry.entry("kinds", name).target for name in registry.names("kinds")}
     methods = {
-        name: PluginForm(kind.words, "methods", " ".join(f"zslplat tune {kind.usage} --method $name".split()))
+        name: PluginForm(kind.noun, "methods", " ".join(f"zslplat tune {kind.usage} --method $name".split()))
         for name, kind in kinds.items()
         if kind.template
     }
@@ -105,7 +105,7 @@ def _values(form: str, name: str, registry: Registry, commands: Collection[str])
     described = available[form]
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} is no name for a {described.words}; use lower-case words joined by -, like my-{form}"
+            f"{name!r} is no name for a {described.noun}; use lower-case words joined by -, like my-{form}"
         )
     file, cls = name.replace("-", "_"), "".join(part.capitalize() for part in name.split("-"))
     if keyword.iskeyword(file) or cls in api.__all__ or cls in ("True", "False", "None"):
@@ -119,7 +119,7 @@ def _values(form: str, name: str, registry: Registry, commands: Collection[str])
     if taken:
         plugin = taken[0].plugin
         raise UsageError(
-            f"{described.words} {called!r} exists already, in {plugin.distribution} {plugin.version}; choose another "
+            f"{described.noun} {called!r} exists already, in {plugin.distribution} {plugin.version}; choose another "
             "name"
         )
     if described.group == COMMAND_GROUP and name in commands:
@@ -135,7 +135,7 @@ def _values(form: str, name: str, registry: Registry, commands: Collection[str])
         "code": code,
         "variable": variable,
         "module": module,
-        "words": described.words,
+        "noun": described.noun,
         "registered": described.registered,
         "group": described.group,
         "target": module if described.group == GROUP else f"{module}.{file}:{file}",

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from zslplat.hookspecs import Kind, hookimpl
 
+# The methods by name, with their classes inside the package ``methods``.
+_METHODS = {
+    "bi-skllc": "kernel_coding:BilinearSupervisedLLC",
+    "bi-sksc": "kernel_coding:BilinearSupervisedSparseCoding",
+    "kbow": "kernel_coding:KernelBagOfWords",
+    "kllc": "kernel_coding:KernelLLC",
+    "ksc": "kernel_coding:KernelSparseCoding",
+    "l-skllc": "kernel_coding:LinearSupervisedLLC",
+    "l-sksc": "kernel_coding:LinearSupervisedSparseCoding",
+    "lc-ksvd": "lc_ksvd:LCKSVD",
+    "llc": "kernel_coding:LLC",
+    "sc": "kernel_coding:SparseCoding",
+    "src": "kernel_coding:SRC",
+}
+
 
 @hookimpl
 def zslplat_kinds() -> dict[str, Kind]:
-    """The kind."""
+    """The kind of the methods of coding."""
     return {
         "coding": Kind(
-            words="coding method",
+            noun="coding method",
             protocol="zslplat.families.coding.protocol:CodingProtocol",
             pipeline="zslplat.families.coding.pipeline:CodingPipeline",
             model="zslplat.families.coding.model:CodingModel",
@@ -23,25 +38,13 @@ def zslplat_kinds() -> dict[str, Kind]:
 
 @hookimpl
 def zslplat_methods() -> dict[str, str]:
-    """Its methods."""
-    return {
-        "bi-skllc": "zslplat.families.coding.methods.kernel_coding:BilinearSupervisedLLC",
-        "bi-sksc": "zslplat.families.coding.methods.kernel_coding:BilinearSupervisedSparseCoding",
-        "kbow": "zslplat.families.coding.methods.kernel_coding:KernelBagOfWords",
-        "kllc": "zslplat.families.coding.methods.kernel_coding:KernelLLC",
-        "ksc": "zslplat.families.coding.methods.kernel_coding:KernelSparseCoding",
-        "l-skllc": "zslplat.families.coding.methods.kernel_coding:LinearSupervisedLLC",
-        "l-sksc": "zslplat.families.coding.methods.kernel_coding:LinearSupervisedSparseCoding",
-        "lc-ksvd": "zslplat.families.coding.methods.lc_ksvd:LCKSVD",
-        "llc": "zslplat.families.coding.methods.kernel_coding:LLC",
-        "sc": "zslplat.families.coding.methods.kernel_coding:SparseCoding",
-        "src": "zslplat.families.coding.methods.kernel_coding:SRC",
-    }
+    """The methods of coding."""
+    return {name: f"zslplat.families.coding.methods.{target}" for name, target in _METHODS.items()}
 
 
 @hookimpl
 def zslplat_tasks() -> dict[str, str]:
-    """Its tasks."""
+    """The tasks of coding."""
     return {
         "coding": "zslplat.families.coding.task:Coding",
     }
@@ -49,7 +52,7 @@ def zslplat_tasks() -> dict[str, str]:
 
 @hookimpl
 def zslplat_datasets() -> dict[str, str]:
-    """Its data sets."""
+    """The data sets of coding."""
     return {
         "digit-sets": "zslplat.data.sets.digits:DigitSets",
         "region-covariance": "zslplat.data.sets.region_covariance:RegionCovariance",

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from zslplat.hookspecs import Kind, hookimpl
 
+# The methods by name, with their classes inside the package ``methods``.
+_METHODS = {
+    "cosine": "whitening:Cosine",
+    "exemplar-svm": "exemplar_svm:ExemplarSVM",
+    "kslem": "kslem:KernelSLEM",
+    "slem": "slem:SLEM",
+    "whitening": "whitening:Whitening",
+}
+
 
 @hookimpl
 def zslplat_kinds() -> dict[str, Kind]:
-    """The kind."""
+    """The kind of the methods of learning from exemplars."""
     return {
         "exemplar": Kind(
-            words="exemplar method",
+            noun="exemplar method",
             protocol="zslplat.families.exemplars.protocol:ExemplarProtocol",
             pipeline="zslplat.families.exemplars.pipeline:ExemplarPipeline",
             model="zslplat.families.exemplars.model:ExemplarModel",
@@ -24,19 +33,13 @@ def zslplat_kinds() -> dict[str, Kind]:
 
 @hookimpl
 def zslplat_methods() -> dict[str, str]:
-    """Its methods."""
-    return {
-        "cosine": "zslplat.families.exemplars.methods.whitening:Cosine",
-        "exemplar-svm": "zslplat.families.exemplars.methods.exemplar_svm:ExemplarSVM",
-        "kslem": "zslplat.families.exemplars.methods.kslem:KernelSLEM",
-        "slem": "zslplat.families.exemplars.methods.slem:SLEM",
-        "whitening": "zslplat.families.exemplars.methods.whitening:Whitening",
-    }
+    """The methods of learning from exemplars."""
+    return {name: f"zslplat.families.exemplars.methods.{target}" for name, target in _METHODS.items()}
 
 
 @hookimpl
 def zslplat_tasks() -> dict[str, str]:
-    """Its tasks."""
+    """The tasks of learning from exemplars."""
     return {
         "exemplar-retrieval": "zslplat.families.exemplars.task:ExemplarRetrieval",
     }
@@ -44,7 +47,7 @@ def zslplat_tasks() -> dict[str, str]:
 
 @hookimpl
 def zslplat_datasets() -> dict[str, str]:
-    """Its data sets."""
+    """The data sets of learning from exemplars."""
     return {
         "digit-retrieval": "zslplat.data.sets.digits:DigitRetrieval",
     }
@@ -52,7 +55,7 @@ def zslplat_datasets() -> dict[str, str]:
 
 @hookimpl
 def zslplat_checks() -> dict[str, str]:
-    """Its checks."""
+    """The checks of learning from exemplars."""
     return {
         "ZSP204": "zslplat.families.exemplars.checks:NotBetterThanPreprocessing",
     }

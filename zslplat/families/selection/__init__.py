@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from zslplat.hookspecs import Kind, hookimpl
 
+# The methods by name, with their classes inside the package ``methods``.
+_METHODS = {
+    "fsasl": "fsasl:FSASL",
+    "l20alm": "l20alm:L20ALM",
+    "lasso-attributes": "lasso:LassoAttributes",
+    "lasso-labels": "lasso:LassoLabels",
+    "mcfs": "mcfs:MCFS",
+    "mutual-information": "baselines:MutualInformation",
+    "random-features": "baselines:RandomFeatures",
+    "semfs": "semfs:SemFS",
+    "semfs-c": "semfs:SemFSWithoutCentres",
+    "variance": "baselines:Variance",
+    "wknn": "wknn:WkNN",
+}
+
 
 @hookimpl
 def zslplat_kinds() -> dict[str, Kind]:
-    """The kind."""
+    """The kind of the methods of feature selection."""
     return {
         "feature-selection": Kind(
-            words="feature selector",
+            noun="feature selector",
             protocol="zslplat.families.selection.protocol:SelectionProtocol",
             pipeline="zslplat.families.selection.pipeline:SelectionPipeline",
             model="zslplat.families.selection.model:SelectionModel",
@@ -23,25 +38,13 @@ def zslplat_kinds() -> dict[str, Kind]:
 
 @hookimpl
 def zslplat_methods() -> dict[str, str]:
-    """Its methods."""
-    return {
-        "fsasl": "zslplat.families.selection.methods.fsasl:FSASL",
-        "l20alm": "zslplat.families.selection.methods.l20alm:L20ALM",
-        "lasso-attributes": "zslplat.families.selection.methods.lasso:LassoAttributes",
-        "lasso-labels": "zslplat.families.selection.methods.lasso:LassoLabels",
-        "mcfs": "zslplat.families.selection.methods.mcfs:MCFS",
-        "mutual-information": "zslplat.families.selection.methods.baselines:MutualInformation",
-        "random-features": "zslplat.families.selection.methods.baselines:RandomFeatures",
-        "semfs": "zslplat.families.selection.methods.semfs:SemFS",
-        "semfs-c": "zslplat.families.selection.methods.semfs:SemFSWithoutCentres",
-        "variance": "zslplat.families.selection.methods.baselines:Variance",
-        "wknn": "zslplat.families.selection.methods.wknn:WkNN",
-    }
+    """The methods of feature selection."""
+    return {name: f"zslplat.families.selection.methods.{target}" for name, target in _METHODS.items()}
 
 
 @hookimpl
 def zslplat_tasks() -> dict[str, str]:
-    """Its tasks."""
+    """The tasks of feature selection."""
     return {
         "feature-selection": "zslplat.families.selection.task:FeatureSelection",
     }
