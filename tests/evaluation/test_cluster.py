@@ -84,7 +84,7 @@ def test_workers_in_separate_folders_give_the_trials_of_local_ones(two_workers, 
     assert len(asked) == len(set(asked))
     assert len({worker for worker, _ in asked}) == 2
     for name in two_workers.workers:
-        held = two_workers.used_bytes(name)
+        held = two_workers.held(name)
         assert len(held) > 5
         assert all((tmp_path / "mlruns" / "cache" / entry).is_dir() for entry in held)
     assert {record["processor"].partition(" ")[0] for record in records_of(tmp_path / "mlruns")} == {os.uname().machine}
