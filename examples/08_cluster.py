@@ -7,7 +7,8 @@ this machine and gives it a study; the numbers are those of local workers.
 """
 
 # %%
-# Dask is an extra, ``pip install 'zslplat[dask]'``. Where it is missing, there is nothing to show.
+# That takes the package ``zslplat-dask``, ``pip install ./plugins/zslplat-dask``. Where it is missing, there is
+# nothing to show.
 
 import tempfile
 
@@ -17,7 +18,7 @@ try:
     from distributed import LocalCluster
 except ImportError as missing:
     LocalCluster = None
-    print(f"Skipped: {missing}. Install zslplat[dask], and build the pages again.")
+    print(f"Skipped: {missing}. Install zslplat-dask, and build the pages again.")
 
 # %%
 # One Dask worker per machine, with as many threads as it has cores, holds each input once. Jobs run in processes of

@@ -9,8 +9,16 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.metadata import entry_points
 
 import psutil
+import pytest
+
+
+def require_dask():
+    """Skip the tests that follow where the package for Dask is not installed."""
+    if not any(point.name == "dask" for point in entry_points(group="zslplat.clusters")):
+        pytest.skip("needs Dask: pip install ./plugins/zslplat-dask", allow_module_level=True)
 
 
 def free_port():

@@ -3,7 +3,8 @@
 A plugin is a module (or object) named by an entry point in the group ``zslplat`` that implements some of these hooks
 with :data:`zslplat.api.hookimpl`. Components are given as ``"package.module:Class"`` strings, which are imported only
 when the component is used, or as classes. Additional CLI commands are Typer apps or functions named by entry points
-in the group ``zslplat.commands``.
+in the group ``zslplat.commands``. One that runs jobs on a cluster (``--cluster``) names a class of the form of
+:class:`zslplat.evaluation.workers.pool.Cluster` in the group ``zslplat.clusters``.
 
 A plugin module may say which version of this surface it is written for, ``ZSLPLAT_API = "1"`` or ``"1.3"``: then it is
 loaded where the major version is the same and the minor one at least that. The major version changes when a hook, a

@@ -109,7 +109,7 @@ def mlflow_stopped(case: Case) -> None:
 def _cluster(case: Case) -> Iterator[DaskCluster | None]:
     """Let a case's studies be computed by two workers of a Dask cluster, each in a folder of its own."""
     if importlib.util.find_spec("distributed") is None:
-        _say("distributed is not installed: pip install 'zslplat[dask]'")
+        _say("distributed is not installed: pip install ./plugins/zslplat-dask")
         yield None
         return
     folder = _beside(case, "dask")

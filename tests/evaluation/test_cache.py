@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from zslplat.evaluation.cache.transfer import missing_entries
 
 from zslplat.data.store.array_store import read_entry
 from zslplat.errors import StoreError
 from zslplat.evaluation.cache.arrays import ArrayCache, read_arrays, write_arrays, write_entry
 from zslplat.evaluation.cache.problems import _fold
-from zslplat.evaluation.cache.transfer import missing_entries
 from zslplat.keys import key_of
 
 HOURS = 3600

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cluster_toys import DaskCluster
+from cluster_toys import DaskCluster, require_dask
 from support import install_distribution, records_of
 
 from zslplat.evaluation.workers.method_host import MethodHost, host
@@ -133,7 +133,7 @@ def records_after(folder):
 @pytest.mark.long
 @pytest.mark.services
 def test_workers_of_a_cluster_give_the_same(one_worker, forked, tmp_path, plugins, program_environment):
-    pytest.importorskip("distributed", reason="a cluster needs Dask: pip install 'zslplat[dask]'")
+    require_dask()
     (tmp_path / "cluster").mkdir()
     cluster = DaskCluster(tmp_path / "cluster", {**program_environment, "PYTHONPATH": plugins})
     try:

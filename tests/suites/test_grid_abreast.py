@@ -139,7 +139,7 @@ def test_as_many_studies_run_as_keep_the_workers_busy(monkeypatch):
     assert [count(9, workers=workers) for workers in (1, 2, 4, 5, 8, 16)] == [1, 1, 1, 2, 2, 4]
     assert count(3, workers=16) == 3
     assert count(9, workers=2, abreast=3) == 3
-    monkeypatch.setattr(runners, "cluster_threads", lambda address: 16)
+    monkeypatch.setattr(runners, "cluster_class", lambda: SimpleNamespace(threads=lambda address: 16))
     assert count(9, cluster="tcp://nowhere:1") == 5
     assert count(1, cluster="tcp://nowhere:1") == 1
 

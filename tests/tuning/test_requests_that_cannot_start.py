@@ -8,6 +8,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from cluster_toys import require_dask
 
 import zslplat
 from zslplat.errors import DataError, OutageError, StoreError, UnknownNameError, UsageError, ZslplatError
@@ -135,7 +136,7 @@ def test_what_a_method_cannot_prepare_leaves_no_study(tmp_path):
 
 @pytest.mark.long
 def test_a_cluster_that_is_not_there_leaves_no_study(tmp_path):
-    pytest.importorskip("distributed")
+    require_dask()
     store = tmp_path / "mlruns"
     zslplat.tune("eszsl", study="first", store=store, **HERE)  # all that it needs is prepared
     with pytest.raises(StoreError, match="no Dask scheduler answers"):

@@ -20,7 +20,7 @@ class WorkerSettings:
     """Where a worker works.
 
     ``cache`` has the entries that jobs name; ``log`` is the file for what is printed; ``code`` is the file of
-    remembered hashes of code; ``cluster_worker`` is the address of the Dask worker, if it is one; ``cache_bytes``
+    remembered hashes of code; ``cluster_worker`` is the address of the cluster's worker, if it is one; ``cache_bytes``
     limits the cache. ``modules`` are those of the experiment, which are imported before its first evaluation.
     """
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from zslplat.errors import InUseError, NotAtHand, OutageError, StoreError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter
-from zslplat.evaluation.workers.cluster import cluster_threads
+from zslplat.evaluation.workers.pool import cluster_class
 from zslplat.evaluation.workers.processes import ctrl_c_blocked, describe_exit, die_with_parent, without_main_module
 from zslplat.keys import key_of
 from zslplat.records.database import Records
@@ -187,7 +187,7 @@ class Leaders:
         if self.options.cluster is None:
             return -(-self.study_options.workers // self.study_options.batch_size)
         try:
-            threads = cluster_threads(self.options.cluster)
+            threads = cluster_class().threads(self.options.cluster)
         except StoreError:  # whoever needs it says so; what is recorded needs none
             threads = 0
         return -(-threads // self.study_options.batch_size) + 1

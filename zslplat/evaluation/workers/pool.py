@@ -1,4 +1,4 @@
-"""Workers behind ``concurrent.futures``: threads of the leader that watch over local processes, or a Dask cluster.
+"""Workers behind ``concurrent.futures``: threads of the leader that watch over local processes, or a cluster.
 
 Also the deadline of a search. What must happen before the first trial is complete (statistics, then the trial itself)
 is counted in parts. At most one part per worker is in progress, so a lower bound on the whole time is known before the
@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any
+from importlib.metadata import entry_points
+from typing import Protocol
 
 from zslplat.errors import StoreError, UsageError
 from zslplat.evaluation.jobs import Answer, Job, Limits, WorkerSettings
@@ -29,13 +30,41 @@ class DeadlineReached(Exception):
     """The deadline of the whole call has passed; jobs that were still running were stopped and left no trace."""
 
 
+class Cluster(Protocol):
+    """Runs jobs on other machines. A package names its class in the entry-point group ``zslplat.clusters``.
+
+    ``address``: what follows ``--cluster``. ``settings``: those of the leader. ``say`` is called with what a user has
+    to wait for.
+    """
+
+    def __init__(self, address: str, settings: WorkerSettings, say: Callable[[str], None]) -> None: ...
+
+    def submit(self, job: Job, limits: Limits) -> Future[Answer]:
+        """Have a job run; a lost machine is no error, and its jobs run elsewhere."""
+
+    def close(self) -> None:
+        """Cancel all jobs."""
+
+    @staticmethod
+    def threads(address: str) -> int:
+        """Return how many jobs run at once; raises :class:`~zslplat.errors.OutageError` if nothing answers there."""
+
+
+def cluster_class() -> type[Cluster]:
+    """Return the class that runs jobs on a cluster; raises :class:`UsageError` if no installed package has one."""
+    for point in entry_points(group="zslplat.clusters"):
+        loaded: type[Cluster] = point.load()
+        return loaded
+    raise UsageError("--cluster needs a package that runs jobs on a cluster: pip install zslplat-dask")
+
+
 class Workers:
     """Runs jobs and returns their answers in the order of the jobs; a context manager.
 
     ``count``: how many local workers there are, each a thread with a scorer and a method process; or ``cluster``: the
-    address of a Dask scheduler (:mod:`zslplat.evaluation.workers.cluster`). ``settings``: where the workers work and
-    where the leader has its cache. The leader runs no job itself. Processes that were killed from outside are replaced,
-    and their jobs run again. ``say`` is called with what a user has to wait for.
+    address of a cluster (:class:`Cluster`). ``settings``: where the workers work and where
+    the leader has its cache. The leader runs no job itself. Processes that were killed from outside are replaced, and
+    their jobs run again. ``say`` is called with what a user has to wait for.
     """
 
     def __init__(
@@ -52,7 +81,7 @@ class Workers:
         self._thread = threading.local()
         self._workers: list[Worker] = []
         self._stopped = threading.Event()
-        self._cluster: Any = None
+        self._cluster: Cluster | None = None
 
     def __enter__(self) -> Workers:
         return self
@@ -128,11 +157,9 @@ class Workers:
         if self._threads is not None or self._cluster is not None:
             return
         if self.cluster:
-            from zslplat.evaluation.workers.cluster import Cluster
-
             # Ctrl-C must not interrupt the threads of the connection.
             with ctrl_c_blocked():
-                self._cluster = Cluster(self.cluster, self.settings, self.say)
+                self._cluster = cluster_class()(self.cluster, self.settings, self.say)
         else:
             from multiprocessing import resource_tracker
 
@@ -147,8 +174,7 @@ class Workers:
         self, job: Job, limits: Limits, position: int = 0, on_progress: Callable[[int, float], None] | None = None
     ) -> Future[Answer]:
         if self._cluster is not None:
-            submitted: Future[Answer] = self._cluster.submit(job, limits)
-            return submitted
+            return self._cluster.submit(job, limits)
         assert self._threads is not None
         tell = None if on_progress is None else partial(on_progress, position)
         return self._threads.submit(self._run_here, job, limits, tell)

@@ -11,19 +11,20 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cluster_toys import require_dask
 from zero_shot_toys import toy
 
 from zslplat.data.store.array_store import open_entry
 from zslplat.data.store.stored_sets import in_files
 from zslplat.errors import OutageError, StoreError
-from zslplat.evaluation.cache import transfer
 from zslplat.evaluation.cache.arrays import write_arrays
 from zslplat.evaluation.cache.problems import load_problem, save_problem
 from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, PrepareJob, WorkerSettings
-from zslplat.evaluation.workers import cluster, cluster_worker
-from zslplat.evaluation.workers.cluster_worker import RemoteJob, Reply, _WorkerStore
 from zslplat.evaluation.workers.worker import Worker
 from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat_dask import cluster, transfer
+from zslplat_dask import worker as cluster_worker
+from zslplat_dask.worker import RemoteJob, Reply, _WorkerStore
 
 
 def sent(source, root, name):
@@ -246,7 +247,7 @@ def test_processors_that_differ_are_told_once(tmp_path, monkeypatch):
 def test_a_worker_that_cannot_keep_inputs_ends_the_command_with_an_error_that_names_it(
     dask_worker, tmp_path, monkeypatch
 ):
-    pytest.importorskip("distributed", reason="a cluster needs Dask: pip install 'zslplat[dask]'")
+    require_dask()
     dask_worker.contact_address = None
     (tmp_path / "zslplat").write_text("in the way of its folder")
     asked = RemoteJob("key-1", job(1), Limits(), "store", {}, 1e9, {})
@@ -306,7 +307,7 @@ def test_a_worker_that_is_lost_whenever_inputs_are_brought_ends_the_command(tmp_
     ],
 )
 def test_an_address_that_cannot_be_one_is_an_error_that_says_so(tmp_path, monkeypatch, address, reason):
-    pytest.importorskip("distributed", reason="a cluster needs Dask: pip install 'zslplat[dask]'")
+    require_dask()
     monkeypatch.chdir(tmp_path)
     for name, content in (("empty", "{}"), ("list", "[1]"), ("torn", '{"address": "tcp:')):
         (tmp_path / f"{name}.json").write_text(content)

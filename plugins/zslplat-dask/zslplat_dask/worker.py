@@ -22,7 +22,11 @@ from typing import Any
 
 from zslplat.errors import StoreError
 from zslplat.evaluation.cache.arrays import ArrayCache
-from zslplat.evaluation.cache.transfer import (
+from zslplat.evaluation.code import libraries
+from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, PrepareJob, WorkerSettings
+from zslplat.evaluation.workers.memory import worker_share
+from zslplat.evaluation.workers.worker import Worker
+from zslplat_dask.transfer import (
     FileList,
     begin_entry,
     end_entry,
@@ -31,10 +35,6 @@ from zslplat.evaluation.cache.transfer import (
     read_piece,
     write_piece,
 )
-from zslplat.evaluation.code import libraries
-from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, PrepareJob, WorkerSettings
-from zslplat.evaluation.workers.memory import worker_share
-from zslplat.evaluation.workers.worker import Worker
 
 TARGET, ARTIFACTS, OUTCOMES = "target", "artifacts", "outcomes"
 _FOLDER = "zslplat"
@@ -170,7 +170,7 @@ class _WorkerStore:
         threading.Thread(target=self._watch, daemon=True, name="watch-tasks").start()
 
     def run(self, request: RemoteJob, address: str) -> Reply:
-        """Run a job whose entries are all dask_worker."""
+        """Run a job whose entries are all here."""
         job, outbox, limits = pickle.loads(request.job), self._outbox(request.key), request.limits
         folders: dict[str, Path] = {}
         if isinstance(job, EvaluateJob):

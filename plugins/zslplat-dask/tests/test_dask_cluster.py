@@ -10,14 +10,14 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from cluster_toys import DaskCluster, free_port
+from cluster_toys import DaskCluster, free_port, require_dask
 from commands import runs
 from support import REFERENCE, evaluations_of, one_line, records_of, trials_of
 
-from zslplat.evaluation.workers import cluster_worker
-from zslplat.evaluation.workers.cluster import Cluster
+from zslplat_dask import worker as cluster_worker
+from zslplat_dask.cluster import Cluster
 
-pytest.importorskip("distributed", reason="a cluster needs Dask: pip install 'zslplat[dask]'")
+require_dask()
 pytestmark = [pytest.mark.services, pytest.mark.long]
 DECLARATIONS = tuple(argument for argument in REFERENCE if argument != "--json")  # which is silent
 
@@ -212,7 +212,7 @@ def test_a_job_that_was_sent_back_to_a_worker_that_is_lost_goes_to_one_that_join
                 time.sleep(0.02)
             cluster.start_worker("later")
 
-    monkeypatch.setattr("zslplat.evaluation.workers.cluster._LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("zslplat_dask.cluster._LOOK_SECONDS", 0.1)
     monkeypatch.setattr(Cluster, "_deliver", delivered)
     monkeypatch.setattr(Cluster, "_look_for_workers", looked)
     done = call(*REFERENCE, "--trials", 12, "--workers", 1, "--cluster", cluster.address)

@@ -23,8 +23,11 @@ from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
-from zslplat.errors import OutageError, StoreError, UsageError, ZslplatError
-from zslplat.evaluation.cache.transfer import (
+from zslplat.errors import OutageError, StoreError, ZslplatError
+from zslplat.evaluation.jobs import Answer, Limits, WorkerSettings
+from zslplat.keys import key_of
+from zslplat_dask import worker as worker_side
+from zslplat_dask.transfer import (
     FileList,
     begin_entry,
     digest_of,
@@ -35,10 +38,7 @@ from zslplat.evaluation.cache.transfer import (
     root_of,
     write_piece,
 )
-from zslplat.evaluation.jobs import Answer, Limits, WorkerSettings
-from zslplat.evaluation.workers import cluster_worker
-from zslplat.evaluation.workers.cluster_worker import ARTIFACTS, OUTCOMES, TARGET, RemoteJob, Reply
-from zslplat.keys import key_of
+from zslplat_dask.worker import ARTIFACTS, OUTCOMES, TARGET, RemoteJob, Reply
 
 # How long a scheduler may be away before a command gives up; the same command continues later.
 _AWAY_SECONDS = 600.0
@@ -75,6 +75,12 @@ class Cluster:
         # Each thread waits for one job.
         self._threads = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="cluster")
 
+    @staticmethod
+    def threads(address: str) -> int:
+        """Return how many jobs the workers of a scheduler run at once; raises like :func:`connect`."""
+        with connect(address) as client:
+            return sum(client.nthreads().values())
+
     def submit(self, job: Any, limits: Limits) -> Future[Answer]:
         """Have a job run; the loss of a worker or of the scheduler raises nothing."""
         return self._threads.submit(self._run, job, limits)
@@ -98,7 +104,7 @@ class Cluster:
             needed = needed_entries(job, self.settings.cache)
             key = f"zslplat-{self._name}-{next(self._numbers)}"
             request = RemoteJob(
-                key, pickled, limits, self._store, needed, self.settings.cache_bytes, cluster_worker.software()
+                key, pickled, limits, self._store, needed, self.settings.cache_bytes, worker_side.software()
             )
             client = self._connected()
             if client is None:
@@ -134,7 +140,7 @@ class Cluster:
                 return _STOPPED
             try:
                 future = client.submit(
-                    cluster_worker.run_remote_job,
+                    worker_side.run_remote_job,
                     request,
                     key=request.key,
                     pure=False,
@@ -164,7 +170,7 @@ class Cluster:
                     return Answer(None, str(failure), fatal=True)
                 reason = (
                     f"a worker of the cluster cannot run zslplat's jobs: {type(failure).__name__}: {failure}; install "
-                    "the same zslplat[dask] and plugins on every worker"
+                    "the same zslplat-dask and plugins on every worker"
                 )
                 return Answer(None, reason, fatal=True)
             if future.status != "finished":
@@ -187,7 +193,7 @@ class Cluster:
         """Send an entry to a worker, or wait until another leader's thread has sent it."""
         folder = root_of(self.settings.cache) / name
         while True:
-            place = self._call(client, worker, cluster_worker.offer, name, digest, self.settings.cache_bytes)
+            place = self._call(client, worker, worker_side.offer, name, digest, self.settings.cache_bytes)
             if place == "":
                 return
             if place is not None:
@@ -199,10 +205,10 @@ class Cluster:
                 content = read_piece(folder, file, offset)
             except OSError as error:
                 raise StoreError(f"{folder / file} cannot be read: {error}; give the same command again") from error
-            wrong = self._call(client, worker, cluster_worker.take, place, file, offset, content)
+            wrong = self._call(client, worker, worker_side.take, place, file, offset, content)
             if wrong:
                 raise StoreError(f"worker {worker} {wrong}; free space there, or give it another --local-directory")
-        wrong = self._call(client, worker, cluster_worker.finish, place)
+        wrong = self._call(client, worker, worker_side.finish, place)
         if wrong and digest_of(folder) == digest:
             raise StoreError(f"worker {worker}: {wrong}")
 
@@ -224,7 +230,7 @@ class Cluster:
                     ) from error
         if left:
             with suppress(_Away):
-                self._call(client, reply.worker, cluster_worker.drop, reply.key)
+                self._call(client, reply.worker, worker_side.drop, reply.key)
 
     def _keep(self, client: Any, worker: str, folder: str, parcel: FileList, name: str) -> None:
         """Put an entry that a job made into the leader's cache."""
@@ -247,7 +253,7 @@ class Cluster:
             if parcel.content is not None:
                 content = parcel.content[name][offset:]
             else:
-                content = self._call(client, worker, cluster_worker.give, folder, name, offset)
+                content = self._call(client, worker, worker_side.give, folder, name, offset)
             write_piece(target, name, offset, content)
 
     def _call(self, client: Any, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -332,12 +338,10 @@ def _waits_for_the_lost(client: Any, key: str, prefer: list[str]) -> bool:
 def connect(address: str) -> Any:
     """Return a Dask client of the scheduler at an address or of the one in a scheduler file (``.json``).
 
-    Raises :class:`UsageError` where Dask is not installed, :class:`OutageError` where no scheduler answers.
+    Raises :class:`OutageError` where no scheduler answers.
     """
-    try:
-        from distributed import Client
-    except ImportError:
-        raise UsageError("--cluster needs Dask: pip install 'zslplat[dask]'") from None
+    from distributed import Client
+
     # A lost connection is reported in one line, below.
     for part in ("client", "batched", "comm", "core"):
         logging.getLogger(f"distributed.{part}").setLevel(logging.CRITICAL)
@@ -357,9 +361,3 @@ def _scheduler_address(file: str) -> str:
     if not (isinstance(content, dict) and isinstance(content.get("address"), str)):
         raise ValueError("the file has no address; expected what dask scheduler --scheduler-file writes")
     return str(content["address"])
-
-
-def cluster_threads(address: str) -> int:
-    """Return how many jobs the workers of a scheduler run at once; raises like :func:`connect`."""
-    with connect(address) as client:
-        return sum(client.nthreads().values())
