@@ -41,7 +41,7 @@ eszsl.plot()
 
 # %%
 ridge = zslplat.tune("ridge-prototypes", trials=6, store=store, quiet=True)
-ridge.best
+ridge.best_params
 
 # %%
 # The comparison
@@ -65,7 +65,7 @@ signatures = data.class_signatures()[0]
 
 pipeline = eszsl.make().fit(data.X[train], data.y[train], signatures)
 reached = pipeline.score(data.X[test], data.y[test])
-print(f"study {eszsl.value:.4f}, pipeline {reached:.4f}")
+print(f"study {eszsl.test_value:.4f}, pipeline {reached:.4f}")
 
 # %%
 # More is on the page :doc:`From Python </python>`: arrays and tables in memory, sweeps, suites, pipelines of every

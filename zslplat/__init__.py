@@ -8,15 +8,15 @@ from __future__ import annotations
 
 # Where each public name is written; ``__init__.pyi`` tells editors and type checkers the same.
 _EXPORTED = {
-    "bench": "zslplat.front.benches",
-    "compare": "zslplat.front.comparisons",
-    "evaluate": "zslplat.front.evaluations",
+    "bench": "zslplat.front.functions",
+    "compare": "zslplat.front.functions",
+    "evaluate": "zslplat.front.functions",
     "load_dataset": "zslplat.front.datasets",
-    "load_model": "zslplat.serving.runs",
+    "load_model": "zslplat.front.functions",
     "make": "zslplat.pipelines.base",
     "make_dataset": "zslplat.front.datasets",
-    "sweep": "zslplat.front.sweeps",
-    "tune": "zslplat.front.studies",
+    "sweep": "zslplat.front.functions",
+    "tune": "zslplat.front.functions",
 }
 __all__ = ["__version__", *sorted(_EXPORTED)]
 

@@ -50,6 +50,24 @@ def test_an_argument_that_is_no_option_is_refused_with_near_matches():
         zslplat.tune("eszsl", trails=3)
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("n_trials", "trials"),
+        ("data", "dataset"),
+        ("n_jobs", "workers"),
+        ("random_state", "seed"),
+        ("param_grid", "space"),
+        ("params", "set"),
+        ("study_name", "study"),
+        ("storage", "store"),
+    ],
+)
+def test_arguments_of_other_libraries_are_answered_with_their_name_here(theirs, ours):
+    with pytest.raises(UnknownNameError, match=f"argument of tune '{theirs}'; here it is called {ours}"):
+        zslplat.tune("eszsl", **{theirs: 1})
+
+
 @pytest.mark.long
 def test_a_study_begun_by_either_is_continued_by_the_other_to_the_last_bit(call, new_store, tmp_path):
     one, other = new_store(tmp_path / "one"), new_store(tmp_path / "other")
@@ -62,17 +80,17 @@ def test_a_study_begun_by_either_is_continued_by_the_other_to_the_last_bit(call,
     assert len(trials_of(one)) == 5
     assert evaluations_of(one) == evaluations_of(other)
     assert json.loads(json.dumps(study.result.test)) == ended["test"]
-    assert study.best == ended["parameters"]
-    assert study.value == ended["test"][0][ended["primary"]]
+    assert study.best_params == ended["parameters"]
+    assert study.test_value == ended["test"][0][ended["primary"]]
     frame = study.to_frame()
     assert frame.loc[ended["winner"], "value"] == frame["value"].max() == ended["validation"][ended["primary"]]
     assert {"state", "seconds", "alpha", "gamma"} <= set(frame.columns)
     # What was chosen is evaluated again from its file, and is known.
     again = zslplat.evaluate(config=study.config, test=True, store=one, **HERE)
-    assert again.value == study.value
+    assert again.value == study.test_value
     assert again.result.known == 1
     pipeline = study.make()
-    assert {name: pipeline.get_params()[f"method__{name}"] for name in study.best} == study.best
+    assert {name: pipeline.get_params()[f"method__{name}"] for name in study.best_params} == study.best_params
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +111,25 @@ def studies(tuned, call, tmp_path):
     store, found = tuned
     shutil.copytree(store, tmp_path / "mlruns")
     return tmp_path / "mlruns", found
+
+
+@pytest.mark.long
+def test_a_study_answers_as_those_of_optuna_do(studies):
+    _, (study, _) = studies
+    assert study.best_value == study.validation[study.result.primary] == study.best_trial.value
+    assert study.test_value == study.test[study.result.primary]
+    assert study.best_trial.params == study.best_params
+    assert [trial.number for trial in study.trials] == [0, 1]
+    for theirs, ours in (
+        ("trials_dataframe", r"write to_frame\(\)"),
+        ("value", "write best_value or test_value"),
+        ("best_estimator_", r"write make\(\)"),
+        ("optimize", "zslplat.tune"),
+        ("best_vlue", "did you mean best_value"),
+    ):
+        with pytest.raises(AttributeError, match=ours):
+            getattr(study, theirs)
+    assert len(zslplat.load_model(study).classes) > 1
 
 
 @pytest.mark.long
@@ -352,7 +389,11 @@ def test_a_study_file_is_that_of_the_command(studies, call, tmp_path):
     call(*TUNE, "--trials", 3, "--space", "alpha=0.1..1:log", "--set", "gamma=1", "--write-config", path)
     study = zslplat.tune(config=path, store=store, **HERE)
     told = json.loads(call("tune", "--config", path, "--json", "--store", store).stdout)
-    assert (study.name, study.best, len(study.to_frame())) == (told["name"], {"gamma": 1, **told["parameters"]}, 3)
+    assert (study.name, study.best_params, len(study.to_frame())) == (
+        told["name"],
+        {"gamma": 1, **told["parameters"]},
+        3,
+    )
     longer = zslplat.tune(config=path, trials=4, store=store, **HERE)
     assert (longer.name, len(longer.to_frame())) == (study.name, 4)
     path.write_text('method = "eszsl"\ntrails = 3\n')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,10 +13,9 @@ from zslplat.comparison.leaderboard import larger_is_better
 from zslplat.drawing import draw_figure
 from zslplat.figures import MatrixFigure
 from zslplat.front.grid_progress import grid_progress
-from zslplat.front.options import BenchCommand, BenchOptions
+from zslplat.front.options import BenchCommand
 from zslplat.front.requests import settings_of, workforce_of
 from zslplat.front.results import Result, Summary, warning_lines
-from zslplat.front.schema import complete_options, with_options
 from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell, GridOptions
 from zslplat.suites.earlier_results import Agreement, carry_out_and_compare
@@ -102,28 +101,6 @@ class Grid(Result):
             *warning_lines(findings.lines, findings.silenced),
         ]
         return Summary(f"suite {result.suite.name}: {counts}", [table], lines)
-
-
-@with_options(BenchOptions)
-def bench(suite: str | Path | Mapping[str, Any] | Suite, **options: Unpack[BenchOptions]) -> Grid:
-    """Carry out a suite, methods x data sets x tasks with equal budgets, as ``zslplat bench``.
-
-    The arguments are the options of the command, with its defaults. ``suite`` is a name, the path of a TOML file, or
-    the content of one as a dictionary, whose ``name`` it goes by. The same call goes on where it was stopped. A cell
-    that fails leaves the others alone: see ``failed`` of the result. ``keep`` keeps the tables among the results in the
-    folder ``results``; what is kept there already is compared with, see ``agreement``.
-
-    Raises :class:`~zslplat.errors.UsageError` for what is wrong in the suite, :class:`~zslplat.errors.StoreError` for
-    kept results that are damaged, and like :func:`~zslplat.front.studies.tune`.
-
-    >>> content = {"name": "two", "tasks": ["zsl"], "trials": 1,
-    ...            "data": [{"name": "digits", "dataset": "digit-pairs"}],
-    ...            "row": [{"name": "linear", "method": "eszsl"}, {"name": "ridge", "method": "ridge-prototypes"}]}
-    >>> grid = bench(content, workers=1, quiet=True)
-    >>> grid.to_frame()[["row", "status"]].values.tolist(), grid.failed
-    ([['linear', 'done'], ['ridge', 'done']], [])
-    """
-    return carry_out_suite(complete_options(BenchCommand, {"suite": suite, **options}, "bench"))
 
 
 def carry_out_suite(options: BenchCommand) -> Grid:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from zslplat.comparison.compare import Comparison
 from zslplat.comparison.exports import check_ending, export_each
@@ -20,7 +20,7 @@ from zslplat.front.options import CompareCommand, CompareOptions
 from zslplat.front.progress import QuietReporter
 from zslplat.front.requests import settings_of
 from zslplat.front.results import Result, Summary, warning_lines
-from zslplat.front.schema import complete_options, with_options
+from zslplat.front.schema import complete_options
 from zslplat.listeners import catch_up
 from zslplat.settings import Settings
 from zslplat.spec import Spec
@@ -98,22 +98,8 @@ class Comparisons(Result):
         return Summary("; ".join(sheet.title for sheet in shown), tables, [*dict.fromkeys(lines), *warnings])
 
 
-@with_options(CompareOptions)
-def compare(*names: str | Study, **options: Unpack[CompareOptions]) -> Comparisons:
-    """Compare recorded test scores, with intervals of their differences, as ``zslplat compare``.
-
-    The arguments are the options of the command, with its defaults; those that may be repeated take a text or several.
-    ``names`` are studies, methods, specs or runs, or results of :func:`~zslplat.front.studies.tune`, whose data set,
-    task and store are the ones that are meant where nothing else is said. ``all=True`` shows a row per study and run.
-
-    Nothing is computed: what is compared was evaluated before. Raises :class:`~zslplat.errors.StoreError` where nothing
-    is recorded and :class:`~zslplat.errors.UnknownNameError` for a name that fits nothing.
-
-    >>> from zslplat.front.studies import tune
-    >>> ridge, bilinear = (tune(name, trials=1, workers=1, quiet=True) for name in ("ridge-prototypes", "eszsl"))
-    >>> compare(ridge, bilinear).to_frame()["method"].sort_values().tolist()
-    ['eszsl', 'ridge-prototypes']
-    """
+def compare_results(names: Sequence[str | Study], options: CompareOptions) -> Comparisons:
+    """Compare studies, methods, specs and runs by name, or what ``tune`` gave."""
     from zslplat.front.studies import Study
 
     values: dict[str, Any] = {**options}

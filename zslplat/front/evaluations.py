@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from zslplat.config import read_config
 from zslplat.drawing import PALETTE, draw_figure, label_text
 from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import Experiment
 from zslplat.figures import Curve
-from zslplat.front.datasets import DatasetLike, dataset_spec
-from zslplat.front.options import DEFAULT_DATASET, DEFAULT_TASK, RunCommand, RunOptions
+from zslplat.front.datasets import dataset_spec
+from zslplat.front.options import DEFAULT_DATASET, DEFAULT_TASK, RunCommand
 from zslplat.front.progress import progress
-from zslplat.front.requests import MethodLike, experiment_of, settings_of, workforce_of
+from zslplat.front.requests import experiment_of, settings_of, workforce_of
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
-from zslplat.front.schema import complete_options, with_options
 from zslplat.keys import EXPERIMENT_CHOICES
 from zslplat.settings import Settings
 from zslplat.tuning.options import EvaluationOptions
@@ -42,7 +41,7 @@ class Evaluation(Result):
         return self.result.split
 
     @property
-    def best(self) -> dict[str, Any]:
+    def params(self) -> dict[str, Any]:
         """The hyperparameters that were given; those of a configuration, where it was one."""
         return dict(self.experiment.method.parameters)
 
@@ -54,8 +53,13 @@ class Evaluation(Result):
 
     @property
     def value(self) -> float:
-        """The task's own metric."""
+        """The task's own metric on the split that was scored."""
         return self.metrics[self.result.primary]
+
+    @property
+    def run(self) -> str:
+        """The first run, which ``zslplat predict`` takes where it is one on the test split."""
+        return self.result.run_ids[0]
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per repeat and fold: its metrics."""
@@ -105,27 +109,6 @@ class Evaluation(Result):
                 *warning_lines(result.warnings, result.silenced),
             ],
         )
-
-
-@with_options(RunOptions)
-def evaluate(
-    method: MethodLike | None = None,
-    dataset: DatasetLike | None = None,
-    task: str | None = None,
-    **options: Unpack[RunOptions],
-) -> Evaluation:
-    """Evaluate one experiment on the validation folds, or with ``test=True`` on the test split, as ``zslplat run``.
-
-    The arguments are the options of the command, with its defaults: ``method`` and ``dataset`` as
-    :func:`~zslplat.front.studies.tune` takes them, or ``config``, a ``best.toml`` or ``run.toml`` that holds them.
-    Every look at the test split is counted. Raises like ``tune``.
-
-    >>> result = evaluate("eszsl(alpha=.01, gamma=.01)", workers=1, quiet=True)
-    >>> result.split, result.to_frame().shape[0]
-    ('validation', 3)
-    """
-    values = {"method": method, "dataset": dataset, "task": task, **options}
-    return carry_out_run(complete_options(RunCommand, values, "evaluate"))
 
 
 def carry_out_run(options: RunCommand) -> Evaluation:

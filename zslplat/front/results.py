@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import escape
 
+from zslplat.front.habits import attribute_hint
 from zslplat.names import visible
 
 if TYPE_CHECKING:
@@ -38,6 +39,13 @@ class Result(ABC):
 
     def _repr_html_(self) -> str:
         return self._summary().html()
+
+    if not TYPE_CHECKING:  # a type checker reports what is not there
+
+        def __getattr__(self, name: str) -> Any:
+            attributes = [one for one in dir(type(self)) if not one.startswith("_")]
+            hint = attribute_hint(name, attributes, study=hasattr(type(self), "best_trial"))
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; {hint}", name=name, obj=self)
 
 
 class Summary:

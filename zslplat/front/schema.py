@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from zslplat.errors import UnknownNameError, UsageError, quoted
+from zslplat.front.habits import argument_hint
 
 REQUIRED: Any = inspect.Parameter.empty
 PLACES, OUTPUT = "Places", "Output"
@@ -82,7 +83,7 @@ def complete_options(declaration: Any, values: Mapping[str, Any], function: str)
     options = options_of(declaration)
     for name in values:
         if name not in options:
-            raise UnknownNameError(f"argument of {function}", name, options)
+            raise UnknownNameError(f"argument of {function}", name, options, argument_hint(name, options))
     for name, option in options.items():
         if option.study_file and values.get(name) is not None:
             values = {**read_study_file(Path(values[name]), declaration), **values}

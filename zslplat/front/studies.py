@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zslplat.drawing import draw_figure
 from zslplat.errors import UsageError
 from zslplat.evaluation.components import describe_knowledge
 from zslplat.evaluation.experiment import Experiment
 from zslplat.figures import Curve
-from zslplat.front.datasets import DatasetLike, dataset_spec
-from zslplat.front.options import DEFAULT_DATASET, DEFAULT_TASK, TuneCommand, TuneOptions
+from zslplat.front.datasets import dataset_spec
+from zslplat.front.options import TuneCommand
 from zslplat.front.progress import QuietReporter, progress
-from zslplat.front.requests import MethodLike, check_search, experiment_of, range_texts, settings_of, workforce_of
+from zslplat.front.requests import check_search, experiment_of, range_texts, settings_of, workforce_of
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
-from zslplat.front.schema import complete_options, with_options
 from zslplat.keys import RECORD_CHOICES
 from zslplat.names import counted
 from zslplat.pipelines.base import Pipeline, make
@@ -38,7 +37,17 @@ _PASSED_ON = (
     *("trials", "patience", "warm_start", "batch_size", "sampler", "pruner", "timeout", "repeats"),
     *("retry_failed", "accept_changed_code"),
 )
-_OF_A_TRIAL = ("number", "state", "value", "seconds", "reason")
+
+
+class Trial(NamedTuple):
+    """A finished trial: ``value`` is the task's metric, the mean over the validation folds; None, as ``seconds``, where it failed."""
+
+    number: int
+    state: str
+    value: float | None
+    seconds: float | None
+    reason: str
+    params: dict[str, Any]
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,19 +68,29 @@ class Study(Result):
         return self.result.name
 
     @property
-    def best(self) -> dict[str, Any]:
+    def best_params(self) -> dict[str, Any]:
         """The hyperparameters that were chosen, those that were fixed included."""
         return {**self.experiment.method.parameters, **self.result.parameters}
 
     @property
-    def method(self) -> str:
-        """The method with the hyperparameters that were chosen, as a spec."""
-        return str(Spec(self.experiment.method.name, self.best))
+    def best_value(self) -> float:
+        """The task's metric of the winner on validation, the mean over the folds."""
+        return float(self.result.validation[self.result.primary])
 
     @property
-    def value(self) -> float:
-        """The task's own metric on the test split, the mean over repeats of random methods."""
+    def best_trial(self) -> Trial:
+        """The trial that was chosen."""
+        return next(trial for trial in self.trials if trial.number == self.result.winner)
+
+    @property
+    def test_value(self) -> float:
+        """The task's metric of the winner on the test split, the mean over repeats of random methods."""
         return self._mean(self.result.primary)
+
+    @property
+    def method(self) -> str:
+        """The method with the hyperparameters that were chosen, as a spec."""
+        return str(Spec(self.experiment.method.name, self.best_params))
 
     @property
     def validation(self) -> dict[str, float]:
@@ -84,13 +103,26 @@ class Study(Result):
         return {name: self._mean(name) for name in (self.result.test[0] if self.result.test else {})}
 
     @property
+    def trials(self) -> list[Trial]:
+        """The finished trials in their order."""
+        return [
+            Trial(r["number"], r["state"], r.get("value"), r.get("seconds"), r["reason"], dict(r["parameters"]))
+            for r in self._records()
+        ]
+
+    @property
+    def run(self) -> str:
+        """The first run on the test split, which ``zslplat predict`` takes; empty before there is one."""
+        return next(iter(self.result.final_run_ids), "")
+
+    @property
     def config(self) -> Path | None:
         """The file with the winner, which ``evaluate(config=...)`` and ``zslplat run --config`` take."""
         return self.result.config
 
     def make(self) -> Pipeline:
         """Return the winner with its preprocessing, not fitted, and as many steps as validation chose."""
-        values = {**self.best}
+        values = {**self.best_params}
         step = getattr(component("methods", self.experiment.method.name), "step_parameter", "")
         record = next(r for r in self._records() if r["number"] == self.result.winner)
         if step and "best_step" in record.get(RECORD_CHOICES, {}):
@@ -102,15 +134,11 @@ class Study(Result):
         """Return a row per trial: its number, state, value on validation, seconds, and its hyperparameters."""
         import pandas as pd
 
-        records = self._records()
-        names = dict.fromkeys(name for record in records for name in record["parameters"])
-        titles = {name: f"parameter {name}" if name in _OF_A_TRIAL else name for name in names}
-        lines = [
-            {name: record.get(name) for name in _OF_A_TRIAL}
-            | {titles[name]: record["parameters"].get(name) for name in names}
-            for record in records
-        ]
-        return pd.DataFrame(lines, columns=[*_OF_A_TRIAL, *titles.values()]).set_index("number")
+        trials, facts = self.trials, Trial._fields[:-1]
+        names = dict.fromkeys(name for trial in trials for name in trial.params)
+        titles = {name: f"parameter {name}" if name in facts else name for name in names}
+        lines = [[*trial[:-1], *map(trial.params.get, names)] for trial in trials]
+        return pd.DataFrame(lines, columns=[*facts, *titles.values()]).set_index("number")
 
     def plot(self) -> Figure:
         """Return the values of the trials in their order, and the best so far."""
@@ -151,9 +179,9 @@ class Study(Result):
             "test": [mean_and_spread([m[name] for m in result.test if name in m]) for name in names],
             "chance": [result.test_chance if name == result.primary else None for name in names],
         }
-        chosen = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(self.best.items()))
+        chosen = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(self.best_params.items()))
         states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
-        knows = describe_knowledge(Spec(self.experiment.method.name, self.best), self.experiment.signatures)
+        knows = describe_knowledge(Spec(self.experiment.method.name, self.best_params), self.experiment.signatures)
         return Summary(
             f"{self.experiment.method.name} on {self.experiment.dataset_title}, "
             f"task {self.experiment.task}: study {self.name}",
@@ -205,62 +233,6 @@ class StudyPlan:
                 "" if plan.seconds is None else f"takes {least}{plan.seconds:.0f} s with {workers}",
             ],
         )
-
-
-@overload
-def tune(
-    method: MethodLike | None = ...,
-    dataset: DatasetLike = ...,
-    task: str = ...,
-    *,
-    dry_run: Literal[True],
-    **options: Unpack[TuneOptions],
-) -> StudyPlan: ...
-
-
-@overload
-def tune(
-    method: MethodLike | None = ...,
-    dataset: DatasetLike = ...,
-    task: str = ...,
-    *,
-    dry_run: Literal[False] = ...,
-    **options: Unpack[TuneOptions],
-) -> Study: ...
-
-
-@with_options(TuneOptions)
-def tune(
-    method: MethodLike | None = None,
-    dataset: DatasetLike = DEFAULT_DATASET,
-    task: str = DEFAULT_TASK,
-    *,
-    dry_run: bool = False,
-    **options: Unpack[TuneOptions],
-) -> Study | StudyPlan:
-    """Search hyperparameters on validation folds, then refit the best and score the test split, as ``zslplat tune``.
-
-    The arguments are the options of the command, with its defaults; the same request continues a study that the command
-    began, and the reverse. ``method`` is a spec, an estimator or its class; ``dataset`` a spec, a data set of
-    :func:`~zslplat.front.datasets.load_dataset` or :func:`~zslplat.front.datasets.make_dataset`, or a dictionary of
-    what the latter takes; ``set`` fixes hyperparameters, ``space`` gives ranges: ``(low, high)``,
-    ``(low, high, "log")``, a list of values or a text such as ``"1e-3..1e3:log"``. ``config`` is a study file, as
-    ``zslplat tune --write-config`` writes one: it holds for every argument that is left at its default. ``dry_run``
-    times one trial, records nothing, and says what would be done and about how long it takes.
-
-    Raises :class:`~zslplat.errors.UsageError` for a request that makes no sense, :class:`~zslplat.errors.DataError` and
-    :class:`~zslplat.errors.StoreError` where data or store cannot be used, and
-    :class:`~zslplat.evaluation.reporter.Interrupted` on Ctrl-C: finished trials are kept, and the same call continues.
-
-    >>> study = tune("eszsl", trials=4, workers=1, quiet=True)
-    >>> sorted(study.best), study.to_frame().shape
-    (['alpha', 'gamma'], (4, 6))
-    """
-    values = {**options, "dry_run": dry_run}
-    values |= {} if method is None else {"method": method}
-    values |= {} if dataset is DEFAULT_DATASET else {"dataset": dataset}
-    values |= {} if task is DEFAULT_TASK else {"task": task}
-    return carry_out_study(complete_options(TuneCommand, values, "tune"))
 
 
 def carry_out_study(options: TuneCommand) -> Study | StudyPlan:

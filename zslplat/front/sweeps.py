@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from zslplat.drawing import draw_figure
 from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
-from zslplat.front.datasets import DatasetLike, dataset_spec
-from zslplat.front.options import DEFAULT_DATASET, DEFAULT_TASK, SweepCommand, SweepOptions
+from zslplat.front.datasets import dataset_spec
+from zslplat.front.options import SweepCommand
 from zslplat.front.progress import progress
-from zslplat.front.requests import MethodLike, experiment_of, range_text, settings_of, workforce_of
+from zslplat.front.requests import experiment_of, range_text, settings_of, workforce_of
 from zslplat.front.results import Result, Summary, warning_lines
-from zslplat.front.schema import complete_options, with_options
 from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.space import Choice
@@ -91,30 +90,6 @@ class Sweep(Result):
             [table],
             [*(["test is for analysis only"] if result.test else []), *warning_lines(result.warnings, result.silenced)],
         )
-
-
-@with_options(SweepOptions)
-def sweep(
-    method: MethodLike | Sequence[MethodLike],
-    param: str,
-    range: Any = None,
-    dataset: DatasetLike = DEFAULT_DATASET,
-    task: str = DEFAULT_TASK,
-    **options: Unpack[SweepOptions],
-) -> Sweep:
-    """Vary one hyperparameter, or one option of the task, the others fixed, as ``zslplat sweep``.
-
-    The arguments are the options of the command, with its defaults. ``range`` is ``(low, high)``,
-    ``(low, high, "log")``, a list of values or a text; by default the range that tuning searches. Several methods may
-    be given where an option of the task varies. ``test=True`` scores the test split at every point, too, for analysis:
-    nothing ever selects by it, and each point counts as a look at it. Raises like :func:`~zslplat.front.studies.tune`.
-
-    >>> curve = sweep("eszsl(gamma=.01)", "alpha", (1e-3, 10, "log"), points=3, workers=1, quiet=True)
-    >>> curve.to_frame().columns.tolist(), [f"{value:g}" for value in curve.result.values]
-    (['alpha', 'validation'], ['0.001', '0.1', '10'])
-    """
-    values = {"method": method, "param": param, "range": range, "dataset": dataset, "task": task, **options}
-    return carry_out_sweep(complete_options(SweepCommand, values, "sweep"))
 
 
 def carry_out_sweep(options: SweepCommand) -> Sweep:

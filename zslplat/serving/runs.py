@@ -52,10 +52,7 @@ def load_model(source: str | Path, *, store: str | Path | None = None, settings:
         model.predict(X, {"okapi": okapi_attributes, "zebra": zebra_attributes})
     """
     if not isinstance(source, str | Path):
-        raise UsageError(
-            f"source={quoted(source, 80)}: expected a RUN or a folder, as a text; that of a study's winner is in its "
-            "result.final_run_ids"
-        )
+        raise UsageError(f"source={quoted(source, 80)}: expected a RUN or a folder, as a text")
     folder = model_in(Path(source))
     if folder is not None:
         shared = folder.parents[2] / SHARED if folder.parent.parent.name == "evaluations" else None
