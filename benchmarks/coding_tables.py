@@ -31,7 +31,7 @@ from zslplat.tuning.study import StudyResult, run_study
 from zslplat.tuning.sweep import run_sweep
 
 FACES = "extyaleb(X=rf504, y=label, train=train32)"
-FACE_COVARIANCES = 'region-covariance(file="extyaleb.npz", X=img48x42, y=label, train=train32)'
+FACE_COVARIANCES = 'region-covariance(path="extyaleb.npz", X=img48x42, y=label, train=train32)'
 OBJECTS = "coil20_rcm25(X=P, y=y)"
 
 

@@ -166,7 +166,7 @@ def settings(folder: Path) -> dict[str, Experiment]:
 
     def xlsa17(name: str, features: str, signatures: str = "att", steps: tuple[str, ...] = ()) -> Any:
         source = registry.component("datasets", "xlsa17")
-        options = {"folder": str((folder / name).resolve()), "features": features, "signatures": signatures}
+        options = {"path": str((folder / name).resolve()), "features": features, "signatures": signatures}
         kept: list[Dataset] = []
 
         def load(split: int) -> tuple[Dataset, dict[str, Any]]:

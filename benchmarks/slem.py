@@ -256,7 +256,7 @@ def _load(arguments: argparse.Namespace) -> Dataset:
         from zslplat.data.formats.xlsa17 import Xlsa17
 
         folder = arguments.xlsa17
-        source = Xlsa17(folder=folder.name, features=arguments.features)
+        source = Xlsa17(path=folder.name, features=arguments.features)
         return source.load(DataPlaces(folder.parent))
     with np.load(arguments.file) as archive:
         X, labels = archive[arguments.features], archive[arguments.labels]

@@ -154,9 +154,9 @@ for place, count in np.ndenumerate(counts):
 # %%
 # Kept for the commands
 # ---------------------
-# One file of named arrays is a data set for every command: ``zslplat tune --dataset "npz(file='digits.npz')"``.
+# One file of named arrays is a data set for every command: ``zslplat tune --dataset "npz(path='digits.npz')"``.
 
 rows = {"train": np.flatnonzero(training), "test_unseen": np.flatnonzero(~training)}
 np.savez(folder.parent / "digits.npz", X=X, y=y, S=S, class_names=NAMES, attribute_names=ATTRIBUTES, **rows)
-data = zslplat.load_dataset(f"npz(file={str(folder.parent / 'digits.npz')!r})")
+data = zslplat.load_dataset(f"npz(path={str(folder.parent / 'digits.npz')!r})")
 print(data.X.shape, {name: len(rows) for name, rows in data.splits.items()})

@@ -2,9 +2,9 @@
 
 Grammar: ``name`` or ``name(key=value, ...)``; a value is a number, ``true``, ``false``, ``none``, a bare word, a
 quoted string, a list ``[a, b]``, a multiple of a unit of the data (``0.7*median``) or a further spec. Names may hold
-letters, digits, ``_``, ``-`` and ``.``, with the distribution that registers them in front where two do
-(``zslplat-foo:mfmr``), and several may be joined by ``+`` (``features=cq+phog``); others are quoted. In double quotes,
-``\\"`` is a quote and ``\\\\`` a backslash.
+letters, digits, ``_``, ``-``, ``.`` and, as paths do, ``/``, with the distribution that registers them in front where
+two do (``zslplat-foo:mfmr``), and several may be joined by ``+`` (``features=cq+phog``); others are quoted. In double
+quotes, ``\\"`` is a quote and ``\\\\`` a backslash.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from zslplat.multiples import PATTERN
 _TOKEN = re.compile(
     rf"\s*(?:(?P<multiple>{PATTERN})"
     r"|(?P<number>[+-]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?(?![\w.]))"
-    r"|(?P<word>(?:[A-Za-z_][\w.\-]*(?::[A-Za-z_][\w.\-]*)?|\d[\w.\-]*)(?:\+\w[\w.\-]*)*|[+-]?inf\b)"
+    r"|(?P<word>(?:~|\.{1,2})?/[\w./~\-]*|(?:[A-Za-z_][\w./\-]*(?::[A-Za-z_][\w.\-]*)?|\d[\w.\-]*)(?:\+\w[\w.\-]*)*"
+    r"|[+-]?inf\b)"
     r"|(?P<string>\"(?:[^\"\\]|\\.)*\"|'[^']*')"
     r"|(?P<mark>[(),=\[\]]))"
 )
@@ -120,7 +121,7 @@ class _Reader:
     def _error(self, expected: str) -> UsageError:
         hint = ""
         if self.text[self.start : self.start + 1] in ("/", ".", "~", "\\"):
-            hint = '; a path must be in quotes, as in npz(file="/data/mine.npz")'
+            hint = '; a path with blanks or signs must be in quotes, as in "my data/birds.npz"'
         return UsageError(f"cannot read {quoted(self.text)} at character {self.start + 1}: expected {expected}{hint}")
 
     def _take(self, mark: str) -> None:

@@ -89,7 +89,7 @@ def npz_bytes(held: dict[str, np.ndarray]) -> bytes:
 def take_npz(given: tuple[dict[str, np.ndarray], int, int], folder: Path) -> None:
     held, seed, cuts = given
     (folder / "d.npz").write_bytes(damaged(npz_bytes(held), seed, cuts))
-    NpzSource(file=str(folder / "d.npz")).load(NOWHERE)
+    NpzSource(path=str(folder / "d.npz")).load(NOWHERE)
 
 
 def take_npy(given: tuple[dict[str, np.ndarray], int, int], folder: Path) -> None:
@@ -99,7 +99,7 @@ def take_npy(given: tuple[dict[str, np.ndarray], int, int], folder: Path) -> Non
         np.save(file, array)
         name = "".join(c for c in name if c.isalnum() or c in "_-") or "x"
         (folder / f"{name}.npy").write_bytes(damaged(file.getvalue(), seed + number, cuts if number == seed % 3 else 0))
-    NpySource(folder=str(folder)).load(NOWHERE)
+    NpySource(path=str(folder)).load(NOWHERE)
 
 
 def take_csv(given: tuple[dict[str, str], int, int], folder: Path) -> None:
@@ -107,7 +107,7 @@ def take_csv(given: tuple[dict[str, str], int, int], folder: Path) -> None:
     for number, (name, text) in enumerate(files.items()):
         content = text.encode("utf-8", "surrogatepass") if seed % 5 else text.encode("utf-16", "surrogatepass")
         (folder / name).write_bytes(damaged(content, seed, cuts if number == seed % len(files) else 0))
-    CsvSource(folder=str(folder)).load(NOWHERE)
+    CsvSource(path=str(folder)).load(NOWHERE)
 
 
 def take_mat(given: tuple[dict[str, np.ndarray], bool, int, int, int], folder: Path) -> None:
@@ -134,7 +134,7 @@ def take_mat(given: tuple[dict[str, np.ndarray], bool, int, int, int], folder: P
         file = io.BytesIO()
         scipy.io.savemat(file, files[number], do_compression=compressed)
         (folder / name).write_bytes(damaged(file.getvalue(), seed, cuts if number == which else 0))
-    Xlsa17(folder=str(folder)).load(NOWHERE)
+    Xlsa17(path=str(folder)).load(NOWHERE)
 
 
 def take_parquet(given: tuple[dict[str, np.ndarray], str, int, int], folder: Path) -> None:

@@ -34,7 +34,7 @@ def odd(tmp_path):
         # Those that break a drawing are among the classes of the test.
         train = np.flatnonzero(y >= 6)
         np.savez(tmp_path / f"{name}.npz", X=X, y=y, S=signatures, class_names=np.array(CLASSES), train=train)
-    return [str(Spec("npz", {"file": f"{name}.npz"})) for name in NAMES]
+    return [str(Spec("npz", {"path": f"{name}.npz"})) for name in NAMES]
 
 
 @pytest.mark.long

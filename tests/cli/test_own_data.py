@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from xlsa17_toys import toy_arrays, write_folder
 
-from zslplat.data.catalogue import loader_hint, open_source, parse_dataset
+from zslplat.data.catalogue import open_source, parse_dataset, title_of
 from zslplat.data.formats.csv_tables import CsvSource
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.importing import import_arrays
 from zslplat.data.source import DataPlaces
-from zslplat.errors import DataError, UsageError
+from zslplat.errors import DataError, MissingDataError, UsageError
 from zslplat.evaluation.components import registered_sources
 from zslplat.evaluation.experiment import Experiment
 from zslplat.spec import Spec
@@ -46,7 +46,7 @@ def saved(folder, name="mine", **changes):
 
 
 def loaded(path, **options):
-    return NpzSource(file=str(path), **options).load(DataPlaces())
+    return NpzSource(path=str(path), **options).load(DataPlaces())
 
 
 def csv_folder(folder, signatures):
@@ -55,7 +55,7 @@ def csv_folder(folder, signatures):
     np.savetxt(folder / "features.csv", content["X"], delimiter=",", fmt="%.6g")
     (folder / "labels.csv").write_text("\n".join(NAMES[i] for i in content["y"]) + "\n")
     (folder / "signatures.csv").write_text("\n".join(",".join(map(str, line)) for line in signatures) + "\n")
-    return CsvSource(folder=str(folder))
+    return CsvSource(path=str(folder))
 
 
 # Signatures in another form.
@@ -93,10 +93,10 @@ def test_transposed_features_and_row_signatures_are_recognised(tmp_path):
 def test_transposed_signatures_of_the_xlsa17_layout_are_recognised(tmp_path, drop):
     S = toy_arrays()[2]
     write_folder(tmp_path / "RIGHT", drop=drop)
-    assert Xlsa17(folder=str(tmp_path / "RIGHT")).load(DataPlaces()).signatures["att"].values.shape == S.shape
+    assert Xlsa17(path=str(tmp_path / "RIGHT")).load(DataPlaces()).signatures["att"].values.shape == S.shape
     write_folder(tmp_path / "TURNED", splits={"att": S}, drop=drop)
     with pytest.raises(DataError, match=r"8 x 5, which looks transposed; expected attributes x classes, 5 x 8"):
-        Xlsa17(folder=str(tmp_path / "TURNED")).load(DataPlaces())
+        Xlsa17(path=str(tmp_path / "TURNED")).load(DataPlaces())
 
 
 def test_a_class_without_signature_says_what_form_the_file_has(tmp_path):
@@ -127,52 +127,75 @@ def test_transposed_csv_signatures_are_recognised(tmp_path, header):
 
 @pytest.mark.parametrize("absolute", [True, False])
 @pytest.mark.parametrize("kind", ["npz", "csv", "xlsa17"])
-def test_the_hint_for_a_path_given_as_a_data_set_works(tmp_path, monkeypatch, kind, absolute):
+def test_a_path_is_opened_where_it_is(tmp_path, monkeypatch, kind, absolute):
     monkeypatch.chdir(tmp_path)
+    saved(tmp_path / "root", "mine")  # of another kind in two cases, and passed over for the path
     if kind == "npz":
         saved(tmp_path, "mine")
-        text = "mine.npz"
+        text, loader = "./mine.npz", NpzSource
     elif kind == "csv":
         csv_folder(tmp_path / "mine", [[name, i, 1] for i, name in enumerate(NAMES)])
-        text = "mine"
+        text, loader = "mine/", CsvSource
     else:
         write_folder(tmp_path / "mine")
-        text = "mine"
-    given = str(tmp_path / text) if absolute else text
-    with pytest.raises(UsageError) as caught:
-        open_source(parse_dataset(given), DataPlaces(), registered_sources())
-    (hint,) = re.findall(r"write --dataset '(.*)'", str(caught.value))
-    source = open_source(parse_dataset(hint), DataPlaces(), registered_sources())
-    assert len(source.load(DataPlaces()).X) > 0
-    assert parse_dataset(hint).name == kind
+        text, loader = "mine/", Xlsa17
+    places = DataPlaces(tmp_path / "root")
+    for path in (str(tmp_path / text),) if absolute else (text, f"{text}()"):
+        spec = parse_dataset(path)
+        source = open_source(spec, places, registered_sources())
+        data = source.load(DataPlaces())
+        assert isinstance(source, loader)
+        assert (len(data.X) > 0, data.name, title_of(spec)) == (True, "mine", "mine")
+        assert parse_dataset(str(spec)) == Spec.parse(str(spec)) == spec
 
 
-def test_other_paths_are_named_as_what_they_are(tmp_path, monkeypatch):
+def test_a_name_is_looked_for_in_the_data_root_then_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path, "mine")
+    here = open_source(Spec("mine"), DataPlaces(tmp_path / "root"), registered_sources())
+    saved(tmp_path / "root", "mine", X=np.ones((ROWS, DIMENSIONS)))
+    there = open_source(Spec("mine"), DataPlaces(tmp_path / "root"), registered_sources())
+    assert [source.load(DataPlaces()).X.std() > 0 for source in (here, there)] == [True, False]
+
+
+def test_one_path_has_one_spelling():
+    for text in ("./birds.npz", "birds.npz", "a/../birds.npz"):
+        assert str(parse_dataset(text)) == "birds.npz"
+    for text in ("birds/", "./birds"):
+        assert str(parse_dataset(text)) == "./birds"
+    assert str(parse_dataset("/a b/birds.npz(X=f)")) == '"/a b/birds.npz"(X=f)'
+
+
+def test_a_path_that_leads_to_nothing_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes.txt").write_text("")
-    with pytest.raises(UsageError, match=r"'\./none\.npz': no such file or folder; write a name, or npz\(file="):
-        parse_dataset("./none.npz")
-    with pytest.raises(UsageError, match=r"is no file and no folder in a layout that is known; .*Parquet"):
-        parse_dataset("./notes.txt")
-    with pytest.raises(UsageError, match="a path must be in quotes"):
-        parse_dataset("npz(file=/data/mine.npz)")
-    assert loader_hint("digit-pairs") == ""
+    saved(tmp_path, "digits2")
+    nothing = {
+        "./none.npz": r"'none\.npz': no such file or folder \(looked in .*\); correct the path",
+        "digits.csv": "'digits.csv': no such file or folder .*; did you mean digits2.npz",
+        "none/": r"'\./none': no such file or folder",
+    }
+    for text, message in nothing.items():
+        with pytest.raises(MissingDataError, match=message):
+            open_source(parse_dataset(text), DataPlaces(), registered_sources())
+    with pytest.raises(DataError, match=r"notes\.txt: no data set in a layout that is known; .*Parquet"):
+        open_source(parse_dataset("./notes.txt"), DataPlaces(), registered_sources())
 
 
-def test_a_file_of_the_data_root_is_asked_for_by_its_name(tmp_path):
+def test_a_file_of_the_data_root_has_two_names(tmp_path):
     saved(tmp_path)
-    with pytest.raises(UsageError, match="is a file of the data root; write its name, --dataset mine"):
-        open_source(Spec("mine.npz"), DataPlaces(tmp_path), registered_sources())
+    for text in ("mine.npz", "mine"):
+        assert len(open_source(Spec(text), DataPlaces(tmp_path), registered_sources()).load(DataPlaces()).X) == ROWS
 
 
 @pytest.mark.parametrize(
     ("dataset", "title"),
     [
-        ("npz(file=mine.npz)", "mine"),
-        ('npz(file="/data/some where/mine.npz", X=features)', "mine"),
-        ("npz(file=mine)", "mine"),
-        ("csv(folder=birds)", "birds"),
-        ('xlsa17(folder="/data/AWA2.1")', "AWA2.1"),
+        ("npz(path=mine.npz)", "mine"),
+        ('npz(path="/data/some where/mine.npz", X=features)', "mine"),
+        ("npz(path=mine)", "mine"),
+        ("csv(path=birds)", "birds"),
+        ('xlsa17(path="/data/AWA2.1")', "AWA2.1"),
         ("CUB(features=res101)", "CUB"),
         ("digit-pairs", "digit-pairs"),
     ],
@@ -297,7 +320,7 @@ def test_a_name_with_blanks_that_is_unknown_has_near_ones(call, tmp_path):
     assert done.returncode == 2
     assert "'my dta'; did you mean my data?" in done.stderr
     done = call("data", "info", "my data.npz", "--data-root", "root")
-    assert "write its name, --dataset 'my data'\n" in done.stderr
+    assert done.returncode == 0, done.stderr
     for text in ("digit-pairs(rows=5", "(rows=5)", " "):
         with pytest.raises(UsageError, match=r"cannot read|is not a component"):
             parse_dataset(text)

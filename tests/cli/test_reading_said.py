@@ -82,7 +82,7 @@ def test_checks_and_notes_speak_at_the_import_and_wherever_the_data_are_describe
 @pytest.mark.parametrize("rehearsed", [False, True])
 def test_checks_and_notes_speak_before_the_first_trial(tmp_path, call, rehearsed):
     file = saved(tmp_path)
-    asked = ["tune", "-m", "eszsl", "--dataset", f'npz(file="{file}")', "--trials", 2, "--store", tmp_path / "store"]
+    asked = ["tune", "-m", "eszsl", "--dataset", f'npz(path="{file}")', "--trials", 2, "--store", tmp_path / "store"]
     done = call(*asked, *(["--dry-run"] if rehearsed else []))
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()

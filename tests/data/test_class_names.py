@@ -111,7 +111,7 @@ def test_an_empty_class_name_is_refused_with_its_place(tmp_path):
     names = [*NAMES[:3], "", *NAMES[4:]]
     places = write_folder(tmp_path / "toy", splits={"allclasses_names": names})
     with pytest.raises(DataError, match="allclasses_names: entry 3 is empty; give every class a name"):
-        Xlsa17(folder="toy").load(DataPlaces(places.root))
+        Xlsa17(path="toy").load(DataPlaces(places.root))
 
 
 # -- named fields -----------------------------------------------------------------------------------------------------
@@ -133,12 +133,12 @@ def test_files_of_arrays_refuse_names_that_are_none(tmp_path, case):
         file.attrs["class_names"] = names
     pq.write_table(pa.table({"a": X[:, 0], "y": Y}), tmp_path / "d.parquet")
     pq.write_table(pa.table({"class": names, "s": S[:, 0]}), tmp_path / "d.signatures.parquet")
-    for spec in ("npz(file=d.npz)", "hdf5(path=d.h5)", "hdf5(path=a.h5)", "parquet(path=d.parquet)"):
+    for spec in ("npz(path=d.npz)", "hdf5(path=d.h5)", "hdf5(path=a.h5)", "parquet(path=d.parquet)"):
         with pytest.raises(DataError, match=r"class.*: entry 0 is .*; expected a name, a text or a whole number"):
             zslplat.load_dataset(spec, data_root=tmp_path, store=tmp_path / "store")
     np.savez(tmp_path / "n.npz", X=X, y=Y, S=S, attribute_names=names)
     with pytest.raises(DataError, match="attribute_names: entry 0 is"):
-        zslplat.load_dataset("npz(file=n.npz)", data_root=tmp_path, store=tmp_path / "store")
+        zslplat.load_dataset("npz(path=n.npz)", data_root=tmp_path, store=tmp_path / "store")
 
 
 @pytest.mark.parametrize("names", [["a", "b", None, "d"], ["a", ["b"], "c", "d"], "abcd", {"a": 0}, [0.5, 1, 2, 3]])
@@ -153,7 +153,7 @@ def test_whole_numbers_and_bytes_are_names(tmp_path):
     assert names_of(np.array([7, 10, 8]), "n") == ["7", "10", "8"]
     assert names_of(np.array(["Löwe".encode(), b" ox "]), "n") == ["Löwe", "ox"]
     np.savez(tmp_path / "d.npz", X=X, y=Y, S=S, class_names=np.array([7, 10, 8, 9]))
-    data = zslplat.load_dataset("npz(file=d.npz)", data_root=tmp_path, store=tmp_path / "store")
+    data = zslplat.load_dataset("npz(path=d.npz)", data_root=tmp_path, store=tmp_path / "store")
     assert data.class_names == ("7", "10", "8", "9")
 
 

@@ -18,7 +18,7 @@ def folder(tmp_path):
 
 
 def load(folder):
-    return CsvSource(folder=str(folder)).load(DataPlaces())
+    return CsvSource(path=str(folder)).load(DataPlaces())
 
 
 def in_line(number, change):

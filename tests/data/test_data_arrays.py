@@ -17,7 +17,7 @@ from zslplat.errors import DataError, UnknownNameError, UsageError
 
 
 def load(places, **options):
-    return NpzSource(file="toy", **options).load(places)
+    return NpzSource(path="toy", **options).load(places)
 
 
 def test_npz_gives_what_was_saved(tmp_path):
@@ -37,12 +37,12 @@ def test_labels_of_several_classes_are_no_names_though_classes_are_called_0_and_
     np.save(tmp_path / "features.npy", toy()["X"])
     np.save(tmp_path / "labels.npy", y)
     (tmp_path / "signatures.csv").write_text("class,wings\n0,0.1\n1,0.2\n2,0.3\n")
-    assert np.array_equal(NpySource(folder=str(tmp_path)).load(DataPlaces()).y, y)
+    assert np.array_equal(NpySource(path=str(tmp_path)).load(DataPlaces()).y, y)
 
 
 def test_csv_gives_the_same_as_npz(tmp_path):
     npz = load(save(tmp_path))
-    csv = CsvSource(folder="toy").load(write_csv(tmp_path / "toy"))
+    csv = CsvSource(path="toy").load(write_csv(tmp_path / "toy"))
     assert np.array_equal(csv.X, npz.X)
     assert np.array_equal(csv.y, npz.y)
     assert np.array_equal(csv.signature_set().values, npz.signature_set().values)
@@ -213,14 +213,14 @@ def test_unreadable_npz_is_one_clear_line(tmp_path):
     (tmp_path / "toy.npz").write_bytes(b"PK no archive")
     with pytest.raises(DataError, match=r"toy\.npz: cannot be read as an \.npz file"):
         load(DataPlaces(tmp_path))
-    with pytest.raises(UsageError, match="file is missing"):
+    with pytest.raises(UsageError, match="path is missing"):
         NpzSource().load(DataPlaces(tmp_path))
-    with pytest.raises(UnknownNameError, match=r"'toi\.npz'; did you mean toy\.npz"):
-        NpzSource(file="toi").load(DataPlaces(tmp_path))
+    with pytest.raises(UnknownNameError, match=r"'toi'; did you mean toy"):
+        NpzSource(path="toi").load(DataPlaces(tmp_path))
 
 
 def test_csv_headers_are_recognised(tmp_path):
-    plain = CsvSource(folder="toy").load(write_csv(tmp_path / "toy"))
+    plain = CsvSource(path="toy").load(write_csv(tmp_path / "toy"))
     folder = tmp_path / "toy"
     headers = {
         "features": "f1,f2,f3,f4",
@@ -233,7 +233,7 @@ def test_csv_headers_are_recognised(tmp_path):
     for name, header in headers.items():
         path = folder / f"{name}.csv"
         path.write_text("\ufeff" + header + "\n" + path.read_text(), encoding="utf-8")
-    headed = CsvSource(folder=str(folder)).load(DataPlaces())
+    headed = CsvSource(path=str(folder)).load(DataPlaces())
     assert np.array_equal(headed.X, plain.X)
     assert np.array_equal(headed.y, plain.y)
     assert headed.folds == plain.folds
@@ -245,7 +245,7 @@ def test_csv_without_signatures_is_a_classification_set(tmp_path):
     numbers = "\n".join(str(10 * c) for c in toy()["y"])
     splits = "\n".join("train" if i % 2 else "test" for i in range(30))
     places = write_csv(tmp_path / "toy", drop=["signatures", "folds"], labels=numbers, splits=splits)
-    dataset = CsvSource(folder="toy").load(places)
+    dataset = CsvSource(path="toy").load(places)
     assert dataset.class_names == ("0", "10", "20", "30", "40", "50")
     assert set(dataset.splits) == {"train", "test"}
 
@@ -269,21 +269,21 @@ BROKEN_CSV = {
 def test_broken_csv_gives_one_clear_line(tmp_path, case):
     texts, message = BROKEN_CSV[case]
     with pytest.raises(DataError, match=message) as caught:
-        CsvSource(folder="toy").load(write_csv(tmp_path / "toy", **texts))
+        CsvSource(path="toy").load(write_csv(tmp_path / "toy", **texts))
     assert "\n" not in str(caught.value)
 
 
 def test_missing_csv_names_what_is_there(tmp_path):
     with pytest.raises(DataError, match=r"no labels\.csv; the folder has features\.csv"):
-        CsvSource(folder="toy").load(write_csv(tmp_path / "toy", drop=["labels", "splits", "folds", "groups"]))
+        CsvSource(path="toy").load(write_csv(tmp_path / "toy", drop=["labels", "splits", "folds", "groups"]))
 
 
 def test_real_npz_files_load_by_options(real_data):
     places = DataPlaces(real_data / "coding")
-    faces = NpzSource(file="extyaleb", X="rf504", y="label", train="train32").load(places)
+    faces = NpzSource(path="extyaleb", X="rf504", y="label", train="train32").load(places)
     assert faces.X.shape == (2414, 504)
     assert len(faces.class_names) == 38
     assert set(np.bincount(faces.y[faces.rows("train")])) == {32}
-    covariances = NpzSource(file="coil20_rcm25", X="P", y="y").load(places)
+    covariances = NpzSource(path="coil20_rcm25", X="P", y="y").load(places)
     assert covariances.X.shape == (1440, 25, 25)
     assert len(covariances.class_names) == 20

@@ -65,8 +65,8 @@ def test_options_of_a_spec_reach_the_loader(places):
     assert dataset.default_signatures == "original_att"
     with pytest.raises(UsageError, match="unknown option 'featurs'"):
         opened("AWA2(featurs=res101)", places)
-    with pytest.raises(UsageError, match="folder is given by the name itself"):
-        opened("AWA2(folder=AWA1)", places)
+    with pytest.raises(UsageError, match="path is given by the name itself"):
+        opened("AWA2(path=AWA1)", places)
 
 
 def test_registered_name_wins_over_the_data_root(places):

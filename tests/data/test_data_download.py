@@ -147,8 +147,8 @@ def test_prepared_archive_can_be_loaded_by_name(server, tmp_path):
     assert [p.name for p in (root / ".downloads").iterdir()] == ["digests.json"]
     origin = json.loads((root / "AWA2" / "origin.json").read_text())
     assert origin["sha256"] == hashlib.sha256(server.content).hexdigest()
-    here = Xlsa17(folder="AWA2").load(DataPlaces(root))
-    assert here.fingerprint == Xlsa17(folder="AWA2").load(DataPlaces(tmp_path / "source")).fingerprint
+    here = Xlsa17(path="AWA2").load(DataPlaces(root))
+    assert here.fingerprint == Xlsa17(path="AWA2").load(DataPlaces(tmp_path / "source")).fingerprint
 
 
 def test_folders_that_are_there_stay_as_they_are(server, tmp_path):

@@ -33,7 +33,7 @@ from zslplat.data.store.rows import RowStream
 
 def as_npz(folder, **changes):
     save(folder, **changes)
-    return NpzSource(file=str(folder / "toy.npz")).load(DataPlaces())
+    return NpzSource(path=str(folder / "toy.npz")).load(DataPlaces())
 
 
 def same(found, expected):
@@ -52,11 +52,11 @@ def same(found, expected):
 
 
 WAYS = {
-    "npy": lambda folder: NpySource(folder=str(write_npy(folder / "d"))),
+    "npy": lambda folder: NpySource(path=str(write_npy(folder / "d"))),
     "npy, rows in Fortran order": lambda folder: NpySource(
-        folder=str(write_npy(folder / "d", X=np.asfortranarray(toy()["X"])))
+        path=str(write_npy(folder / "d", X=np.asfortranarray(toy()["X"])))
     ),
-    "npy, 12 parts": lambda folder: NpySource(folder=str(write_npy_parts(folder / "d", 12))),
+    "npy, 12 parts": lambda folder: NpySource(path=str(write_npy_parts(folder / "d", 12))),
     "parquet": lambda folder: ParquetSource(path=str(write_parquet(folder / "d"))),
     "parquet, 12 files": lambda folder: ParquetSource(path=str(write_parquet(folder / "d", 12))),
     "parquet, columns": lambda folder: ParquetSource(path=str(write_parquet(folder / "d", 3, features="columns"))),
@@ -100,14 +100,14 @@ def views():
 
 def npz_views(folder):
     save(folder, drop=["X"], **{f"X_{name}": values for name, values in views().items()})
-    return lambda **options: NpzSource(file=str(folder / "toy.npz"), **options)
+    return lambda **options: NpzSource(path=str(folder / "toy.npz"), **options)
 
 
 def npy_views(folder):
     write_npy(folder / "d", drop=["X"])
     for name, values in views().items():
         np.save(folder / "d" / f"features-{name}.npy", values)
-    return lambda **options: NpySource(folder=str(folder / "d"), **options)
+    return lambda **options: NpySource(path=str(folder / "d"), **options)
 
 
 def parquet_views(folder):
@@ -177,22 +177,22 @@ def test_small_parts_of_an_npy_folder_may_be_texts(tmp_path):
     (folder / "groups.txt").write_text("\n".join(map(str, arrays["groups"])) + "\n")
     (folder / "notes.txt").write_text("left alone")
     (folder / "notes.json").write_text("left alone")
-    found = NpySource(folder=str(folder)).load(DataPlaces())
+    found = NpySource(path=str(folder)).load(DataPlaces())
     same(found, as_npz(tmp_path))
     assert found.signature_set().names == ("a", "b", "c")
     (folder / "splits.json").unlink()
     (folder / "splits.csv").write_text("\n".join(split_names(arrays)) + "\n")
-    same(NpySource(folder=str(folder)).load(DataPlaces()), as_npz(tmp_path))
+    same(NpySource(path=str(folder)).load(DataPlaces()), as_npz(tmp_path))
     (folder / "splits.csv").unlink()
     for split in SPLITS:
         (folder / f"{split}.txt").write_text("\n".join(map(str, arrays[split])) + "\n")
     (folder / "folds.npy").unlink()
     (folder / "folds.csv").write_text("\n".join(",".join(map(str, fold)) for fold in arrays["folds"]) + "\n")
-    same(NpySource(folder=str(folder)).load(DataPlaces()), as_npz(tmp_path))
+    same(NpySource(path=str(folder)).load(DataPlaces()), as_npz(tmp_path))
     for split in SPLITS:
         (folder / f"{split}.txt").unlink()
     np.savez(folder / "splits.npz", **{split: np.isin(np.arange(30), arrays[split]) for split in SPLITS})
-    same(NpySource(folder=str(folder)).load(DataPlaces()), as_npz(tmp_path))
+    same(NpySource(path=str(folder)).load(DataPlaces()), as_npz(tmp_path))
 
 
 def test_further_signature_sets_and_those_of_rows_are_kept(tmp_path):
@@ -200,7 +200,7 @@ def test_further_signature_sets_and_those_of_rows_are_kept(tmp_path):
     expected = as_npz(tmp_path, S_words=words, row_signatures=rows)
     npy = write_npy(tmp_path / "npy", row_signatures=rows)
     np.save(npy / "signatures-words.npy", words)
-    same(NpySource(folder=str(npy)).load(DataPlaces()), expected)
+    same(NpySource(path=str(npy)).load(DataPlaces()), expected)
     parquet = write_parquet(tmp_path / "parquet")
     columns = table(toy()).append_column("row_signatures", lists_of(rows))
     pq.write_table(columns, parquet / "part-0.parquet")
@@ -265,7 +265,7 @@ def test_parts_are_renamed_by_options(tmp_path):
     npy = write_npy(tmp_path / "npy", drop=["X", "y"])
     np.save(npy / "rf504.npy", arrays["X"])
     np.save(npy / "species.npy", arrays["y"] + 1)
-    same(NpySource(folder=str(npy), X="rf504", y="species", base=1).load(DataPlaces()), expected)
+    same(NpySource(path=str(npy), X="rf504", y="species", base=1).load(DataPlaces()), expected)
 
 
 def test_columns_that_are_no_features_can_be_left_out(tmp_path):
@@ -332,7 +332,7 @@ def test_other_types_of_numbers_become_the_same_as_in_an_array(tmp_path):
         np.save(tmp_path / "X.npy", X.astype(kind))
         folder = tmp_path / np.dtype(kind).name / str(np.dtype(kind).byteorder == ">")
         write_npy(folder, X=X.astype(kind))
-        found = NpySource(folder=str(folder)).load(DataPlaces())
+        found = NpySource(path=str(folder)).load(DataPlaces())
         assert found.X.dtype == (np.float64 if kind == ">f8" else np.float32)
         assert np.array_equal(np.asarray(found.X), X)
         if expected is not None:

@@ -31,7 +31,7 @@ def load(source, cache=None):
 
 def npy(folder, **changes):
     drop = [key for key, value in changes.items() if value is None]
-    return NpySource(folder=str(write_npy(folder / "d", drop, **changes)))
+    return NpySource(path=str(write_npy(folder / "d", drop, **changes)))
 
 
 NPY = {
@@ -68,7 +68,7 @@ def test_files_that_contradict_each_other_or_are_damaged(tmp_path):
     np.save(tmp_path / "d" / "split.npy", np.full(30, "train"))
     with pytest.raises(DataError, match=r"split and train both say which rows .* split=none or train=none"):
         load(source)
-    assert len(load(NpySource(folder=str(tmp_path / "d"), split=None)).splits) == 3
+    assert len(load(NpySource(path=str(tmp_path / "d"), split=None)).splits) == 3
     (tmp_path / "d" / "split.npy").unlink()
     (tmp_path / "d" / "splits.json").write_text("[1]")
     with pytest.raises(DataError, match=r"splits\.json: expected an object of lists"):
@@ -86,7 +86,7 @@ def test_files_that_contradict_each_other_or_are_damaged(tmp_path):
 def test_a_single_number_is_no_feature_set(tmp_path):
     np.savez(tmp_path / "d.npz", X=np.float32(1), y=np.arange(3))
     with pytest.raises(DataError, match=r"features have shape \(\)"):
-        load(NpzSource(file=str(tmp_path / "d.npz")))
+        load(NpzSource(path=str(tmp_path / "d.npz")))
     with pytest.raises(DataError, match=r"features\.npy: holds a single value; expected rows"):
         load(npy(tmp_path, X=np.float32(1)))
 
@@ -98,11 +98,11 @@ def test_views_of_different_lengths_are_refused(tmp_path):
     with pytest.raises(DataError, match=r"d: views have different numbers of rows: features-cq 30, features-lss 29"):
         load(source)
     with pytest.raises(DataError, match=r"no file 'phog' for X; .*named feature sets: cq, lss"):
-        load(NpySource(folder=str(tmp_path / "d"), features="cq+phog"))
+        load(NpySource(path=str(tmp_path / "d"), features="cq+phog"))
     with pytest.raises(UsageError, match="names a feature set twice"):
-        load(NpySource(folder=str(tmp_path / "d"), features="cq+cq"))
+        load(NpySource(path=str(tmp_path / "d"), features="cq+cq"))
     with pytest.raises(UsageError, match="X=cq and features=lss say the same"):
-        load(NpySource(folder=str(tmp_path / "d"), features="lss", X="cq"))
+        load(NpySource(path=str(tmp_path / "d"), features="lss", X="cq"))
 
 
 # -- Parquet ----------------------------------------------------------------------------------------------------------
@@ -333,13 +333,13 @@ def test_a_filter_that_is_not_installed_is_named(tmp_path):
 
 
 def test_a_place_must_be_given_and_exist(tmp_path):
-    for source, option in ((NpySource, "folder"), (ParquetSource, "path"), (Hdf5Source, "path"), (NpzSource, "file")):
-        with pytest.raises(UsageError, match=rf"{option} is missing; write {source.kind}\({option}=mydata\)"):
+    for source in (NpySource, ParquetSource, Hdf5Source, NpzSource):
+        with pytest.raises(UsageError, match=rf"path is missing; write {source.kind}\(path=mydata\)"):
             source().load(DataPlaces())
         with pytest.raises(DataError, match="no such"):
-            source(**{option: str(tmp_path / "none")}).load(DataPlaces())
+            source(path=str(tmp_path / "none")).load(DataPlaces())
         with pytest.raises(UnknownNameError, match="in data root"):
-            source(**{option: "none"}).load(DataPlaces(tmp_path))
+            source(path="none").load(DataPlaces(tmp_path))
 
 
 def test_nothing_is_copied_of_files_that_hold_nan(tmp_path):

@@ -25,7 +25,7 @@ def test_the_fold_of_each_row_makes_folds_of_cross_validation(tmp_path, key):
     y = np.repeat(np.arange(15), 20)
     folds = np.tile(np.arange(1, 11), 30)
     np.savez(tmp_path / "virus.npz", images=rng.integers(0, 255, (300, 9, 9)).astype(np.uint8), y=y, **{key: folds})
-    dataset = RegionCovariance(file=str(tmp_path / "virus.npz"), X="images").load(DataPlaces(None, tmp_path / "cache"))
+    dataset = RegionCovariance(path=str(tmp_path / "virus.npz"), X="images").load(DataPlaces(None, tmp_path / "cache"))
     assert list(dataset.splits) == [f"fold-{number}" for number in range(1, 11)]
     assert dataset.folds == ()
     for number, rows in enumerate(row_folds(dataset), start=1):
@@ -37,14 +37,14 @@ def test_the_fold_of_each_row_makes_folds_of_cross_validation(tmp_path, key):
 def test_named_folds_and_validation_rows_are_read_from_the_split_column(tmp_path):
     X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 4
     np.savez(tmp_path / "a.npz", X=X, y=y, split=np.array([f"fold-{i % 12 + 1}" for i in range(40)]))
-    assert list(NpzSource(file=str(tmp_path / "a.npz")).load(DataPlaces()).splits)[9:] == [
+    assert list(NpzSource(path=str(tmp_path / "a.npz")).load(DataPlaces()).splits)[9:] == [
         "fold-10",
         "fold-11",
         "fold-12",
     ]
     names = np.repeat(["train", "val", "test", ""], 10)
     np.savez(tmp_path / "b.npz", X=X, y=y, split=names)
-    splits = NpzSource(file=str(tmp_path / "b.npz")).load(DataPlaces()).splits
+    splits = NpzSource(path=str(tmp_path / "b.npz")).load(DataPlaces()).splits
     assert {name: len(rows) for name, rows in splits.items()} == {"train": 10, "test": 10, "val": 10}
     cases = {
         "without a gap": {"split": np.array(["fold-1", "fold-3"] * 20)},
@@ -57,17 +57,17 @@ def test_named_folds_and_validation_rows_are_read_from_the_split_column(tmp_path
     for message, more in cases.items():
         np.savez(tmp_path / "c.npz", X=X, y=y, **more)
         with pytest.raises(DataError, match=message):
-            NpzSource(file=str(tmp_path / "c.npz")).load(DataPlaces())
+            NpzSource(path=str(tmp_path / "c.npz")).load(DataPlaces())
 
 
 def test_label_matrices_may_hold_entries_that_are_not_counted(tmp_path):
     rng = np.random.default_rng(0)
     y = rng.choice([1, 0, -1], p=[0.3, 0.6, 0.1], size=(40, 3))
     np.savez(tmp_path / "a.npz", X=rng.normal(size=(40, 4)), y=y)
-    np.testing.assert_array_equal(NpzSource(file=str(tmp_path / "a.npz")).load(DataPlaces()).y, y)
+    np.testing.assert_array_equal(NpzSource(path=str(tmp_path / "a.npz")).load(DataPlaces()).y, y)
     np.savez(tmp_path / "b.npz", X=rng.normal(size=(40, 4)), y=np.where(y == 1, 1, -1))
     with pytest.raises(DataError, match="where -1 says absent"):
-        NpzSource(file=str(tmp_path / "b.npz")).load(DataPlaces())
+        NpzSource(path=str(tmp_path / "b.npz")).load(DataPlaces())
 
 
 @pytest.mark.parametrize("parts", ["train-val-test", "folds"])

@@ -72,7 +72,7 @@ def test_an_npy_file_that_declares_more_than_it_holds_is_refused(tmp_path):
     (tmp_path / "features.npy").write_bytes(with_header(HUGE, bytes(240)))
     np.save(tmp_path / "labels.npy", np.arange(10) % 2)
     with pytest.raises(DataError, match=r"features\.npy: cannot be read"):
-        NpySource(folder=str(tmp_path)).load(DataPlaces())
+        NpySource(path=str(tmp_path)).load(DataPlaces())
     with pytest.raises(DataError, match="240 follow it"):
         npz.load_npy(tmp_path / "features.npy")
 

@@ -28,12 +28,12 @@ def real(real_data, tmp_path_factory):
 @pytest.mark.parametrize("name", EXPECTED)
 def test_real_folders_have_their_documented_sizes(name, real):
     options, rows, dimensions, attributes, sizes, folds = EXPECTED[name]
-    dataset = Xlsa17(folder=name, **options).load(real)
+    dataset = Xlsa17(path=name, **options).load(real)
     assert dataset.X.shape == (rows, dimensions)
     assert dataset.signature_set().values.shape[1] == attributes
     assert tuple(len(dataset.rows(s)) for s in ("train", "test_seen", "test_unseen")) == sizes
     assert [(len(f.train), len(f.validation)) for f in dataset.folds] == folds
-    assert Xlsa17(folder=name, **options).load(real).fingerprint == dataset.fingerprint
+    assert Xlsa17(path=name, **options).load(real).fingerprint == dataset.fingerprint
     stored = scipy.io.loadmat(real.root / name / f"{options['features']}.mat")
     scale = float(np.ravel(stored.get("scale", stored.get("feature_scale", 1.0)))[0])
     for row in (0, rows // 2, rows - 1):
@@ -43,7 +43,7 @@ def test_real_folders_have_their_documented_sizes(name, real):
 
 def test_real_standard_split_is_that_of_the_paper(real):
     dataset = Xlsa17(
-        folder="AWA1", features="surf", trainval="ss_trainval_loc", test_unseen="ss_test_loc", test_seen=None
+        path="AWA1", features="surf", trainval="ss_trainval_loc", test_unseen="ss_test_loc", test_seen=None
     ).load(real)
     assert len(dataset.rows("train")) == 24295
     assert len(dataset.rows("test_unseen")) == 6180
@@ -85,7 +85,7 @@ def test_official_splits_load_with_stand_in_features(name, real_data, tmp_path):
     if validation:
         y[loc["val_loc"]] = np.resize(validation, len(loc["val_loc"]))
     scipy.io.savemat(tmp_path / "res101.mat", {"features": np.ones((2, count)), "labels": y[:, None] + 1.0})
-    dataset = Xlsa17(folder=str(tmp_path)).load(DataPlaces())
+    dataset = Xlsa17(path=str(tmp_path)).load(DataPlaces())
     assert dataset.signature_set().values.shape == (classes, attributes)
     assert tuple(len(dataset.rows(s)) for s in ("train", "test_seen", "test_unseen")) == sizes
     assert [len(f.validation) for f in dataset.folds] == held_out
@@ -97,7 +97,7 @@ def test_official_splits_load_with_stand_in_features(name, real_data, tmp_path):
 @pytest.mark.long
 def test_ridge_compatibility_reaches_the_known_mark_on_isolet(real):
     """ESZSL (closed form) with the constants that validation picks; .345 is the documented mark, chance is .10."""
-    dataset = Xlsa17(folder="ISOLET", features="isolet").load(real)
+    dataset = Xlsa17(path="ISOLET", features="isolet").load(real)
     train, test = dataset.rows("train"), dataset.rows("test_unseen")
     seen, unseen = np.unique(dataset.y[train]), np.unique(dataset.y[test])
     X = dataset.X.astype(np.float64) - dataset.X[train].mean(axis=0, dtype=np.float64)

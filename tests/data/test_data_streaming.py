@@ -37,7 +37,7 @@ def npy(folder, X):
     folder.mkdir()
     np.save(folder / "features.npy", X)
     np.save(folder / "labels.npy", LABELS)
-    return NpySource(folder=str(folder)), folder
+    return NpySource(path=str(folder)), folder
 
 
 def parquet(folder, X, columns=False):
@@ -62,7 +62,7 @@ def npy_parts(folder, X):
     for number, part in enumerate(np.array_split(X, 3)):
         np.save(folder / "features" / f"{number}.npy", part)
     np.save(folder / "labels.npy", LABELS)
-    return NpySource(folder=str(folder)), folder
+    return NpySource(path=str(folder)), folder
 
 
 FORMATS = {

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from zslplat.data.catalogue import LAYOUTS, parse_dataset
+from zslplat.data.catalogue import LAYOUTS
 from zslplat.data.formats.templates import CLASSES, FORMATS, TEMPLATES, VIEW, example, write_template
 from zslplat.data.importing import import_arrays
 from zslplat.errors import DataError, UnknownNameError
@@ -23,9 +23,7 @@ VALIDATION, TEST = 0.7937, 0.7875
 @pytest.fixture
 def load(tmp_path):
     settings = resolve_settings({"store": tmp_path / "mlruns", "data_root": tmp_path / "root"})
-    return lambda spec, **options: open_dataset(
-        parse_dataset(str(Spec(spec.name, {**spec.parameters, **options}))), settings
-    )
+    return lambda path, **options: open_dataset(Spec(str(path), options), settings)
 
 
 without_torch = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")
@@ -33,14 +31,14 @@ KINDS = [pytest.param(kind, marks=without_torch) if kind == "torch" else kind fo
 
 
 def written(kind, folder):
-    return write_template(kind, folder / f"mine{TEMPLATES[kind][2]}")
+    return write_template(kind, folder / f"mine{TEMPLATES[kind][1]}")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_format_holds_the_same_data(kind, tmp_path, load):
-    data, (_, spec, files) = example(), written(kind, tmp_path)
+    data, (path, files) = example(), written(kind, tmp_path)
     assert files == sorted(path for path in files if path.is_file())
-    found = load(spec)
+    found = load(path)
     assert np.asarray(found.X) == pytest.approx(data["views"][VIEW])
     assert np.asarray(found.y).tolist() == data["y"].tolist()
     assert tuple(found.class_names) == CLASSES
@@ -54,13 +52,13 @@ def test_every_format_holds_the_same_data(kind, tmp_path, load):
         assert len(np.unique(found.groups)) == 120
         assert np.asarray(found.signatures["rows"].values) == pytest.approx(data["row_signatures"])
     if kind != "csv":
-        both = load(spec, features="colour+shape")
+        both = load(path, features="colour+shape")
         assert [view.name for view in both.views] == ["colour", "shape"]
         assert both.X.shape == (240, 20)
 
 
 def test_the_example_of_mat_lists_the_classes_of_both_sides_of_each_fold(tmp_path, load):
-    _, _, files = written("mat", tmp_path)
+    _, files = written("mat", tmp_path)
     folder = files[0].parent
     for number in (1, 2, 3):
         train, validation = (
@@ -142,13 +140,13 @@ def cut_part(path):
     ],
 )
 def test_an_error_about_files_names_the_example_of_their_format(kind, damage, tmp_path, call):
-    path, spec, _ = written(kind, tmp_path)
+    path, _ = written(kind, tmp_path)
     damage(path)
     named = f"`zslplat data template {kind}` writes an example of the right form"
     with pytest.raises(DataError, match=named):
         import_arrays(path, tmp_path / "root", "taken")
     if damage is without_labels:
-        for command in (("data", "info", spec), ("run", "-m", "eszsl", "--dataset", spec)):
+        for command in (("data", "info", path), ("run", "-m", "eszsl", "--dataset", path)):
             done = call(*command)
             assert (done.returncode, named in done.stderr) == (1, True), done.stderr
             assert len([line for line in done.stderr.splitlines() if line.startswith("error")]) == 1

@@ -21,7 +21,7 @@ from zslplat.errors import DataError, UnknownNameError, UsageError
 def test_any_format_and_index_type_gives_the_same_data(tmp_path, kind, index_type):
     X, y, S, parts = toy_arrays()
     places = write_folder(tmp_path / "toy", kind=kind, index_type=index_type, label_type=index_type)
-    dataset = Xlsa17(folder="toy").load(places)
+    dataset = Xlsa17(path="toy").load(places)
     assert dataset.X.dtype == np.float32
     assert np.array_equal(dataset.X, X)
     assert np.array_equal(dataset.y, y)
@@ -30,20 +30,20 @@ def test_any_format_and_index_type_gives_the_same_data(tmp_path, kind, index_typ
     for split, field in (("train", "trainval"), ("test_seen", "test_seen"), ("test_unseen", "test_unseen")):
         assert np.array_equal(dataset.rows(split), parts[f"{field}_loc"].ravel() - 1)
     write_folder(tmp_path / "other" / "toy")
-    assert dataset.fingerprint == Xlsa17(folder=str(tmp_path / "other" / "toy")).load(DataPlaces()).fingerprint
+    assert dataset.fingerprint == Xlsa17(path=str(tmp_path / "other" / "toy")).load(DataPlaces()).fingerprint
 
 
 def test_transposed_features_are_recognised_by_the_number_of_labels(tmp_path):
     X, _, _, _ = toy_arrays()
     places = write_folder(tmp_path / "toy", features={"features": X.astype(float)})
-    assert np.array_equal(Xlsa17(folder="toy").load(places).X, X)
+    assert np.array_equal(Xlsa17(path="toy").load(places).X, X)
 
 
 @pytest.mark.parametrize("name", ["scale", "feature_scale"])
 def test_stored_scale_is_multiplied_in(tmp_path, name):
     X, _, _, _ = toy_arrays()
     places = write_folder(tmp_path / "toy", features={name: np.array([[0.25]])})
-    assert np.array_equal(Xlsa17(folder="toy").load(places).X, X * np.float32(0.25))
+    assert np.array_equal(Xlsa17(path="toy").load(places).X, X * np.float32(0.25))
 
 
 def test_class_order_is_the_order_of_columns(tmp_path):
@@ -51,11 +51,11 @@ def test_class_order_is_the_order_of_columns(tmp_path):
     S = np.zeros((5, 8))
     S[0] = [5, 5, 1, 9, 2, 2, 0, 7]
     places = write_folder(tmp_path / "toy", splits={"att": S})
-    assert Xlsa17(folder="toy").load(places).signature_set().values[:, 0].tolist() == S[0].tolist()
+    assert Xlsa17(path="toy").load(places).signature_set().values[:, 0].tolist() == S[0].tolist()
 
 
 def test_folds_follow_the_class_lists(tmp_path):
-    dataset = Xlsa17(folder="toy").load(write_folder(tmp_path / "toy"))
+    dataset = Xlsa17(path="toy").load(write_folder(tmp_path / "toy"))
     assert [(f.name, f.train, f.validation) for f in dataset.folds] == [
         ("fold-1", (0, 1, 2, 4), (5, 7)),
         ("fold-2", (2, 4, 5, 7), (0, 1)),
@@ -71,16 +71,16 @@ def test_folds_from_rows_ignore_rows_outside_trainval(tmp_path):
         "train_loc": np.concatenate([trainval[~held_out], test_seen])[:, None].astype(np.uint8),
         "val_loc": trainval[held_out][:, None].astype(float),
     }
-    dataset = Xlsa17(folder="toy").load(write_folder(tmp_path / "toy", lists={}, splits=splits))
+    dataset = Xlsa17(path="toy").load(write_folder(tmp_path / "toy", lists={}, splits=splits))
     assert [(f.train, f.validation) for f in dataset.folds] == [((0, 1, 2, 4), (5, 7))]
     both = write_folder(tmp_path / "both", lists={}, splits={**splits, "val_loc": trainval[:, None]})
     with pytest.raises(DataError, match=r"fold-1 has 4 classes on both sides, first ox; .*folds=none"):
-        Xlsa17(folder="both").load(both)
-    assert Xlsa17(folder="both", folds=None).load(both).folds == ()
+        Xlsa17(path="both").load(both)
+    assert Xlsa17(path="both", folds=None).load(both).folds == ()
 
 
 def test_without_lists_and_rows_there_are_no_folds(tmp_path):
-    assert Xlsa17(folder="toy").load(write_folder(tmp_path / "toy", lists={})).folds == ()
+    assert Xlsa17(path="toy").load(write_folder(tmp_path / "toy", lists={})).folds == ()
 
 
 def test_another_split_restricts_the_lists_to_its_seen_classes(tmp_path):
@@ -94,7 +94,7 @@ def test_another_split_restricts_the_lists_to_its_seen_classes(tmp_path):
             "ss_test_loc": (np.flatnonzero(np.isin(y, [6, 7])) + 1.0)[:, None],
         },
     )
-    dataset = Xlsa17(folder="toy", trainval="ss_trainval_loc", test_unseen="ss_test_loc", test_seen=None).load(places)
+    dataset = Xlsa17(path="toy", trainval="ss_trainval_loc", test_unseen="ss_test_loc", test_seen=None).load(places)
     assert set(dataset.splits) == {"train", "test_unseen"}
     assert dataset.folds[0].validation == (4, 5)
     assert dataset.folds[0].train == (0, 1, 2, 3)
@@ -102,9 +102,9 @@ def test_another_split_restricts_the_lists_to_its_seen_classes(tmp_path):
 
 def test_classes_without_names_are_numbered(tmp_path):
     places = write_folder(tmp_path / "toy", lists={}, drop=["allclasses_names"])
-    assert Xlsa17(folder="toy").load(places).class_names == tuple("12345678")
+    assert Xlsa17(path="toy").load(places).class_names == tuple("12345678")
     (tmp_path / "toy" / "allclasses.txt").write_text("\n".join(NAMES) + "\n\n")
-    assert Xlsa17(folder="toy").load(places).class_names == tuple(NAMES)
+    assert Xlsa17(path="toy").load(places).class_names == tuple(NAMES)
 
 
 def test_other_fields_files_and_the_only_features_file(tmp_path):
@@ -113,15 +113,15 @@ def test_other_fields_files_and_the_only_features_file(tmp_path):
     shutil.copy(folder / "att_splits.mat", folder / "hier_splits.mat")
     (folder / "res101.mat").rename(folder / "mnv2.mat")
     _, _, S, _ = toy_arrays()
-    assert np.array_equal(Xlsa17(folder="toy", field="original_att").load(places).signature_set().values, 100 * S)
-    assert Xlsa17(folder="toy", signatures="hier").load(places).default_signatures == "hier"
+    assert np.array_equal(Xlsa17(path="toy", field="original_att").load(places).signature_set().values, 100 * S)
+    assert Xlsa17(path="toy", signatures="hier").load(places).default_signatures == "hier"
     shutil.copy(folder / "mnv2.mat", tmp_path / "elsewhere.mat")
     with pytest.raises(DataError, match=r"no features file vgg\.mat; features there: mnv2"):
-        Xlsa17(folder="toy", features="vgg").load(places)
-    assert len(Xlsa17(folder="toy", features=str(tmp_path / "elsewhere.mat")).load(places).X) == 80
+        Xlsa17(path="toy", features="vgg").load(places)
+    assert len(Xlsa17(path="toy", features=str(tmp_path / "elsewhere.mat")).load(places).X) == 80
     shutil.copy(folder / "mnv2.mat", folder / "vgg.mat")
     with pytest.raises(DataError, match=r"no features file res101\.mat; features there: mnv2, vgg; .*features="):
-        Xlsa17(folder="toy").load(places)
+        Xlsa17(path="toy").load(places)
 
 
 def test_splits_file_checksum_and_texts_are_recorded(tmp_path):
@@ -129,12 +129,12 @@ def test_splits_file_checksum_and_texts_are_recorded(tmp_path):
 
     places = write_folder(tmp_path / "toy")
     (tmp_path / "toy" / "about.json").write_text(json.dumps({"licence": "CC0", "options": {"field": "original_att"}}))
-    dataset = Xlsa17(folder="toy").load(places)
+    dataset = Xlsa17(path="toy").load(places)
     content = (tmp_path / "toy" / "att_splits.mat").read_bytes()
     assert dataset.source["sha256"] == hashlib.sha256(content).hexdigest()
     assert dataset.licence == "CC0"
     assert dataset.default_signatures == "original_att"
-    assert Xlsa17(folder="toy", field="att").load(places).default_signatures == "att"
+    assert Xlsa17(path="toy", field="att").load(places).default_signatures == "att"
 
 
 # -- the kept copy ----------------------------------------------------------------------------------------------------
@@ -146,14 +146,14 @@ def entries(places):
 
 def test_second_load_reads_no_matlab_file_and_equals_the_first(tmp_path, monkeypatch):
     places = write_folder(tmp_path / "toy")
-    first = Xlsa17(folder="toy").load(places)
-    fresh = Xlsa17(folder="toy").load(DataPlaces(places.root))
+    first = Xlsa17(path="toy").load(places)
+    fresh = Xlsa17(path="toy").load(DataPlaces(places.root))
 
     def refuse(*_):
         raise AssertionError("a MATLAB file was opened")
 
     monkeypatch.setattr("zslplat.data.formats.xlsa17.MatlabFile", refuse)
-    second = Xlsa17(folder="toy").load(places)
+    second = Xlsa17(path="toy").load(places)
     assert second.fingerprint == first.fingerprint == fresh.fingerprint
     for name in ("X", "y"):
         assert np.array_equal(getattr(second, name), getattr(fresh, name))
@@ -166,15 +166,15 @@ def test_second_load_reads_no_matlab_file_and_equals_the_first(tmp_path, monkeyp
 
 def test_features_are_kept_once_for_all_signatures(tmp_path):
     places = write_folder(tmp_path / "toy")
-    Xlsa17(folder="toy").load(places)
-    Xlsa17(folder="toy", field="original_att").load(places)
+    Xlsa17(path="toy").load(places)
+    Xlsa17(path="toy", field="original_att").load(places)
     assert len(entries(places)) == 3  # the features, and one small entry per signature field
 
 
 def test_features_stay_in_their_file(tmp_path):
     features = np.random.default_rng(0).integers(0, 255, (5000, 80)).astype(np.uint8)
     places = write_folder(tmp_path / "toy", features={"features": features})
-    dataset = Xlsa17(folder="toy").load(places)
+    dataset = Xlsa17(path="toy").load(places)
     assert isinstance(dataset.features()[""], Stored)
     assert np.array_equal(dataset.X, features.T)
 
@@ -182,25 +182,25 @@ def test_features_stay_in_their_file(tmp_path):
 def test_any_damaged_file_of_the_kept_copy_is_rebuilt(tmp_path):
     features = np.random.default_rng(0).integers(0, 255, (5000, 80)).astype(np.uint8)
     places = write_folder(tmp_path / "toy", features={"features": features})
-    whole = Xlsa17(folder="toy").load(places)
+    whole = Xlsa17(path="toy").load(places)
     expected, fingerprint = np.array(whole.X), whole.fingerprint
     files = sorted(str(p.relative_to(places.cache)) for p in places.cache.rglob("*") if p.is_file())
     assert len(files) > 5
     for number, name in enumerate(files):
         damages = [lambda p: p.write_bytes(p.read_bytes()[:-3]), lambda p: p.unlink(), lambda p: p.write_bytes(b"{}")]
         damages[number % 3](places.cache / name)
-        again = Xlsa17(folder="toy").load(places)
+        again = Xlsa17(path="toy").load(places)
         assert np.array_equal(again.X, expected)
         assert again.fingerprint == fingerprint
 
 
 def test_kept_array_with_a_changed_byte_is_rebuilt(tmp_path):
     places = write_folder(tmp_path / "toy")
-    expected = Xlsa17(folder="toy").load(places)
+    expected = Xlsa17(path="toy").load(places)
     for path in sorted(places.cache.rglob("*.npy")):
         content = path.read_bytes()
         path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        again = Xlsa17(folder="toy").load(places)
+        again = Xlsa17(path="toy").load(places)
         assert np.array_equal(again.X, expected.X)
         assert np.array_equal(again.y, expected.y)
         assert np.array_equal(again.signature_set().values, expected.signature_set().values)
@@ -209,12 +209,12 @@ def test_kept_array_with_a_changed_byte_is_rebuilt(tmp_path):
 
 def test_changed_source_files_are_read_again(tmp_path):
     places = write_folder(tmp_path / "toy")
-    before = Xlsa17(folder="toy").load(places)
+    before = Xlsa17(path="toy").load(places)
     lists = {**LISTS, "valclasses1.txt": ["cow", "dog", "fox"], "trainclasses1.txt": ["ox", "mole", "ant"]}
     write_folder(tmp_path / "toy", features={"scale": np.array([[2.0]])}, lists=lists)
     for path in (tmp_path / "toy").iterdir():
         os.utime(path, ns=(1, 1))
-    after = Xlsa17(folder="toy").load(places)
+    after = Xlsa17(path="toy").load(places)
     assert np.array_equal(after.X, 2 * before.X)
     assert after.folds[0].validation == (4, 5, 7)
     assert after.fingerprint != before.fingerprint
@@ -224,7 +224,7 @@ def test_cache_that_cannot_be_written_is_one_clear_line(tmp_path):
     places = write_folder(tmp_path / "toy")
     (tmp_path / "cache").write_text("a file where the folder should be")
     with pytest.raises(DataError, match=r"cannot keep the loaded data in .*cache") as caught:
-        Xlsa17(folder="toy").load(places)
+        Xlsa17(path="toy").load(places)
     assert "\n" not in str(caught.value)
 
 
@@ -294,7 +294,7 @@ def test_broken_files_give_one_clear_line(tmp_path, case):
     options = {"test_seen": None} if case == "overlap" else {}
     for where in (places, DataPlaces(places.root)):
         with pytest.raises(DataError, match=message) as caught:
-            Xlsa17(folder="toy", **options).load(where)
+            Xlsa17(path="toy", **options).load(where)
         assert "\n" not in str(caught.value)
     # What failed leaves no half-written copy behind.
     assert not list(places.cache.glob(".new-*")) if places.cache.is_dir() else True
@@ -302,13 +302,13 @@ def test_broken_files_give_one_clear_line(tmp_path, case):
 
 def test_missing_places_say_how_to_set_them(tmp_path):
     with pytest.raises(DataError, match=r"AWA2: no data root is set; .*--data-root, ZSLPLAT_DATA_ROOT or data_root"):
-        Xlsa17(folder="AWA2").load(DataPlaces())
+        Xlsa17(path="AWA2").load(DataPlaces())
     with pytest.raises(DataError, match=r"data root .*none is no folder; .*--data-root"):
-        Xlsa17(folder="AWA2").load(DataPlaces(tmp_path / "none"))
+        Xlsa17(path="AWA2").load(DataPlaces(tmp_path / "none"))
     write_folder(tmp_path / "AWA1")
     with pytest.raises(UnknownNameError, match=r"'AWA2'; did you mean AWA1"):
-        Xlsa17(folder="AWA2").load(DataPlaces(tmp_path))
-    with pytest.raises(UsageError, match="folder is missing"):
+        Xlsa17(path="AWA2").load(DataPlaces(tmp_path))
+    with pytest.raises(UsageError, match="path is missing"):
         Xlsa17().load(DataPlaces(tmp_path))
     with pytest.raises(DataError, match=r"no sent_splits\.mat; signatures there: att"):
-        Xlsa17(folder="AWA1", signatures="sent").load(DataPlaces(tmp_path))
+        Xlsa17(path="AWA1", signatures="sent").load(DataPlaces(tmp_path))

@@ -26,7 +26,7 @@ def places(tmp_path):
 
 
 def load(places, **options):
-    return Xlsa17(folder="AWA1", **options).load(places)
+    return Xlsa17(path="AWA1", **options).load(places)
 
 
 @pytest.mark.parametrize("cached", [False, True])

@@ -69,4 +69,4 @@ def test_parts_that_are_not_alike_are_refused_with_both_files(tmp_path):
     part = source / "features" / "part-1.npy"
     np.save(part, np.load(part)[:, 1:])
     with pytest.raises(DataError, match=r"part-1\.npy: rows of shape .* but those of .*part-0\.npy.* are alike"):
-        NpySource(folder=str(source)).load(DataPlaces())
+        NpySource(path=str(source)).load(DataPlaces())

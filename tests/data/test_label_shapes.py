@@ -10,7 +10,7 @@ from zslplat.errors import DataError
 
 
 def load(places, **options):
-    return NpzSource(file="toy", **options).load(places)
+    return NpzSource(path="toy", **options).load(places)
 
 
 @pytest.mark.parametrize("shape", [(30, 1), (1, 30)], ids=["a column", "a row"])
@@ -24,7 +24,7 @@ def test_two_columns_are_several_labels_to_a_row(tmp_path):
     rows = {"train": np.arange(20), "test": np.arange(20, 30)}
     file = tmp_path / "two.npz"
     np.savez(file, X=toy()["X"], y=y, **rows)
-    assert NpzSource(file=str(file)).load(save(tmp_path)).y.tolist() == y.tolist()
+    assert NpzSource(path=str(file)).load(save(tmp_path)).y.tolist() == y.tolist()
 
 
 @pytest.mark.parametrize("type_", [np.int64, str])

@@ -17,7 +17,7 @@ SIDE = np.select([TOY["y"] < 2, TOY["y"] < 4], ["train", "val"], "test")
 
 
 def load(folder, drop=(), options=(), **changes):
-    return NpzSource(file="toy", **dict(options)).load(save(folder, set(drop) - set(changes), **changes))
+    return NpzSource(path="toy", **dict(options)).load(save(folder, set(drop) - set(changes), **changes))
 
 
 def same(dataset, other):
@@ -63,7 +63,7 @@ def test_masks_and_indices_of_any_type_and_shape(tmp_path, change, said):
 
 def test_two_rows_may_be_indexed_by_0_and_1(tmp_path):
     np.savez(tmp_path / "two.npz", X=np.eye(2), y=np.arange(2), train=np.array([1]), test=np.array([0]))
-    splits = NpzSource(file=str(tmp_path / "two.npz")).load(DataPlaces()).splits
+    splits = NpzSource(path=str(tmp_path / "two.npz")).load(DataPlaces()).splits
     assert {name: rows.tolist() for name, rows in splits.items()} == {"train": [1], "test": [0]}
 
 
@@ -82,7 +82,7 @@ def expected_by_class():
 def test_validation_rows_of_classes_that_nothing_else_trains_on_are_a_fold(tmp_path, form):
     rows = {split: np.flatnonzero(split == SIDE) for split in ("train", "val", "test")}
     if form == "csv":
-        found = CsvSource(folder="toy").load(write_csv(tmp_path / "toy", ("folds",), splits="\n".join(SIDE)))
+        found = CsvSource(path="toy").load(write_csv(tmp_path / "toy", ("folds",), splits="\n".join(SIDE)))
     else:
         spelt = {"train": "Training", "val": "Validation", "test": "TEST"}
         changes = {
@@ -189,7 +189,7 @@ def test_axes_of_length_1_are_left_out_of_matrices_and_of_what_is_read_in_blocks
     assert load(tmp_path, X=np.ones((30, 3, 3, 1))).X.shape == (30, 3, 3)
     assert load(tmp_path, X=np.arange(30.0).reshape(30, 1, 1) ** 2).X.shape == (30, 1, 1)
     folder = write_npy(tmp_path / "d", X=TOY["X"].reshape(30, 4, 1, 1))
-    found = NpySource(folder=str(folder)).load(DataPlaces())
+    found = NpySource(path=str(folder)).load(DataPlaces())
     assert np.array_equal(np.asarray(found.X), TOY["X"])
     assert "(30, 4, 1, 1)" in notes(found)
 
@@ -220,23 +220,23 @@ def test_columns_of_csv_features_that_are_called_identifiers_are_left_out_and_na
     rng = np.random.default_rng(0)
     lines = [",".join([str(rng.integers(10**6)), *map(repr, map(float, row))]) for row in TOY["X"]]
     places = write_csv(tmp_path / "toy", features="\n".join([f"{name},a,b,c,d", *lines]))
-    found = CsvSource(folder="toy").load(places)
-    same(found, CsvSource(folder="plain").load(write_csv(tmp_path / "plain")))
+    found = CsvSource(path="toy").load(places)
+    same(found, CsvSource(path="plain").load(write_csv(tmp_path / "plain")))
     assert f"left out: {name or 'Unnamed: 0'}, which is no feature, by its name" in notes(found)
 
 
 def test_columns_of_csv_features_are_left_out_or_stay_as_an_option_says(tmp_path):
     lines = [",".join([str(7 * row % 31), *map(repr, map(float, x))]) for row, x in enumerate(TOY["X"])]
     places = write_csv(tmp_path / "toy", features="\n".join(["id,a,b,c,d", *lines]))
-    assert CsvSource(folder="toy", leave_out=None).load(places).X.shape == (30, 5)
-    assert CsvSource(folder="toy", leave_out="a+b").load(places).X.shape == (30, 2)
+    assert CsvSource(path="toy", leave_out=None).load(places).X.shape == (30, 5)
+    assert CsvSource(path="toy", leave_out="a+b").load(places).X.shape == (30, 2)
     with pytest.raises(DataError, match="no column 'e' to leave out; the columns are id, a, b, c, d"):
-        CsvSource(folder="toy", leave_out="e").load(places)
+        CsvSource(path="toy", leave_out="e").load(places)
     counting = "\n".join(["a,b,c,d,frame", *(f"{line.partition(',')[2]},{row}" for row, line in enumerate(lines))])
     places = write_csv(tmp_path / "toy", features=counting)
     with pytest.raises(DataError, match=r"column 4 \(frame\) counts the rows, from 0 on.*leave_out=frame"):
-        CsvSource(folder="toy").load(places)
-    assert CsvSource(folder="toy", leave_out="frame").load(places).X.shape == (30, 4)
+        CsvSource(path="toy").load(places)
+    assert CsvSource(path="toy", leave_out="frame").load(places).X.shape == (30, 4)
 
 
 def test_columns_of_a_frame_that_are_called_identifiers_are_left_out_and_named():
@@ -265,7 +265,7 @@ def test_hdf5_and_npy_files_called_after_splits_hold_their_rows(tmp_path):
         (folder / name).mkdir()
         for split, own in rows.items():
             np.save(folder / name / f"{split}.npy", TOY[field][own])
-    for source in (Hdf5Source(path=str(tmp_path / "h")), NpySource(folder=str(folder))):
+    for source in (Hdf5Source(path=str(tmp_path / "h")), NpySource(path=str(folder))):
         found = source.load(DataPlaces())
         assert {name: len(index) for name, index in found.splits.items()} == {"train": 20, "test_unseen": 10}
         assert set(found.y[found.splits["test_unseen"]].tolist()) == {4, 5}
@@ -274,6 +274,6 @@ def test_hdf5_and_npy_files_called_after_splits_hold_their_rows(tmp_path):
 def test_an_identifier_among_the_attributes_of_classes_is_left_out(tmp_path):
     lines = [f"{n},{i + 100}," + ",".join(map(str, r)) for i, (n, r) in enumerate(zip(NAMES, TOY["S"], strict=True))]
     signatures = "\n".join(["class,class_id,furry,flies,swims", *lines])
-    found = CsvSource(folder="toy").load(write_csv(tmp_path / "toy", signatures=signatures))
+    found = CsvSource(path="toy").load(write_csv(tmp_path / "toy", signatures=signatures))
     assert found.signature_set().names == ("furry", "flies", "swims")
     assert np.array_equal(found.signature_set().values, TOY["S"])

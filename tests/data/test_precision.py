@@ -36,14 +36,14 @@ NAMES = [f"c{k}" for k in range(CLASSES)]
 
 def npz(folder, X):
     np.savez(folder / "d.npz", X=X, y=Y, S=S)
-    return "npz(file=d.npz)"
+    return "npz(path=d.npz)"
 
 
 def npy(folder, X):
     (folder / "d").mkdir()
     for name, array in {"features": X, "labels": Y, "signatures": S}.items():
         np.save(folder / "d" / f"{name}.npy", array)
-    return "npy(folder=d)"
+    return "npy(path=d)"
 
 
 def hdf5(folder, X):
@@ -68,7 +68,7 @@ def csv(folder, X):
     form = "%d" if X.dtype.kind == "i" else "%.17g"
     np.savetxt(folder / "d" / "features.csv", X, fmt=form, delimiter=",")
     (folder / "d" / "labels.csv").write_text("\n".join(map(str, Y)) + "\n")
-    return "csv(folder=d)"
+    return "csv(path=d)"
 
 
 def mat(folder, X):
@@ -77,7 +77,7 @@ def mat(folder, X):
     splits = {"trainval_loc": np.flatnonzero(Y < 4) + 1, "test_unseen_loc": np.flatnonzero(Y >= 4) + 1}
     scipy.io.savemat(folder / "d" / "res101.mat", {"features": X.T, "labels": Y[:, None] + 1.0})
     scipy.io.savemat(folder / "d" / "att_splits.mat", {"att": S.T, "allclasses_names": names, **splits})
-    return "xlsa17(folder=d, test_seen=none)"
+    return "xlsa17(path=d, test_seen=none)"
 
 
 WAYS = {"npz": npz, "npy": npy, "hdf5": hdf5, "columns": parquet, "lists": parquet_lists, "csv": csv, "mat": mat}

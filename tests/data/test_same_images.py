@@ -70,7 +70,7 @@ def test_two_seeds_are_two_data_sets_and_a_copy_with_other_signatures_is_none(ca
     data = toy(0)
     splits = {name: data.rows(name) for name in data.splits}
     np.savez(tmp_path / "copy.npz", X=data.X, y=data.y, S=data.signature_set().values[:, :4], **splits)
-    sets = [SPEC % 0, SPEC % 1, f'npz(file="{tmp_path / "copy.npz"}")']
+    sets = [SPEC % 0, SPEC % 1, f'npz(path="{tmp_path / "copy.npz"}")']
     for name in sets:
         for method in ("eszsl", "sae"):
             done = call("run", "--method", method, "--dataset", name, "--test", "--store", tmp_path / "s")

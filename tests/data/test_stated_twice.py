@@ -26,7 +26,7 @@ WHOLE = {**LISTS, "testclasses.txt": UNSEEN, "trainvalclasses.txt": SEEN, "allcl
 
 
 def folder(path, lists, **options):
-    return Xlsa17(folder="toy", **options).load(write_folder(path / "toy", lists={**WHOLE, **lists}))
+    return Xlsa17(path="toy", **options).load(write_folder(path / "toy", lists={**WHOLE, **lists}))
 
 
 def rows_of(classes):
@@ -71,7 +71,7 @@ def test_a_class_without_rows_may_be_on_any_list(tmp_path):
     S = np.random.default_rng(0).random((5, 9))
     lists = {**WHOLE, "testclasses.txt": [*UNSEEN, "yak"], "allclasses.txt": names}
     places = write_folder(tmp_path / "toy", lists=lists, splits={"att": S, "allclasses_names": names})
-    assert "disagreements" not in Xlsa17(folder="toy").load(places).source
+    assert "disagreements" not in Xlsa17(path="toy").load(places).source
 
 
 def test_what_changes_no_test_is_told(tmp_path):
@@ -87,8 +87,8 @@ def test_what_changes_no_test_is_told(tmp_path):
 def test_folds_by_rows_are_one_of_the_folds_by_lists(tmp_path, held_out, agrees):
     rows = {"val_loc": rows_of(held_out), "train_loc": rows_of(set(SEEN) - set(held_out))}
     places = write_folder(tmp_path / "toy", lists=WHOLE, splits=rows)
-    assert ("disagreements" not in Xlsa17(folder="toy").load(places).source) == agrees
-    assert "disagreements" not in Xlsa17(folder="toy", folds="rows").load(places).source
+    assert ("disagreements" not in Xlsa17(path="toy").load(places).source) == agrees
+    assert "disagreements" not in Xlsa17(path="toy", folds="rows").load(places).source
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_every_fold_has_both_lists(tmp_path, lists, missing):
 
 def npz(path, **arrays):
     options = arrays.pop("options", {})
-    return NpzSource(file="toy", **options).load(DataPlaces(save(path, **arrays).root))
+    return NpzSource(path="toy", **options).load(DataPlaces(save(path, **arrays).root))
 
 
 TOY = toy()
@@ -160,9 +160,9 @@ def test_class_names_beside_a_field_of_names_are_the_same(tmp_path):
 
 def test_a_class_has_one_line_of_folds(tmp_path):
     lines = "".join(f"{name},{side}\n" for name, side in zip(NAMES, ["train"] * 2 + ["validation"] * 2, strict=False))
-    assert len(CsvSource(folder="a").load(write_csv(tmp_path / "a", folds=lines)).folds) == 1
+    assert len(CsvSource(path="a").load(write_csv(tmp_path / "a", folds=lines)).folds) == 1
     with pytest.raises(DataError, match=r"folds\.csv: line 5: class 'ox' has a line above already"):
-        CsvSource(folder="b").load(write_csv(tmp_path / "b", folds=lines + "ox,validation"))
+        CsvSource(path="b").load(write_csv(tmp_path / "b", folds=lines + "ox,validation"))
 
 
 @pytest.mark.parametrize("by_row", [False, True])

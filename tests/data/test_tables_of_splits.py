@@ -46,7 +46,7 @@ def as_npz(folder):
     """Return the toy data with the rows of the splits one after the other, as files of splits hold them."""
     order = np.concatenate(list(ROWS.values()))
     arrays = {"X": toy()["X"][order], "y": toy()["y"][order], "train": np.arange(len(ROWS["train"]))}
-    return NpzSource(file="toy").load(save(folder, ("test_seen", "test_unseen", "folds", "groups"), **arrays))
+    return NpzSource(path="toy").load(save(folder, ("test_seen", "test_unseen", "folds", "groups"), **arrays))
 
 
 def same(dataset, other):

@@ -43,21 +43,21 @@ def test_what_is_wrong_with_arrays_says_what_is_there(tmp_path, case):
         arrays = {**file, key: change(file[key])}
     np.savez(path, **arrays)
     with pytest.raises(DataError, match=pattern):
-        NpzSource(file=str(path)).load(DataPlaces())
+        NpzSource(path=str(path)).load(DataPlaces())
 
 
 def test_a_file_of_another_kind_is_not_taken_for_pickled_objects(tmp_path):
     folder, *_ = write_template("npy", tmp_path / "d")
     (folder / "labels.npy").write_bytes(b"ant\nbat\n")
     with pytest.raises(DataError, match=r"labels\.npy: is no \.npy file, whatever its name says"):
-        NpySource(folder=str(folder)).load(DataPlaces())
+        NpySource(path=str(folder)).load(DataPlaces())
 
 
 def test_splits_in_json_may_begin_with_a_byte_order_mark(tmp_path):
     folder, *_ = write_template("npy", tmp_path / "d")
-    expected = NpySource(folder=str(folder)).load(DataPlaces()).splits
+    expected = NpySource(path=str(folder)).load(DataPlaces()).splits
     (folder / "splits.json").write_bytes(b"\xef\xbb\xbf" + (folder / "splits.json").read_bytes())
-    found = NpySource(folder=str(folder)).load(DataPlaces()).splits
+    found = NpySource(path=str(folder)).load(DataPlaces()).splits
     assert {name: rows.tolist() for name, rows in found.items()} == {k: rows.tolist() for k, rows in expected.items()}
 
 
@@ -80,15 +80,15 @@ def test_one_table_is_told_from_a_folder_of_them(tmp_path):
             DataError, match=r"all\.csv: a table alone is no data set; make a folder .*data template csv"
         ):
             import_arrays(given, tmp_path / "root", "mine")
-    with pytest.raises(DataError, match=r"all\.csv: is a file; the data set is a folder of files"):
-        CsvSource(folder=str(folder / "all.csv")).load(DataPlaces())
+    with pytest.raises(DataError, match=r"all\.csv: is a file; expected a folder"):
+        CsvSource(path=str(folder / "all.csv")).load(DataPlaces())
 
 
 def test_a_data_set_without_signatures_or_splits_is_told_what_to_give(tmp_path):
     folder, *_ = write_template("csv", tmp_path / "d")
     for file in ("signatures", "splits", "folds"):
         (folder / f"{file}.csv").unlink()
-    dataset = CsvSource(folder=str(folder)).load(DataPlaces())
+    dataset = CsvSource(path=str(folder)).load(DataPlaces())
     with pytest.raises(
         DataError, match=r"set 'rows' has a row per row of features; one with a row per class is needed"
     ):
@@ -97,4 +97,4 @@ def test_a_data_set_without_signatures_or_splits_is_told_what_to_give(tmp_path):
         split_rows(dataset, "train", "task zsl")
     (folder / "row_signatures.csv").unlink()
     with pytest.raises(DataError, match=r"d has no signatures, .*; give a row of attributes per class"):
-        CsvSource(folder=str(folder)).load(DataPlaces()).class_signatures()
+        CsvSource(path=str(folder)).load(DataPlaces()).class_signatures()

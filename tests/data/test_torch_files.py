@@ -34,7 +34,7 @@ def load(path, **options):
 
 
 def same(found, folder, drop=()):
-    plain = NpzSource(file="toy").load(save(folder, drop))
+    plain = NpzSource(path="toy").load(save(folder, drop))
     assert np.array_equal(np.asarray(found.X), plain.X)
     assert found.X.dtype == plain.X.dtype
     assert np.array_equal(found.y, plain.y)

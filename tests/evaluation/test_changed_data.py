@@ -19,7 +19,7 @@ from zslplat.tuning.options import StudyOptions
 
 
 def experiment_of(path):
-    return Experiment(Spec("eszsl"), Spec("npz", {"file": str(path)}), Spec("zsl", {"folds": 2}))
+    return Experiment(Spec("eszsl"), Spec("npz", {"path": str(path)}), Spec("zsl", {"folds": 2}))
 
 
 def test_problems_of_changed_data_are_made_anew(tmp_path):

@@ -33,7 +33,7 @@ def toy():
 def test_arrays_make_the_data_set_that_their_file_makes(tmp_path):
     arrays = array_toys.toy()
     np.savez(tmp_path / "toy.npz", **arrays)
-    by_file = zslplat.load_dataset(f'npz(file="{tmp_path}/toy.npz")', store=tmp_path / "mlruns")
+    by_file = zslplat.load_dataset(f'npz(path="{tmp_path}/toy.npz")', store=tmp_path / "mlruns")
     made = zslplat.make_dataset(arrays.pop("X"), arrays.pop("y"), arrays.pop("S", None), name="toy", **arrays)
     assert made.fingerprint == by_file.fingerprint
     assert made.splits.keys() == by_file.splits.keys()
@@ -133,7 +133,7 @@ def test_a_command_knows_what_a_function_evaluated_on_arrays(call, new_store, to
     assert told["known"] == 1
     assert told["metrics"] == json.loads(json.dumps(found.result.metrics))
     np.savez(tmp_path / "birds.npz", X=X, y=y, S=S, train=y < 6)
-    of_file = ("run", "-m", "eszsl", "-d", f'npz(file="{tmp_path}/birds.npz")', "--test", "--json", "--workers", 1)
+    of_file = ("run", "-m", "eszsl", "-d", f'npz(path="{tmp_path}/birds.npz")', "--test", "--json", "--workers", 1)
     assert json.loads(call(*of_file, "--store", moved).stdout)["metrics"] == told["metrics"]
     assert call("rerun", told["run_ids"][0], "--check", "--store", moved, "--workers", 1).returncode == 0
 

@@ -73,7 +73,7 @@ def test_files_of_ones_own_keep_the_promises_of_data_sets(tmp_path):
     rows = np.arange(len(y))
     splits = {"train": rows[y < 4], "test_unseen": rows[y >= 4]}
     np.savez(tmp_path / "mine.npz", X=rng.normal(size=(len(y), 5)), y=y, S=rng.random((6, 3)), **splits)
-    results = check_dataset(NpzSource(file=str(tmp_path / "mine.npz")))
+    results = check_dataset(NpzSource(path=str(tmp_path / "mine.npz")))
     assert {r.state for r in results} == {PASSED}
 
 
@@ -83,7 +83,7 @@ def test_published_files_keep_the_promises_of_data_sets(real_data, monkeypatch):
     if not (folder / "ISOLET").is_dir():
         pytest.skip("no xlsa17/ISOLET in the folder of real data")
     monkeypatch.setenv("ZSLPLAT_DATA_ROOT", str(folder))
-    assert {r.state for r in check_dataset(Xlsa17(folder="ISOLET"))} == {PASSED}
+    assert {r.state for r in check_dataset(Xlsa17(path="ISOLET"))} == {PASSED}
 
 
 @pytest.mark.parametrize(

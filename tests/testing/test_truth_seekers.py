@@ -85,7 +85,7 @@ def nothing_told(tmp_path):
 def test_tuning_and_the_test_show_chance(call, nothing_told, task, data, walk):
     method, attack = f"seeker-{walk}", kit_of(component("tasks", task).kind).attack
     few = {name: value for name, value in FEW.items() if name in component("tasks", task).parameters}
-    source = Spec("npz", {"file": str(nothing_told / f"{data}.npz")})
+    source = Spec("npz", {"path": str(nothing_told / f"{data}.npz")})
     asked = ("-m", method, "-d", source, "-t", Spec(task, few), "--workers", 1, "--json")
     with registered_seekers(attack):
         tuned = call("tune", *asked)

@@ -23,7 +23,7 @@ def three_folds(tmp_path_factory):
     X = y @ rng.normal(size=(3, 6)) + 0.3 * rng.normal(size=(90, 6))
     file = tmp_path_factory.mktemp("data") / "three.npz"
     np.savez(file, X=X, y=y, folds=np.arange(90) % 3 + 1)
-    return f'npz(file="{file}")'
+    return f'npz(path="{file}")'
 
 
 @pytest.mark.long
@@ -98,7 +98,7 @@ def test_a_last_fold_that_cannot_be_validated_is_said_before_the_first(call, tmp
     y[0] = 1  # one row of the first two folds, which train for the last: too few to hold one out
     file = tmp_path / "lame.npz"
     np.savez(file, X=np.random.default_rng(0).random((60, 5)), y=y, folds=folds)
-    done = call("cross-validate", *PLAIN, "--dataset", f'npz(file="{file}")', "--store", tmp_path / "store")
+    done = call("cross-validate", *PLAIN, "--dataset", f'npz(path="{file}")', "--store", tmp_path / "store")
     assert done.returncode == 1, done.stderr
     assert "rows" in done.stderr.splitlines()[-1]
     assert not (tmp_path / "store" / "optuna.db").exists()

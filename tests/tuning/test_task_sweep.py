@@ -85,7 +85,7 @@ def test_what_cannot_be_swept_is_said(call):
 def test_values_that_are_measured_by_different_metrics_make_no_curve(call, tmp_path):
     y = (np.random.default_rng(0).random((40, 2)) < 0.5).astype(int)
     np.savez(tmp_path / "sets.npz", X=y + 0.1 * np.random.default_rng(1).normal(size=y.shape), y=y)
-    data = ("-d", f'npz(file="{tmp_path / "sets.npz"}")', "-t", "coding(folds=2)", "--workers", 1)
+    data = ("-d", f'npz(path="{tmp_path / "sets.npz"}")', "-t", "coding(folds=2)", "--workers", 1)
     done = call("sweep", "-m", "llc(neighbours=5)", "-p", "average_precision", "--range", "area|eleven-point", *data)
     assert done.returncode == 2, done.stdout
     assert "from mAP to mAP_11pt" in done.stderr.replace("\n", " ")

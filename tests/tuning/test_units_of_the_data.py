@@ -65,7 +65,7 @@ def values_of(name, folder, scale, features, store):
     template = method.build(fixed)
     space = {k: r for k, r in template.space.items() if k not in fixed}
     kind = "rows" if method.kind == "coding" else "classes"
-    data = Spec("npz", {"file": str(folder / f"{kind}-{scale}.npz")})
+    data = Spec("npz", {"path": str(folder / f"{kind}-{scale}.npz")})
     experiment = Experiment(Spec(name, fixed), data, Spec.parse(TASKS[method.kind]), space, features=features)
     settings = resolve_settings({"store": store})
     settings.make_store()

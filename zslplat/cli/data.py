@@ -223,14 +223,14 @@ def template(options: TemplateDataOptions) -> None:
 
     Two feature sets (views), labels, signatures of classes and of rows, splits, validation folds and groups.
     """
-    import shlex
-
+    from zslplat.data.catalogue import in_a_shell
     from zslplat.data.formats.templates import write_template
 
-    path, spec, files = write_template(options["kind"], options["to"])
+    path, files = write_template(options["kind"], options["to"])
+    shown = in_a_shell(str(path))
     echo("\n".join(map(str, files)))
-    echo(f"look at it: zslplat data info {shlex.quote(str(spec))}")
-    echo(f"tune on it: zslplat tune --method eszsl --dataset {shlex.quote(str(spec))}")
+    echo(f"look at it: zslplat data check {shown}")
+    echo(f"tune on it: zslplat tune eszsl --dataset {shown}")
     echo(f"keep it by name: zslplat data import {shlex.quote(str(path))} --name mine --data-root DATA")
 
 

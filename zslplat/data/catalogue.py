@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -45,7 +45,8 @@ LAYOUTS: tuple[type[FileSource], ...] = (
 )
 FILE_SUFFIXES = tuple(suffix for layout in LAYOUTS for suffix in layout.suffixes)
 EXPECTED = ", ".join(layout.expected for layout in LAYOUTS[:-1]) + f", or {LAYOUTS[-1].expected}"
-OPTIONS = tuple(dict.fromkeys(layout.located for layout in LAYOUTS))
+# Of files that are no data sets; a name that ends so is a path, and never taken for the slip of another name.
+_OTHER_SUFFIXES = (".mat", ".csv", ".tsv", ".txt", ".json", ".xls", ".xlsx", ".pkl", ".zip", ".gz")
 _MOST_FOLDERS = 200  # that are looked into for others, of each
 
 
@@ -182,104 +183,103 @@ def available(places: DataPlaces, registered: Registered) -> list[CatalogueEntry
 def parse_dataset(text: str) -> Spec:
     """Read the spec of a data set, whose name may hold blanks and signs, as file names do, without quotes about it.
 
-    Raises :class:`UsageError`, for a path with the spec that reads what is there.
+    Paths are written alike whatever form they come in: ``./birds.npz`` is ``birds.npz``, and ``birds/`` is ``./birds``.
+    Raises :class:`UsageError`.
     """
     try:
-        return Spec.parse(text)
+        spec = Spec.parse(text)
     except UsageError:
         name, mark, options = text.partition("(")
-        if not any(separator in name for separator in ("/", os.sep)):
-            if name.strip():
-                with suppress(UsageError):
-                    return Spec.parse(format_value(name.strip()) + mark + options)
+        spec = Spec(text if Path(text).expanduser().exists() else "")
+        with suppress(UsageError):
+            spec = Spec.parse(format_value(name.strip()) + mark + options)
+        if not spec.name.strip():
             raise
-        hint = loader_hint(text)
-        if hint:
-            raise UsageError(f"data set {text!r} is a path, not a name; {hint}") from None
-        if not mark:
-            raise UsageError(
-                f"data set {text!r}: no such file or folder; write a name, or {', '.join(_forms()[:-1])} or "
-                f"{_forms()[-1]}"
-            ) from None
-        raise
+    if not is_path(spec.name):
+        return spec
+    path = os.path.normpath(spec.name)
+    return Spec(path if is_path(path) else f".{os.sep}{path}", spec.parameters)
+
+
+def is_path(name: str) -> bool:
+    """Tell whether the name of a data set is a path: it leads through folders, or has the suffix of a file."""
+    return "/" in name or os.sep in name or name.endswith((*FILE_SUFFIXES, *_OTHER_SUFFIXES))
+
+
+def title_of(spec: Spec) -> str:
+    """Return what tables and reports call a data set: its name, or that of the file or folder that is read."""
+    path = Path(str(next((spec.parameters[key] for key in ("path", "folder") if key in spec.parameters), spec.name)))
+    return path.stem if path.suffix in FILE_SUFFIXES else path.name
 
 
 def in_a_shell(name: str) -> str:
     """Return the name of a data set as it is written in a shell: in quotes where it needs some, once or twice."""
     spec = Spec(name)
     with suppress(UsageError):
-        if parse_dataset(name) == spec:
+        if parse_dataset(name) == parse_dataset(str(spec)):
             return shlex.quote(name)
     return shlex.quote(str(spec))
 
 
-def loader_hint(text: str) -> str:
-    """Return which spec loads the file or folder at a path; an empty text where there is nothing of a known layout."""
-    path = Path(text).expanduser()
-    layout = layout_of(path)
-    if layout is None:
-        nothing = f"it is no file and no folder in a layout that is known; expected {EXPECTED}"
-        return nothing if path.exists() and "/" in text else ""
-    return f"write --dataset {shlex.quote(f'{layout.kind}({layout.located}={format_value(text)})')}"
-
-
-def _forms() -> list[str]:
-    return [f'{layout.kind}({layout.located}="PATH")' for layout in reversed(LAYOUTS)]
-
-
 def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataSource:
-    """Return the source that a spec means, its options checked.
+    """Return the source that a spec means, its options checked: a registered name, a path, or a name under a root.
 
-    Raises :class:`UnknownNameError` with the near matches among both kinds of names, :class:`DataError` when the name
-    is not registered and there is no data root to look in.
+    A path is looked for in the working directory, then under the data root; a name the other way round. Raises
+    :class:`UnknownNameError` with the near matches among all names, and :class:`MissingDataError` where a path leads to
+    nothing, or there is no data root to look in.
     """
-    options = dict(spec.parameters)
-    if spec.name in registered:
-        return _class_of(registered[spec.name])(**options)
-    root = places.root
-    match = None if root is None else find_data_set(root, spec.name)
-    inside = root is not None and spec.name.endswith(FILE_SUFFIXES) and (root / spec.name).is_file()
-    if inside:
-        stem = Path(spec.name).stem
-        form = shlex.quote(str(Spec(stem, options))) if options else in_a_shell(stem)
-        raise UsageError(f"data set {spec.name!r} is a file of the data root; write its name, --dataset {form}")
-    hint = "" if match else loader_hint(spec.name)
-    if hint:
-        raise UsageError(f"data set {spec.name!r} is not a name but a path; {hint}")
+    name, options, root = spec.name, dict(spec.parameters), places.root
+    if name in registered:
+        return _class_of(registered[name])(**options)
+    if "path" in options:
+        raise UsageError(f"{name}: path is given by the name itself; remove path=...")
+    roots = [Path(), *([root] if root is not None else [])]
+    if is_path(name):
+        path = next((place for place in (root / Path(name).expanduser() for root in roots) if place.exists()), None)
+        if path is None:
+            raise MissingDataError(_nothing_at(name, roots))
+        return _opened(path, layout_of(path), options)
+    matches = (find_data_set(place, name) for place in reversed(roots) if place.is_dir())
+    match = next((match for match in matches if match is not None), None)
+    if match is not None:
+        return _opened(*match, options)
     if root is None:
-        near = near_names(spec.name, registered, cutoff=0.7)
+        near = near_names(name, registered, cutoff=0.7)
+        mend = f"name the folder of your data sets with {HOW_TO_SET}, or write the path of a file or folder"
         if near:
-            raise UnknownNameError(
-                "data set",
-                spec.name,
-                registered,
-                f"did you mean {', '.join(near)}? One of your own needs a data root, and none is set: name the folder "
-                f"of your data sets with {HOW_TO_SET}",
-            )
+            hint = f"did you mean {', '.join(near)}? One of your own needs a data root, and none is set: {mend}"
+            raise UnknownNameError("data set", name, registered, hint)
         raise MissingDataError(
-            f"data set {spec.name!r} is not built in ({', '.join(sorted(registered))}) and no data root is set; name "
-            f"the folder of your data sets with {HOW_TO_SET}"
+            f"data set {name!r} is not built in ({', '.join(sorted(registered))}) and no data root is set; {mend}"
         )
     if not root.is_dir():
-        raise MissingDataError(f"data set {spec.name!r}: data root {root} is no folder; set it with {HOW_TO_SET}")
-    for key in OPTIONS:
-        if key in options:
-            raise UsageError(f"{spec.name}: {key} is given by the name itself; remove {key}=...")
-    if match is not None:
-        path, layout = match
-        if layout is None:
-            raise DataError(f"{path}: no data set in a layout that is known; expected {EXPECTED}")
-        return layout(**{layout.located: path.name}, **options)
+        raise MissingDataError(f"data set {name!r}: data root {root} is no folder; set it with {HOW_TO_SET}")
     for place in roots_below(root):
-        if (find_data_set(place, spec.name) or (None, None))[1] is not None:
+        if (find_data_set(place, name) or (None, None))[1] is not None:
             raise MissingDataError(
-                f"data set {spec.name!r} lies in {place}, which is not the data root {root}; give --data-root "
+                f"data set {name!r} lies in {place}, which is not the data root {root}; give --data-root "
                 f"{shlex.quote(str(place))}"
             )
-    names = {*registered, *(name for name, _, _ in data_sets_under(root))}
-    if near_names(spec.name, registered, cutoff=0.7):
-        raise UnknownNameError(f"data set (neither built in nor in data root {root}):", spec.name, names)
-    raise UnknownDataError(f"data set (neither built in nor in data root {root}):", spec.name, names)
+    names = {*registered, *(one for one, _, _ in data_sets_under(root))}
+    kind = UnknownNameError if near_names(name, registered, cutoff=0.7) else UnknownDataError
+    raise kind(f"data set (neither built in nor in data root {root}):", name, names)
+
+
+def _opened(path: Path, layout: type[FileSource] | None, options: Mapping[str, Any]) -> FileSource:
+    if layout is None:
+        raise DataError(f"{path}: no data set in a layout that is known; expected {EXPECTED}")
+    return layout(path=str(path.absolute()), **options)
+
+
+def _nothing_at(name: str, roots: Sequence[Path]) -> str:
+    """Return that a path leads to nothing, with the data sets of a near name in its folder."""
+    path = Path(name).expanduser()
+    folders = [folder for folder in (root / path.parent for root in roots) if folder.is_dir()]
+    there = {stem: str(path.parent / file.name) for folder in folders for stem, file, _ in data_sets_under(folder)}
+    near = [there[stem] for stem in near_names(path.stem, there)]
+    hint = f"did you mean {', '.join(near)}?" if near else "correct the path"
+    places = " and ".join(str(root.absolute()) for root in roots)
+    return f"data set {name!r}: no such file or folder (looked in {places}); {hint}"
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:

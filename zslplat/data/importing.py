@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.catalogue import EXPECTED, FILE_SUFFIXES, OPTIONS, layout_of
+from zslplat.data.catalogue import EXPECTED, FILE_SUFFIXES, layout_of
 from zslplat.data.dataset import Dataset
 from zslplat.data.formats.templates import with_right_form
 from zslplat.data.formats.xlsa17 import Xlsa17
@@ -196,10 +196,9 @@ def _layout(source: Path) -> type[FileSource]:
 
 
 def _loader(layout: type[FileSource], source: Path, options: dict[str, Any]) -> FileSource:
-    for key in OPTIONS:
-        if key in options:
-            raise UsageError(f"{key} is the data set itself; remove {key}=...")
-    return layout(**{layout.located: str(source.absolute())}, **options)
+    if "path" in options:
+        raise UsageError("path is the data set itself; remove path=...")
+    return layout(path=str(source.absolute()), **options)
 
 
 def _copied(source: Path, target: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, MissingDataError, UnknownDataError, UsageError
 from zslplat.keys import key_of
 from zslplat.registry import known_as
-from zslplat.space import NO_DEFAULT, Declared, Parameter, check_value
+from zslplat.space import NO_DEFAULT, Declared, Parameter, Text, check_value, parameter
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,16 @@ class DataSource(Declared, ABC):
 class FileSource(DataSource):
     """A data set in files of the user's own, in a layout of :mod:`zslplat.data.catalogue`.
 
-    ``kind`` is the name of the loader; ``located`` the option that says where the data set lies: a ``file``, a
-    ``folder``, or a ``path`` of either. ``suffixes`` are those of single files; ``expected`` says, for errors, by what
-    a data set of this layout is known. ``version`` counts what is made of the same files.
+    ``kind`` is the name of the loader; ``suffixes`` are those of single files; ``expected`` says, for errors, by what a
+    data set of this layout is known. ``version`` counts what is made of the same files.
     """
 
+    licence = "that of the data in the files"
     kind: ClassVar[str]
-    located: ClassVar[str]
     expected: ClassVar[str] = ""
     suffixes: ClassVar[tuple[str, ...]] = ()
     version: ClassVar[int] = 1
+    path = parameter("the file or folder: a path, or a name under the data root", Text())
 
     @classmethod
     def fits(cls, path: Path) -> bool:
@@ -97,22 +97,14 @@ class FileSource(DataSource):
 
     def load(self, places: DataPlaces) -> Dataset:
         """Read the files, or what an earlier load of them stored under ``places.cache``."""
-        if self.located not in self.options:
-            raise UsageError(f"{self.kind}: {self.located} is missing; write {self.kind}({self.located}=mydata)")
-        path = self.find(places, str(self.options[self.located]))
+        if "path" not in self.options:
+            raise UsageError(f"{self.kind}: path is missing; write {self.kind}(path=mydata)")
+        path = find_path(places, str(self.options["path"]), self.suffixes)
         about = self.about(path)
-        options = {**about.options, **{k: v for k, v in self.options.items() if k != self.located}}
+        options = {**about.options, **{k: v for k, v in self.options.items() if k != "path"}}
         stamps = [file_stamp(p) for p in (*self.files(path), about_path(path)) if p.is_file()]
         key = key_of(self.kind, self.version, stamps, options)
         return stored_dataset(places.cache, key, lambda: self.read_files(places, path, about, options))
-
-    def find(self, places: DataPlaces, name: str) -> Path:
-        """Return the file or folder of a name."""
-        if self.located == "folder":
-            return find_folder(places, name)
-        if self.located == "file":
-            return find_file(places, name if name.endswith(self.suffixes) else name + self.suffixes[0])
-        return find_path(places, name, self.suffixes)
 
     def about(self, path: Path) -> About:
         """Return what is stated beside the files."""
@@ -130,48 +122,29 @@ class FileSource(DataSource):
 HOW_TO_SET = "--data-root, ZSLPLAT_DATA_ROOT or data_root in zslplat.toml"
 
 
-def require_root(places: DataPlaces, what: str) -> Path:
-    """Return the data root; raises :class:`MissingDataError` when none is set or the folder is missing."""
-    if places.root is None:
-        raise MissingDataError(f"{what}: no data root is set; name the folder of your data sets with {HOW_TO_SET}")
-    if not places.root.is_dir():
-        raise MissingDataError(f"{what}: data root {places.root} is no folder; set it with {HOW_TO_SET}")
-    return places.root
+def find_path(places: DataPlaces, name: str, suffixes: Sequence[str] = ()) -> Path:
+    """Return the folder of a name or path, or the file, with one of the suffixes where it has none.
 
-
-def find_folder(places: DataPlaces, name: str) -> Path:
-    """Return the folder ``name``: a path, or the name of a folder under the data root."""
-    return _find(places, name, "folder", Path.is_dir)
-
-
-def find_file(places: DataPlaces, name: str) -> Path:
-    """Return the file ``name``: a path, or the name of a file under the data root."""
-    return _find(places, name, "file", Path.is_file)
-
-
-def find_path(places: DataPlaces, name: str, suffixes: Sequence[str]) -> Path:
-    """Return the folder ``name``, or the file of that name, with one of the suffixes where it has none."""
+    It lies under the data root, or in the working directory. Raises :class:`MissingDataError` where it does not.
+    """
+    what = f"folder or {' or '.join(suffixes)} file" if suffixes else "folder"
     for suffix in ("", *suffixes):
         named = Path(name + suffix).expanduser()
         for path in ([] if places.root is None else [places.root / named]) + [named]:
             if path.is_dir() or (path.is_file() and path.suffix in suffixes):
                 return path
-    return _find(places, name, f"folder or {' or '.join(suffixes)} file", lambda path: path.suffix in suffixes)
-
-
-def _find(places: DataPlaces, name: str, what: str, fits: Callable[[Path], bool]) -> Path:
     named = Path(name).expanduser()
-    if places.root is not None and fits(places.root / named) and (places.root / named).exists():
-        return places.root / named
-    if fits(named) and named.exists():
-        return named
-    if named.is_file() and what == "folder":
-        raise MissingDataError(f"{named}: is a file; the data set is a folder of files")
+    if named.is_file():
+        raise MissingDataError(f"{named}: is a file; expected a {what}")
     if named.is_absolute():
         raise MissingDataError(f"{named}: no such {what}")
-    root = require_root(places, name)
-    names = [p.name for p in root.iterdir() if fits(p) and not p.name.startswith(".")]
-    raise UnknownDataError(f"{what} in data root {root}", name, names)
+    if places.root is None:
+        raise MissingDataError(f"{name}: no data root is set; name the folder of your data sets with {HOW_TO_SET}")
+    if not places.root.is_dir():
+        raise MissingDataError(f"{name}: data root {places.root} is no folder; set it with {HOW_TO_SET}")
+    present = [path for path in places.root.iterdir() if not path.name.startswith(".")]
+    names = [path.name if path.is_dir() else path.stem for path in present if path.is_dir() or path.suffix in suffixes]
+    raise UnknownDataError(f"{what} in data root {places.root}", name, names)
 
 
 ABOUT_FILE = "about.json"
@@ -211,7 +184,7 @@ def read_about(data: Path, parameters: Mapping[str, Parameter]) -> About:
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read as a JSON object ({error}); correct it or remove it") from error
     for name, value in options.items():
-        if name not in parameters or name in ("folder", "file", "path"):
+        if name not in parameters or name == "path":
             raise DataError(f"{path}: unknown option {name!r}; options: {', '.join(parameters)}")
         try:
             check_value(str(path), name, value, parameters)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
+from zslplat.data.catalogue import title_of
 from zslplat.data.class_draws import NAME as REDRAWN
 from zslplat.data.formats.in_memory import NAME as GIVEN
 from zslplat.keys import EXPERIMENT_CHOICES, key_of
@@ -56,11 +56,7 @@ class Experiment:
             return f"{other.dataset_title} draw {parameters.get('draw', 1)}"
         if self.dataset.name == GIVEN and "name" in parameters:
             return str(parameters["name"])
-        if "file" in parameters or Path(str(parameters.get("path", ""))).suffix in (".parquet", ".h5", ".hdf5", ".npz"):
-            return Path(str(parameters.get("file", parameters.get("path")))).stem
-        if "path" in parameters:
-            return Path(str(parameters["path"])).name
-        return Path(str(parameters["folder"])).name if "folder" in parameters else self.dataset.name
+        return title_of(self.dataset)
 
     def evaluation(
         self,

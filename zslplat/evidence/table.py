@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from zslplat.checks.records import findings_of
@@ -254,7 +255,7 @@ def nothing_recorded(settings: Settings, dataset: str, task: str | None, table: 
 def _check_dataset(settings: Settings, dataset: str, records: Records) -> None:
     """Raise :class:`UnknownNameError` for a data set without a source and without a record of any task."""
     name = Spec.parse(dataset).name
-    if settings.data_root is not None and (settings.data_root / name).exists():
+    if any((root / name).exists() for root in (Path(), settings.data_root) if root is not None):
         return
     places = DataPlaces(settings.data_root, settings.cache / "data", settings.arrays)
     names = {entry.name for entry in available(places, registered_sources())}

@@ -70,11 +70,11 @@ def root(tmp_path):
 
 
 def holidays(root, path="holidays.npz", **options):
-    return Holidays(path=path, **{"negatives": "npz(file=flickr.npz)", **options}).load(DataPlaces(root))
+    return Holidays(path=path, **{"negatives": "npz(path=flickr.npz)", **options}).load(DataPlaces(root))
 
 
 def oxford(root, path="oxford.npz", **options):
-    return Oxford(path=path, **{"negatives": "npz(file=flickr.npz)", **options}).load(DataPlaces(root))
+    return Oxford(path=path, **{"negatives": "npz(path=flickr.npz)", **options}).load(DataPlaces(root))
 
 
 def asked(dataset, names, split="test"):
@@ -126,7 +126,7 @@ def test_a_row_with_the_name_of_a_query_asks_and_is_not_searched(root):
 def test_what_is_kept_of_a_load_is_what_was_loaded(root, tmp_path, load):
     class_of = {holidays: Holidays, oxford: Oxford}[load]
     path = {holidays: "folder", oxford: "oxford.npz"}[load]
-    source = class_of(path=path, negatives="npz(file=labelled.npz)")
+    source = class_of(path=path, negatives="npz(path=labelled.npz)")
     plain, *kept = (source.load(DataPlaces(root, cache)) for cache in (None, tmp_path / "cache", tmp_path / "cache"))
     for other in kept:
         assert other.fingerprint == plain.fingerprint == replace(other, known_fingerprint="").fingerprint
@@ -137,14 +137,14 @@ def test_what_is_kept_of_a_load_is_what_was_loaded(root, tmp_path, load):
 
 @pytest.mark.parametrize(("loader", "path"), [(Holidays, "holidays.npz"), (Holidays, "folder"), (Oxford, "oxford.npz")])
 def test_sources_of_files_keep_what_every_source_promises(root, loader, path):
-    negatives = f'npz(file="{root / "labelled.npz"}")'
+    negatives = f'npz(path="{root / "labelled.npz"}")'
     results = run_checks(loader(path=str(root / path), negatives=negatives))
     assert not [f"{result.check}: {result.message}" for result in results if result.is_failure]
     assert sum(result.state == PASSED for result in results) > 10
 
 
 def test_negatives_are_part_of_what_a_data_set_is_and_keep_their_classes(root):
-    first, second = holidays(root), holidays(root, negatives="npz(file=labelled.npz)")
+    first, second = holidays(root), holidays(root, negatives="npz(path=labelled.npz)")
     assert first.fingerprint != second.fingerprint
     assert {first.class_names[c] for c in first.y[first.rows("train")]} == {"unlabelled negatives"}
     assert {second.class_names[c] for c in second.y[second.rows("train")]} == {f"labelled: {c}" for c in range(5)}
@@ -161,12 +161,12 @@ def test_negatives_that_are_none_are_refused(root):
         Holidays(path="holidays.npz").load(DataPlaces(root))
     np.savez(root / "wide.npz", X=rows(range(5), d=6), y=np.zeros(5, dtype=int))
     with pytest.raises(DataError, match=r"features are \(4,\) and those of the negatives, wide, \(6,\)"):
-        holidays(root, negatives="npz(file=wide.npz)")
+        holidays(root, negatives="npz(path=wide.npz)")
     X = rows(range(20), seed=1)
     X[7] = rows(HOLIDAYS)[3]
     np.savez(root / "copies.npz", X=X, y=np.zeros(20, dtype=int))
     with pytest.raises(DataError, match="1 negatives of copies have exactly the features"):
-        holidays(root, negatives="npz(file=copies.npz)")
+        holidays(root, negatives="npz(path=copies.npz)")
 
 
 def test_groups_and_names_that_do_not_fit_are_refused(root):

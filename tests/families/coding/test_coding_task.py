@@ -204,9 +204,9 @@ def test_gabor_wavelets_answer_to_their_own_frequency_and_not_to_a_constant():
 def test_a_file_of_images_becomes_a_data_set_of_covariances(tmp_path):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "images.npz", pictures=rng.integers(0, 255, (6, 10, 12)).astype(np.uint8), y=np.arange(6) % 2)
-    dataset = RegionCovariance(file=str(tmp_path / "images.npz"), X="pictures").load(DataPlaces())
+    dataset = RegionCovariance(path=str(tmp_path / "images.npz"), X="pictures").load(DataPlaces())
     assert dataset.X.shape == (6, 25, 25)
-    other = RegionCovariance(file=str(tmp_path / "images.npz"), X="pictures", epsilon=0.1).load(DataPlaces())
+    other = RegionCovariance(path=str(tmp_path / "images.npz"), X="pictures", epsilon=0.1).load(DataPlaces())
     assert dataset.fingerprint != other.fingerprint
     with pytest.raises(UsageError, match="holds the images"):
-        RegionCovariance(file=str(tmp_path / "images.npz")).load(DataPlaces())
+        RegionCovariance(path=str(tmp_path / "images.npz")).load(DataPlaces())

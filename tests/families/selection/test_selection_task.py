@@ -281,7 +281,7 @@ REAL = Path(os.environ.get("ZSLPLAT_TEST_DATA", Path(__file__).parents[4] / "sha
 @pytest.mark.skipif(not REAL.is_dir(), reason="spoken letters are not at hand; set ZSLPLAT_TEST_DATA")
 def test_on_spoken_letters_the_well_posed_form_helps_and_the_printed_one_does_not():
     """Features picked by the printed algorithm cluster unseen letters worse than random ones do."""
-    data = Xlsa17(folder=str(REAL.resolve()), features="isolet", signatures="att").load(DataPlaces(REAL.parent))
+    data = Xlsa17(path=str(REAL.resolve()), features="isolet", signatures="att").load(DataPlaces(REAL.parent))
     task = FeatureSelection(repeats=5)
     problem = task.test(data)
     printed = SemFS(variant="ridge", gamma=0.1, scale="absolute")

@@ -398,7 +398,7 @@ class CsvSource(FileSource):
     >>> _ = (mine / "labels.csv").write_text("cat\ncat\ndog\nowl\n")
     >>> _ = (mine / "signatures.csv").write_text("class,furry,flies\ncat,1,0\ndog,1,0\nowl,0,1\n")
     >>> _ = (mine / "splits.csv").write_text("train\ntrain\ntrain\ntest_unseen\n")
-    >>> data = zslplat.load_dataset("csv(folder=mine)")
+    >>> data = zslplat.load_dataset("csv(path=mine)")
     >>> data.X.shape, data.class_names, data.splits["test_unseen"].tolist()
     ((4, 2), ('cat', 'dog', 'owl'), [3])
 
@@ -408,12 +408,10 @@ class CsvSource(FileSource):
     """
 
     summary = "a folder of CSV files of your own: features, labels, signatures, splits, folds"
-    licence = "that of the data in the folder"
-    folder = parameter("the folder: a name under the data root, or a path", Text())
     signatures = parameter("the signature set that is used when nothing is said", Text())
     leave_out = LEAVE_OUT
 
-    kind, located, expected = "csv", "folder", "features.csv with labels.csv"
+    kind, expected = "csv", "features.csv with labels.csv"
 
     @classmethod
     def is_folder(cls, folder: Path) -> bool:
@@ -437,4 +435,4 @@ class CsvSource(FileSource):
         raw.X, raw.columns = without_columns(raw.X, raw.columns, options.get("leave_out", ""), str(path))
         files = (*self.files(path), path / ABOUT_FILE)
         sums = {p.name: sha256_of(p) for p in files if p.name != FEATURES and p.is_file()}
-        return assemble(raw, about, {"loader": "csv", "folder": str(path), "sha256": sums})
+        return assemble(raw, about, {"loader": "csv", "path": str(path), "sha256": sums})

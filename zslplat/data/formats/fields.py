@@ -433,7 +433,16 @@ def field_parameters(thing: str) -> dict[str, Parameter]:
 
 
 class FieldsSource(FileSource):
-    """A data set of named fields: its files are opened by a :class:`Fields`."""
+    """A data set of named fields: its files are opened by a :class:`Fields`.
+
+    A subclass says what its format calls a field, and has an option for each part; ``without`` names those it lacks.
+    """
+
+    def __init_subclass__(cls, *, thing: str = "", without: Collection[str] = (), **options: Any) -> None:
+        if thing:
+            parts = {name: one for name, one in field_parameters(thing).items() if name not in without}
+            cls.parameters = {**FileSource.parameters, **parts}
+        super().__init_subclass__(**options)
 
     @abstractmethod
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
@@ -441,7 +450,7 @@ class FieldsSource(FileSource):
 
     def origin(self, path: Path) -> dict[str, Any]:
         """Return what is recorded of where the data came from."""
-        return {self.located: str(path), "files": [file.name for file in self.files(path)][:8]}
+        return {"path": str(path), "files": [file.name for file in self.files(path)][:8]}
 
     def read_files(self, places: DataPlaces, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
         """Read the fields and bring them together."""

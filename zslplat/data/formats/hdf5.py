@@ -21,14 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from zslplat.data.formats.feature_files import in_natural_order
-from zslplat.data.formats.fields import Fields, FieldsSource, field_parameters
-from zslplat.space import Parameter, Text
+from zslplat.data.formats.fields import Fields, FieldsSource
 
 
-class Hdf5Source(FieldsSource):
+class Hdf5Source(FieldsSource, thing="data set"):
     """One HDF5 file or a folder of them, with features, labels and, for zero-shot tasks, signatures and splits.
 
     Equations
@@ -63,15 +62,10 @@ class Hdf5Source(FieldsSource):
     ``parquet`` and ``npy`` are read in blocks, too; ``xlsa17`` reads the field's own MATLAB files.
     """
 
-    kind, located, expected, suffixes = "hdf5", "path", "HDF5 files", (".h5", ".hdf5")
+    kind, expected, suffixes = "hdf5", "HDF5 files", (".h5", ".hdf5")
     summary = (
         "HDF5 of your own, one file or a folder of many: features (one or several sets), labels, signatures, splits"
     )
-    licence = "that of the data in the files"
-    parameters: ClassVar = {
-        "path": Parameter("the file or folder: a name under the data root, or a path", Text()),
-        **field_parameters("data set"),
-    }
 
     @classmethod
     def is_folder(cls, folder: Path) -> bool:

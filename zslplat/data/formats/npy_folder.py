@@ -31,7 +31,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.lib.format import MAGIC_PREFIX
@@ -40,11 +40,10 @@ from zslplat.data.assembly import RawSignatures
 from zslplat.data.formats import csv_tables
 from zslplat.data.formats.bounds import require_memory
 from zslplat.data.formats.feature_files import Piece, in_natural_order, rows_of_a_block, stream_of
-from zslplat.data.formats.fields import ALIASES, Fields, FieldsSource, field_parameters
+from zslplat.data.formats.fields import ALIASES, Fields, FieldsSource
 from zslplat.data.formats.npz import NpzFile, load_npy
 from zslplat.data.store.rows import RowStream, Stored
 from zslplat.errors import DataError
-from zslplat.space import Parameter, Text
 
 LISTS = tuple(f"{name}.{ending}" for name in ("names", "images", "ids") for ending in ("txt", "csv"))
 
@@ -268,7 +267,7 @@ class NpyFolder(Fields):
         return RawSignatures(self.read(name))
 
 
-class NpySource(FieldsSource):
+class NpySource(FieldsSource, thing="file (without its suffix)"):
     """A folder with ``features.npy``, ``labels.npy`` and, for zero-shot tasks, signatures and splits.
 
     Equations
@@ -296,7 +295,7 @@ class NpySource(FieldsSource):
     >>> parts = {"features": X, "labels": y, "signatures": S, "train": np.flatnonzero(y < 3), "test_unseen": y == 3}
     >>> for name, array in parts.items():
     ...     np.save(folder / f"{name}.npy", array)
-    >>> data = zslplat.load_dataset("npy(folder=mine)")
+    >>> data = zslplat.load_dataset("npy(path=mine)")
     >>> data.X.shape, {name: len(rows) for name, rows in data.splits.items()}
     ((12, 3), {'train': 9, 'test_unseen': 3})
 
@@ -305,13 +304,8 @@ class NpySource(FieldsSource):
     ``npz`` is one file; ``parquet`` and ``hdf5`` are read in blocks, too.
     """
 
-    kind, located, expected = "npy", "folder", "features.npy with labels.npy"
+    kind, expected = "npy", "features.npy with labels.npy"
     summary = "a folder of .npy files of your own: features (one or several sets), labels, signatures, splits, folds"
-    licence = "that of the data in the folder"
-    parameters: ClassVar = {
-        "folder": Parameter("the folder: a name under the data root, or a path", Text()),
-        **field_parameters("file (without its suffix)"),
-    }
 
     @classmethod
     def is_folder(cls, folder: Path) -> bool:

@@ -11,15 +11,14 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any
 
 import numpy as np
 
 from zslplat.data.formats.bounds import MOST_RATIO, array_bytes, require_memory
-from zslplat.data.formats.fields import Fields, FieldsSource, field_parameters
+from zslplat.data.formats.fields import Fields, FieldsSource
 from zslplat.data.store.array_store import sha256_of
 from zslplat.errors import DataError
-from zslplat.space import Parameter, Text
 
 _MOST_HEADER = 10_000  # bytes; as NumPy has it
 
@@ -112,7 +111,7 @@ class NpzFile(Fields):
             raise DataError(f"{self.path}: key {name!r} cannot be read ({error}); save the file again") from error
 
 
-class NpzSource(FieldsSource):
+class NpzSource(FieldsSource, thing="key"):
     """One ``.npz`` file with features, labels and, for zero-shot tasks, signatures and splits.
 
     Equations
@@ -135,7 +134,7 @@ class NpzSource(FieldsSource):
     >>> X, y, S = rng.random((12, 3)), np.arange(12) % 4, rng.random((4, 2))
 
     >>> np.savez("mine.npz", X=X, y=y, S=S, train=np.flatnonzero(y < 3), test_unseen=np.flatnonzero(y == 3))
-    >>> data = zslplat.load_dataset("npz(file=mine.npz)")
+    >>> data = zslplat.load_dataset("npz(path=mine.npz)")
     >>> data.X.shape, {name: len(rows) for name, rows in data.splits.items()}
     ((12, 3), {'train': 9, 'test_unseen': 3})
 
@@ -144,14 +143,9 @@ class NpzSource(FieldsSource):
     ``csv`` is a folder of tables; ``npy``, ``parquet`` and ``hdf5`` are for data that are larger than the memory.
     """
 
-    kind, located, version = "npz", "file", 2
+    kind, version = "npz", 2
     expected, suffixes = "an .npz file", (".npz",)
     summary = "an .npz file of your own arrays: X (or several feature sets), y, S, class_names, splits, folds"
-    licence = "that of the data in the file"
-    parameters: ClassVar = {
-        "file": Parameter("the file: a name under the data root, or a path", Text()),
-        **field_parameters("key"),
-    }
 
     def files(self, path: Path) -> list[Path]:
         """Return the file alone."""
@@ -163,4 +157,4 @@ class NpzSource(FieldsSource):
 
     def origin(self, path: Path) -> dict[str, Any]:
         """Return the file and its checksum."""
-        return {"file": str(path), "sha256": sha256_of(path)}
+        return {"path": str(path), "sha256": sha256_of(path)}

@@ -29,9 +29,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from zslplat.data.formats.feature_files import LEAVE_OUT, in_natural_order
-from zslplat.data.formats.fields import Fields, FieldsSource, field_parameters
+from zslplat.data.formats.fields import Fields, FieldsSource
 from zslplat.data.splits import OF_ROWS, place_of_split, split_of
-from zslplat.space import Parameter, Text
 
 SUFFIX = ".parquet"
 
@@ -39,8 +38,11 @@ ARROW_SUFFIXES = (".arrow", ".feather")
 
 SUFFIXES = (SUFFIX, *ARROW_SUFFIXES)
 
+# Parts that describe the classes lie in files of their own.
+_OF_CLASSES = ("S", "signature_classes", "attribute_names", "class_names")
 
-class ParquetSource(FieldsSource):
+
+class ParquetSource(FieldsSource, thing="column", without=_OF_CLASSES):
     """One Parquet file or a folder of them, with features, labels and, for zero-shot tasks, signatures and splits.
 
     Equations
@@ -74,19 +76,10 @@ class ParquetSource(FieldsSource):
     ``hdf5`` and ``npy`` are read in blocks, too; ``csv`` is for small data.
     """
 
-    kind, located, expected = "parquet", "path", "Parquet files"
+    kind, expected = "parquet", "Parquet files"
     suffixes: ClassVar[tuple[str, ...]] = (SUFFIX,)
+    leave_out = LEAVE_OUT
     summary = "Parquet of your own, one file or a folder of many: features as lists or columns, labels, splits, groups"
-    licence = "that of the data in the files"
-    parameters: ClassVar = {
-        "path": Parameter("the file or folder: a name under the data root, or a path", Text()),
-        **{
-            name: parameter
-            for name, parameter in field_parameters("column").items()
-            if name not in ("S", "signature_classes", "attribute_names", "class_names")
-        },
-        "leave_out": LEAVE_OUT,
-    }
 
     @classmethod
     def is_folder(cls, folder: Path) -> bool:

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from zslplat.errors import DataError, UnknownNameError
-from zslplat.spec import Spec
 
 
 @contextmanager
@@ -89,8 +88,8 @@ def example() -> dict[str, Any]:
     }
 
 
-def write_template(kind: str, path: Path | None = None) -> tuple[Path, Spec, list[Path]]:
-    """Write the example of a format; return where it lies, the data set as a spec, and all files.
+def write_template(kind: str, path: Path | None = None) -> tuple[Path, list[Path]]:
+    """Write the example of a format; return where it lies, and all files.
 
     ``path``: the file or folder; default: ``example`` in the working directory, with the suffix of the format. Raises
     :class:`UnknownNameError` for another format, and :class:`DataError` where something is there already or cannot be
@@ -98,7 +97,7 @@ def write_template(kind: str, path: Path | None = None) -> tuple[Path, Spec, lis
     """
     if kind not in TEMPLATES:
         raise UnknownNameError("format", kind, TEMPLATES)
-    loader, option, suffix, write = TEMPLATES[kind]
+    suffix, write = TEMPLATES[kind][1:]
     target = path or Path(f"example-{kind}{suffix}")
     about = target.with_suffix(".about.json") if suffix else target / "about.json"
     if suffix and target.suffix != suffix:
@@ -114,7 +113,7 @@ def write_template(kind: str, path: Path | None = None) -> tuple[Path, Spec, lis
     except OSError as error:
         raise DataError(f"{target} cannot be written: {error.strerror or error}") from error
     made = [target, about] if suffix else [path for path in target.rglob("*") if path.is_file()]
-    return target, Spec(loader, {option: str(target)}), sorted(made)
+    return target, sorted(made)
 
 
 def _npz(path: Path, data: Mapping[str, Any]) -> None:
@@ -267,17 +266,17 @@ def _lines(rows: Any) -> str:
 
 Writer = Callable[[Path, Mapping[str, Any]], None]
 
-# By format: its loader, the option that says where the data lie, the suffix of a single file, the writing function.
-TEMPLATES: Mapping[str, tuple[str, str, str, Writer]] = {
-    "npz": ("npz", "file", ".npz", _npz),
-    "npy": ("npy", "folder", "", _npy),
-    "parts": ("npy", "folder", "", _parts),
-    "csv": ("csv", "folder", "", _csv),
-    "mat": ("xlsa17", "folder", "", _mat),
-    "hdf5": ("hdf5", "path", ".h5", _hdf5),
-    "parquet": ("parquet", "path", "", _parquet),
-    "arrow": ("arrow", "path", "", _arrow),
-    "torch": ("torch", "path", ".pt", _torch),
+# By format: its loader, the suffix of a single file, the writing function.
+TEMPLATES: Mapping[str, tuple[str, str, Writer]] = {
+    "npz": ("npz", ".npz", _npz),
+    "npy": ("npy", "", _npy),
+    "parts": ("npy", "", _parts),
+    "csv": ("csv", "", _csv),
+    "mat": ("xlsa17", "", _mat),
+    "hdf5": ("hdf5", ".h5", _hdf5),
+    "parquet": ("parquet", "", _parquet),
+    "arrow": ("arrow", "", _arrow),
+    "torch": ("torch", ".pt", _torch),
 }
 # By loader, the format that `zslplat data template` writes.
 FORMATS: Mapping[str, str] = {loader: kind for kind, (loader, *_) in reversed(list(TEMPLATES.items()))}

@@ -15,17 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from zslplat.data.formats.bounds import require_memory
 from zslplat.data.formats.feature_files import Piece, in_natural_order, rows_of_a_block, stream_of
-from zslplat.data.formats.fields import VIEWS, Fields, FieldsSource, field_parameters
+from zslplat.data.formats.fields import VIEWS, Fields, FieldsSource
 from zslplat.data.formats.reader_process import Form
 from zslplat.data.store.rows import RowStream
 from zslplat.errors import DataError
-from zslplat.space import Parameter, Text
 
 TORCH = Form("a file of PyTorch", "save it again with torch.save")
 
@@ -162,7 +161,7 @@ class TorchFields(Fields):
         }
 
 
-class TorchSource(FieldsSource):
+class TorchSource(FieldsSource, thing="tensor"):
     """Tensors that PyTorch saved: a file with a dictionary of them, or a folder of files.
 
     Equations
@@ -191,13 +190,8 @@ class TorchSource(FieldsSource):
     ``npz`` is one file of arrays, and needs no PyTorch.
     """
 
-    kind, located, expected, suffixes = "torch", "path", "files of PyTorch", (".pt", ".pth")
+    kind, expected, suffixes = "torch", "files of PyTorch", (".pt", ".pth")
     summary = "tensors of your own that PyTorch saved (.pt): features, labels, signatures, splits; needs PyTorch"
-    licence = "that of the data in the files"
-    parameters: ClassVar = {
-        "path": Parameter("the file or folder: a name under the data root, or a path", Text()),
-        **field_parameters("tensor"),
-    }
 
     @classmethod
     def is_folder(cls, folder: Path) -> bool:

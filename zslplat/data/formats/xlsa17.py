@@ -84,7 +84,7 @@ class Xlsa17(FileSource):
     >>> train, test = np.flatnonzero(y < 3)[:, None] + 1, np.flatnonzero(y == 3)[:, None] + 1
     >>> told = {"att": S.T, "allclasses_names": names, "trainval_loc": train, "test_unseen_loc": test}
     >>> scipy.io.savemat(folder / "att_splits.mat", told)
-    >>> data = zslplat.load_dataset("xlsa17(folder=TOY, test_seen=none)")
+    >>> data = zslplat.load_dataset("xlsa17(path=TOY, test_seen=none)")
     >>> data.X.shape, data.class_names, {name: len(rows) for name, rows in data.splits.items()}
     ((12, 3), ('ant', 'bee', 'cow', 'dog'), {'train': 9, 'test_unseen': 3})
 
@@ -94,12 +94,10 @@ class Xlsa17(FileSource):
     """
 
     summary = "a folder in the layout of the xlsa17 package: <features>.mat, att_splits.mat, class lists"
-    licence = "that of the data set in the folder"
     citation = (
         "Y. Xian, C. H. Lampert, B. Schiele, Z. Akata: Zero-Shot Learning - A Comprehensive Evaluation of the Good, "
         "the Bad and the Ugly, IEEE TPAMI 41(9), 2019"
     )
-    folder = parameter("folder of the data set: a name under the data root, or a path", Text())
     features = parameter(
         "features file: mnv2 for mnv2.mat, or a path; several are views of the rows, cq+lss+phog; default res101, "
         "or the only one there is",
@@ -116,7 +114,7 @@ class Xlsa17(FileSource):
         Choice(("auto", "lists", "rows", None)),
     )
 
-    kind, located, expected = "xlsa17", "folder", "att_splits.mat with res101.mat"
+    kind, expected = "xlsa17", "att_splits.mat with res101.mat"
 
     @classmethod
     def is_folder(cls, folder: Path) -> bool:
@@ -350,7 +348,7 @@ def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
         citation=layout.about.citation or f"splits: {Xlsa17.citation}",
         source={
             "loader": "xlsa17",
-            "folder": str(layout.folder),
+            "path": str(layout.folder),
             "features": "+".join(path.name for path in layout.features),
             "splits": layout.splits.name,
             "field": field,

@@ -107,7 +107,7 @@ class RegionCovariance(FileSource):
     -------
     >>> import numpy as np, zslplat
     >>> np.savez("images.npz", images=np.random.default_rng(0).random((6, 16, 16)), y=np.arange(6) % 2)
-    >>> data = zslplat.load_dataset("region-covariance(file=images.npz, X=images)")
+    >>> data = zslplat.load_dataset("region-covariance(path=images.npz, X=images)")
     >>> data.X.shape
     (6, 25, 25)
 
@@ -120,16 +120,16 @@ class RegionCovariance(FileSource):
     licence = "that of the images in the file"
     citation = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
     parameters: ClassVar = {
-        **{name: p for name, p in NpzSource.parameters.items() if name in ("file", "X", "base", *KEYS)},
+        **{name: p for name, p in NpzSource.parameters.items() if name in ("path", "X", "base", *KEYS)},
         "epsilon": Parameter("ridge, as a part of the mean diagonal", NON_NEGATIVE),
     }
 
-    kind, located, suffixes = "region-covariance", "file", (".npz",)
+    kind, suffixes = "region-covariance", (".npz",)
 
     def load(self, places: DataPlaces) -> Dataset:
         """Read the file and compute the covariances, or take what an earlier load stored under ``places.cache``."""
-        if "file" not in self.options or "X" not in self.options:
-            raise UsageError("region-covariance: give the file, and which key holds the images: file=..., X=images")
+        if "path" not in self.options or "X" not in self.options:
+            raise UsageError("region-covariance: give the file, and which key holds the images: path=..., X=images")
         return super().load(places)
 
     def about(self, path: Path) -> About:
@@ -160,5 +160,5 @@ class RegionCovariance(FileSource):
             groups=arrays.get("groups"),
             base=int(options.get("base", 0)),
         )
-        source = {"loader": "region-covariance", "file": str(path), "sha256": sha256_of(path), "keys": keys}
+        source = {"loader": "region-covariance", "path": str(path), "sha256": sha256_of(path), "keys": keys}
         return assemble(raw, about, {**source, "epsilon": epsilon})

@@ -49,7 +49,7 @@ class RetrievalSource(DataSource, listed_last=True):
 
     default_validation: ClassVar[float] = 0.0
     negatives = parameter(
-        "data set of the negatives, all of its rows: flickr, or npz(file=flickr.npz); it needs the same features",
+        "data set of the negatives, all of its rows: flickr, or npz(path=flickr.npz); it needs the same features",
         Text(),
     )
     validation = parameter(
@@ -95,7 +95,7 @@ def assemble_retrieval(
     if negatives is None and not len(raw.negatives):
         raise UsageError(
             f"{raw.name}: no negatives; name the data set that they come from, for example "
-            f'{raw.name}(negatives="npz(file=flickr.npz)")'
+            f'{raw.name}(negatives="npz(path=flickr.npz)")'
         )
     X: np.ndarray | Rows = raw.X if isinstance(raw.X, np.ndarray) else Rows.of({"": raw.X})
     classes, train = [str(name) for name in raw.classes], np.asarray(raw.negatives, dtype=np.int64)

@@ -19,7 +19,7 @@ import numpy as np
 from zslplat.data.class_lists import read_lines
 from zslplat.data.dataset import Dataset, Queries
 from zslplat.data.sets.retrieval import OTHERS, RawRetrieval, RetrievalSource
-from zslplat.data.source import About, DataPlaces, find_folder, find_path
+from zslplat.data.source import About, DataPlaces, find_path
 from zslplat.data.store.array_store import file_stamp
 from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError
@@ -90,7 +90,7 @@ class Oxford(RetrievalSource):
         path = find_path(places, str(self.options["path"]), (".npz",))
         beside = (path if path.is_dir() else path.parent) / _GROUND_TRUTH
         named = self.options.get("ground_truth")
-        truth = beside if named is None and beside.is_dir() else find_folder(places, str(named or _GROUND_TRUTH))
+        truth = beside if named is None and beside.is_dir() else find_path(places, str(named or _GROUND_TRUTH))
         images, negatives = named_images(path), self.load_negatives(places)
         stamps = [file_stamp(file) for file in sorted(truth.glob("*.txt"))]
         key = key_of("oxford", _VERSION, images.key(), stamps, {**self.options}, negatives and negatives.fingerprint)

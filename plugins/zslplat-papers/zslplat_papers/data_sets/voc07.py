@@ -34,7 +34,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.matlab import MatlabFile
 from zslplat.data.formats.npz import NpzFile
-from zslplat.data.source import About, DataPlaces, DataSource, about_path, find_folder, find_path, read_about
+from zslplat.data.source import About, DataPlaces, DataSource, about_path, find_path, read_about
 from zslplat.data.splits import whole_numbers
 from zslplat.data.store.array_store import file_stamp
 from zslplat.data.store.stored_sets import stored_dataset
@@ -101,7 +101,7 @@ class Voc07(DataSource):
         for option in ("folder", "features"):
             if option not in self.options:
                 raise UsageError(f"voc07: {option} is missing; write voc07(folder=VOC2007, features=descriptors)")
-        folder = find_folder(places, str(self.options["folder"]))
+        folder = find_path(places, str(self.options["folder"]))
         folder = folder / LISTS if (folder / LISTS).is_dir() else folder
         file = find_path(places, str(self.options["features"]), SUFFIXES)
         lists = _lists(folder)
