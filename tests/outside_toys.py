@@ -11,10 +11,10 @@ from zslplat.evaluation.cache.problems import load_problem
 from zslplat.evaluation.components import build_component, open_dataset
 from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import Experiment
-from zslplat.evaluation.outside.exported_split import export_split
 from zslplat.spec import Spec
-from zslplat.tuning.outside import score_outside
-from zslplat.tuning.outside_scores import OutsideScores
+from zslplat_outside.exported_split import export_split
+from zslplat_outside.recording import score_outside
+from zslplat_outside.request import OutsideScores
 
 DATA = (
     "synthetic(rows_train=240, rows_test_seen=40, rows_test_unseen=60, dimensions=8, attributes=6, classes_seen=8, "

@@ -54,9 +54,6 @@ def test_what_has_odd_names_is_tuned_evaluated_scored_compared_and_reported(call
     drawn = {path.name for path in (tmp_path / "mlruns" / "evaluations").rglob("*.png")}
     assert {"confusion.png", "projection.png"} <= drawn
     sound("sweep", "-m", "eszsl(gamma=1)", "-d", odd[0], "-p", "alpha", "--points", 2, "--workers", 1)
-    sound("export-split", "-d", odd[0], "--to", "split")
-    np.save(tmp_path / "scores.npy", np.random.default_rng(1).random((48, 6)))
-    sound("score", "--name", "net", "--scores", "scores.npy", "--manifest", "split")
     sound("compare", "--out", "ranks.svg")
     sound("compare", "--out", "ranks.png")
     sound("report", "--out", "report.html")

@@ -4,7 +4,6 @@ import json
 import shutil
 
 import mlflow
-import numpy as np
 import pytest
 
 import zslplat
@@ -117,22 +116,6 @@ def test_a_merge_unites_the_tags_of_two_copies(call, tmp_path):
     assert call(*("tune", "-m", "plain", "-n", 3, *TOY), *there, "--tag", "c=3").returncode == 0
     assert call("store", "merge", tmp_path / "copy").returncode == 0
     assert shown(call, "c") == {"plain": "a=1, b=2, both=here, c=3"}
-
-
-def test_scores_made_elsewhere_take_tags_then_and_later(call, tmp_path):
-    assert call("export-split", "--to", tmp_path / "split", "-d", "digit-pairs").returncode == 0
-    classes = (tmp_path / "split" / "test" / "classes.csv").read_text().splitlines()[1:]
-    rows = (tmp_path / "split" / "test" / "rows.csv").read_text().splitlines()[1:]
-    np.save(tmp_path / "s.npy", np.random.default_rng(0).normal(size=(len(rows), len(classes))))
-    given = ("score", "--name", "net", "--scores", tmp_path / "s.npy", "--manifest", tmp_path / "split", "-q")
-    for tag in ("step=first", "more=yes"):
-        done = call(*given, "--tag", tag)
-        assert done.returncode == 0, done.stderr
-    np.save(tmp_path / "s1.npy", np.random.default_rng(1).normal(size=(len(rows), len(classes))))
-    seed = (*given[:4], tmp_path / "s1.npy", *given[5:], "--repeat", 1, "--tag", "last=x")
-    assert call(*seed).returncode == 0
-    out = json.loads(call("compare", "--tag", " step=first ", "--json").stdout)
-    assert [row["tags"] for row in out["rows"]] == ["step=first, more=yes, last=x"]
 
 
 @pytest.mark.parametrize(

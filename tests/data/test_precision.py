@@ -14,7 +14,6 @@ import zslplat
 from zslplat.checks.data_facts import data_facts
 from zslplat.data.catalogue import open_source, parse_dataset
 from zslplat.data.dataset import SignatureSet
-from zslplat.data.formats.score_files import read_scores
 from zslplat.data.source import DataPlaces
 from zslplat.data.store.precision import DOUBLE, SINGLE, Narrowing, float_type, in_type, narrow_rows
 from zslplat.data.store.preprocessing import FrozenFeatures, FrozenSteps, apply_steps
@@ -294,12 +293,6 @@ def test_numbers_of_many_digits_in_text_are_refused_as_infinite(tmp_path):
     (tmp_path / "d" / "features.csv").write_text(text.replace(text.split(",")[0], "9" * 400, 1))
     with pytest.raises(DataError, match="NaN or infinity"):
         zslplat.load_dataset(spec, data_root=tmp_path, store=tmp_path / "store")
-
-
-def test_scores_in_tables_are_refused_beyond_float64(tmp_path):
-    pq.write_table(pa.table({"row": [0, 1], "a": [0.5, 1.5], "b": [2**53 + 1, 2**53 + 3]}), tmp_path / "s.parquet")
-    with pytest.raises(DataError, match=r"column 'b': 9007199254740993 is 9007199254740992 as float64"):
-        read_scores(tmp_path / "s.parquet")
 
 
 def test_the_check_says_it_once_and_names_a_column():

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 from html_reader import read_html, table_called
-from outside_toys import DATA, random_scores
+from outside_toys import DATA
 from support import ESZSL
 
 pytestmark = pytest.mark.long
@@ -319,54 +319,3 @@ def test_a_suite_is_reported_by_itself(call, store, tmp_path):
     done = call("report", "--suite", "smal")
     assert done.returncode == 2
     assert "small" in done.stderr
-
-
-def test_scores_made_elsewhere_are_shown_by_their_test_and_not_mixed_with_that_of_the_folds(call, tmp_path):
-    split = tmp_path / "split"
-    assert call("export-split", "--to", split, "-d", DATA, "-t", "gzsl").returncode == 0
-    folds = [random_scores(split, f"fold-{i}") for i in (1, 2, 3)]
-    given = ("score", "--name", "net", "--manifest", split, "-q")
-    tests = [word for seed in (0, 1) for word in ("--scores", random_scores(split, "test", seed))]
-    done = call(*given, *tests, *(word for fold in folds for word in ("--validation", fold)), "--knows", "transductive")
-    assert done.returncode == 0, done.stderr
-    result = json.loads(call("report", "--json").stdout)
-    (row,) = json.loads(call("compare", "-d", DATA, "-t", "gzsl", "--json").stdout)["rows"]
-    for names in ((), ("outside:net",)):
-        reported(call, *names)
-        page = page_of(tmp_path)
-        headings, ((*line,),) = table_called(page, "of task gzsl on")
-        cells = dict(zip([heading.strip() for heading in headings], line, strict=False))
-        assert (cells["validation"][1], cells["test"][1]) == (row["validation"], row["test"])
-        assert row["validation"] != row["test"]
-        assert "scored on the test split, 2 times" in page.text
-        assert "Seen and unseen classes" in page.text
-        told = next(e.text for e in page.every("code") if "zslplat score" in e.text)
-        again = shlex.split(told[told.index("zslplat score") :])
-        assert again[again.index("--knows") + 1] == "transductive"
-        assert again.count("--scores") == 2
-        # It does what it says: the scores are those that are recorded.
-        done = call(*again[1:], cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert "recorded already" in done.stdout + done.stderr
-    # In a store without these records, too, with what validation chose.
-    export = shlex.split(told[told.index("zslplat export-split") :].partition("zslplat score")[0])
-    for words in (export, again):
-        done = call(*words[1:], "--store", "fresh")
-        assert done.returncode == 0, done.stderr
-    there = json.loads(call("report", "--store", "fresh", "--json").stdout)
-    for before, after in zip(result["boards"], there["boards"], strict=True):
-        numbers = [name for name, value in before["rows"][0].items() if isinstance(value, float)]
-        numbers = [name for name in numbers if "seconds" not in name and name != "created"]
-        assert [before["rows"][0][name] for name in numbers] == [after["rows"][0][name] for name in numbers]
-    found = [
-        json.loads(call("compare", "-d", DATA, "-t", "gzsl", "--metric", "calibrated_H", "--store", s, "--json").stdout)
-        for s in ("mlruns", "fresh")
-    ]
-    assert found[0]["rows"][0]["test"] == found[1]["rows"][0]["test"] > 0
-    # The folds alone are no test.
-    alone = ("score", "--name", "folds", "--manifest", split, "--split", "validation", "-q")
-    done = call(*alone, *(word for fold in folds for word in ("--scores", fold)))
-    assert done.returncode == 0, done.stderr
-    reported(call, "outside:folds")
-    assert "scored on the validation split" in page_of(tmp_path).text
-    assert "Nothing has been scored on a test split yet." in page_of(tmp_path).text

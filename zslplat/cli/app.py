@@ -16,7 +16,6 @@ from zslplat.cli import (
     data,
     experiments,
     models,
-    outside,
     plugins,
     results,
     store,
@@ -113,7 +112,6 @@ app.add_typer(plugins.app, name="plugins")
 app.add_typer(store.app, name="store")
 app.add_typer(studies.app, name="studies")
 models.register(app)
-outside.register(app)
 ui.register(app)
 
 

@@ -35,7 +35,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Experiments", ("tune", "run", "rerun", "sweep", "cross-validate", "bench")),
     ("Results", ("compare", "report", "explain")),
     ("Models", ("models", "predict", "query", "export")),
-    ("Data", ("data", "export-split", "score")),
+    ("Data", ("data",)),
     ("Components and plugins", ("list", "show", "plugins")),
     ("Store", ("studies", "store", "ui")),
     ("Help", ("docs",)),

@@ -1,4 +1,4 @@
-"""What ``tune``, ``run``, ``sweep``, ``cross-validate`` and ``score`` print at their end."""
+"""What ``tune``, ``run``, ``sweep`` and ``cross-validate`` print at their end."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -
         f"knows of the scored batch: {knows}",
         f"trials: {states}; {result.seconds:.1f} s; test repeats: {len(result.test)}{known_tests}; "
         f"evaluations on this test split so far: {result.test_evaluations}",
-        f"runs: {settings.shown_tracking_uri}{_ui_hint(settings)}",
+        f"runs: {settings.shown_tracking_uri}{ui_hint(settings)}",
         f"again: zslplat run --test --config {shlex.quote(_shown(result.config))}{places}",
         *(f"check: zslplat rerun {run_id} --check{places}" for run_id in result.final_run_ids[:1] if run_id),
     ]
@@ -137,27 +137,6 @@ def print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> 
     )
     for path in result.artifacts:
         _line(console, f"artifacts: {path}")
-    print_warnings(console, result.warnings, result.silenced)
-
-
-def print_outside(result: Any, settings: Any, *, as_json: bool) -> None:
-    """Print what scores that were made elsewhere gave, and how they were recorded."""
-    if as_json:
-        print_json({**vars(result), "tracking_uri": settings.shown_tracking_uri})
-        return
-    console = stdout_console()
-    test = result.metrics if result.split == "test" else []
-    _line(console, f"{result.method} on {result.about['mlflow_experiment'].partition(': ')[2]}: {result.split} split")
-    chance = {"validation": result.validation_chance, "test": result.chance}
-    console.print(metrics_table(result.validation, test, result.primary, chance))
-    lines = [
-        f"knows of the scored batch: {result.knows}",
-        f"evaluations on this test split so far: {result.test_evaluations}",
-        f"runs: {', '.join(result.run_ids)} in {settings.shown_tracking_uri}{_ui_hint(settings)}",
-        *result.notes,
-    ]
-    for line in lines:
-        _line(console, line)
     print_warnings(console, result.warnings, result.silenced)
 
 
@@ -252,7 +231,7 @@ def _files(result: Any) -> str:
     return f"figure {result.figure if result.figure.exists() else 'not drawn'}; table {result.table}"
 
 
-def _ui_hint(settings: Any) -> str:
+def ui_hint(settings: Any) -> str:
     """Return the command that shows the runs; none for a server, whose address is all that it takes."""
     if not settings.tracking_is_local:
         return ""

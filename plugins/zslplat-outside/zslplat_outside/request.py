@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.formats.score_files import ScoreFile, read_classes, read_rows, read_scores
 from zslplat.errors import UsageError, near_names, quoted
 from zslplat.evaluation.components import NOTHING
-from zslplat.evaluation.outside.aligned_scores import Batch, aligned, digest_of
-from zslplat.evaluation.outside.exported_split import Manifest
 from zslplat.methods.knowledge import KNOWN
 from zslplat.names import unfit
 from zslplat.tasks.base import Problem, Task
+from zslplat_outside.aligned_scores import Batch, aligned, digest_of
+from zslplat_outside.exported_split import Manifest
+from zslplat_outside.score_files import ScoreFile, read_classes, read_rows, read_scores
 
 _Side = np.ndarray | Sequence[str]  # what the rows, or the columns, of scores are
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*")

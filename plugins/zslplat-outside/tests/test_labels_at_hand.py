@@ -8,8 +8,8 @@ from outside_toys import exported, random_scores, score
 
 from zslplat.comparison.compare import compare
 from zslplat.comparison.exports import export_each, latex, markdown
-from zslplat.evaluation.outside.exported_split import Manifest
 from zslplat.settings import resolve_settings
+from zslplat_outside.exported_split import Manifest
 
 SAID = "labels of the test rows were at hand"
 

@@ -18,14 +18,14 @@ import numpy as np
 
 import zslplat
 from zslplat.data.dataset import Dataset
-from zslplat.data.formats.score_files import CLASS, ROW, read_classes, read_rows
 from zslplat.data.store.array_store import sha256_of
 from zslplat.data.store.rows import Rows
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.experiment import TEST, VALIDATION
-from zslplat.evaluation.outside.aligned_scores import Batch
 from zslplat.figures import Table, write_table
 from zslplat.tasks.base import Problem, Task
+from zslplat_outside.aligned_scores import Batch
+from zslplat_outside.score_files import CLASS, ROW, read_classes, read_rows
 
 FORMAT = "zslplat split 1"
 MANIFEST = "manifest.json"

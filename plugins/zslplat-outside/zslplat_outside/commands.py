@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from zslplat.cli.commands import Commands
 from zslplat.front.options import (
     DEFAULT_DATASET,
     DEFAULT_TASK,
@@ -17,12 +16,6 @@ from zslplat.front.options import (
     Task,
 )
 from zslplat.front.schema import REQUIRED, Option
-
-
-def register(app: Commands) -> None:
-    """Add the commands to the application."""
-    app.command()(export_split)
-    app.command()(score)
 
 
 class ExportedRows(TypedDict, total=False):
@@ -53,12 +46,12 @@ def export_split(options: ExportSplitOptions) -> None:
     from zslplat.cli.output import place_options, print_warnings, stdout_console
     from zslplat.errors import UnknownNameError
     from zslplat.evaluation.components import build_component, open_dataset
-    from zslplat.evaluation.outside import exported_split
     from zslplat.evaluation.scoring.messages import collect_warnings, warning_entries
     from zslplat.front.datasets import dataset_spec
     from zslplat.front.requests import settings_of
     from zslplat.spec import Spec
     from zslplat.tuning.findings import warning_findings
+    from zslplat_outside import exported_split
 
     if options["split"] not in ("test", "validation", "all"):
         raise UnknownNameError("split", options["split"], ("test", "validation", "all"))
@@ -152,15 +145,14 @@ def score(options: ScoreOptions) -> None:
 
     It counts as a look at the test split. Scores that are recorded already are not evaluated again.
     """
-    from zslplat.cli.outcomes import print_outside
     from zslplat.data.catalogue import parse_dataset
     from zslplat.errors import UnknownNameError, UsageError
-    from zslplat.evaluation.outside.exported_split import Manifest
     from zslplat.front.progress import progress
     from zslplat.front.requests import settings_of
     from zslplat.spec import Spec
-    from zslplat.tuning.outside import score_outside
-    from zslplat.tuning.outside_scores import OutsideScores
+    from zslplat_outside.exported_split import Manifest
+    from zslplat_outside.recording import score_outside
+    from zslplat_outside.request import OutsideScores
 
     if options["split"] not in ("test", "validation"):
         raise UnknownNameError("split", options["split"], ("test", "validation"))
@@ -196,4 +188,30 @@ def score(options: ScoreOptions) -> None:
             seed=options["seed"] if options["seed"] is not None else int(exported.get("seed", 0)),
             reporter=reporter,
         )
-    print_outside(result, settings, as_json=options["json"])
+    _print_result(result, settings, as_json=options["json"])
+
+
+def _print_result(result: Any, settings: Any, *, as_json: bool) -> None:
+    """Print what scores that were made elsewhere gave, and how they were recorded."""
+    from zslplat.cli.invocation import print_json
+    from zslplat.cli.outcomes import ui_hint
+    from zslplat.cli.output import metrics_table, print_warnings, stdout_console
+
+    if as_json:
+        print_json({**vars(result), "tracking_uri": settings.shown_tracking_uri})
+        return
+    console = stdout_console()
+    test = result.metrics if result.split == "test" else []
+    title = f"{result.method} on {result.about['mlflow_experiment'].partition(': ')[2]}: {result.split} split"
+    console.print(title, highlight=False, markup=False, soft_wrap=True)
+    chance = {"validation": result.validation_chance, "test": result.chance}
+    console.print(metrics_table(result.validation, test, result.primary, chance))
+    lines = [
+        f"knows of the scored batch: {result.knows}",
+        f"evaluations on this test split so far: {result.test_evaluations}",
+        f"runs: {', '.join(result.run_ids)} in {settings.shown_tracking_uri}{ui_hint(settings)}",
+        *result.notes,
+    ]
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_warnings(console, result.warnings, result.silenced)

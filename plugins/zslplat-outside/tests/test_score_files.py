@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from zslplat.data.formats.score_files import read_classes, read_rows, read_scores
 from zslplat.errors import DataError
+from zslplat_outside.score_files import read_classes, read_rows, read_scores
 
 TEXT = "row,Bär,Fuß\n3,0.5,0.25\n7,1,-2\n"
 
@@ -119,3 +119,9 @@ def test_names_of_classes_may_hold_any_separator(tmp_path):
     assert read_scores(tmp_path / "s.csv").classes == tuple(many)
     (tmp_path / "classes.csv").write_text("class,note;seen\nc;d,0\nf|g,1\n")
     assert read_classes(tmp_path / "classes.csv") == ("c;d", "f|g")
+
+
+def test_scores_in_tables_are_refused_beyond_float64(tmp_path):
+    pq.write_table(pa.table({"row": [0, 1], "a": [0.5, 1.5], "b": [2**53 + 1, 2**53 + 3]}), tmp_path / "s.parquet")
+    with pytest.raises(DataError, match=r"column 'b': 9007199254740993 is 9007199254740992 as float64"):
+        read_scores(tmp_path / "s.parquet")

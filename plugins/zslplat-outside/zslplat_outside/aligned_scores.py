@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from zslplat.data.formats.csv_tables import is_number
-from zslplat.data.formats.score_files import ScoreFile
 from zslplat.data.store.precision import in_type
 from zslplat.errors import UsageError, near_names
 from zslplat.metrics.ranking import centred
 from zslplat.tasks.base import Problem, Task
+from zslplat_outside.score_files import ScoreFile
 
 _SHOWN = 5
 # The largest scores for which differences, means and sums are finite, by the stored type.

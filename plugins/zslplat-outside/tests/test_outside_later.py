@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from outside_toys import DATA, exported, random_scores, score
 
-from zslplat.evaluation.outside.exported_split import Manifest
 from zslplat.records.database import Records
 from zslplat.settings import resolve_settings
+from zslplat_outside.exported_split import Manifest
 
 KNOWN = "these scores are recorded already; they were not evaluated again"
 
@@ -91,3 +91,19 @@ def test_chance_on_validation_is_the_mean_over_the_folds_as_in_what_is_found(set
     found = score(settings, validation=given["validation"], manifest=given["manifest"])
     assert found.validation_chance == pytest.approx(np.mean([0.1, 0.2, 0.6]))
     assert found.chance == found.validation_chance
+
+
+def test_scores_made_elsewhere_take_tags_then_and_later(call, tmp_path):
+    assert call("export-split", "--to", tmp_path / "split", "-d", "digit-pairs").returncode == 0
+    classes = (tmp_path / "split" / "test" / "classes.csv").read_text().splitlines()[1:]
+    rows = (tmp_path / "split" / "test" / "rows.csv").read_text().splitlines()[1:]
+    np.save(tmp_path / "s.npy", np.random.default_rng(0).normal(size=(len(rows), len(classes))))
+    given = ("score", "--name", "net", "--scores", tmp_path / "s.npy", "--manifest", tmp_path / "split", "-q")
+    for tag in ("step=first", "more=yes"):
+        done = call(*given, "--tag", tag)
+        assert done.returncode == 0, done.stderr
+    np.save(tmp_path / "s1.npy", np.random.default_rng(1).normal(size=(len(rows), len(classes))))
+    seed = (*given[:4], tmp_path / "s1.npy", *given[5:], "--repeat", 1, "--tag", "last=x")
+    assert call(*seed).returncode == 0
+    out = json.loads(call("compare", "--tag", " step=first ", "--json").stdout)
+    assert [row["tags"] for row in out["rows"]] == ["step=first, more=yes, last=x"]

@@ -5,9 +5,9 @@ import unicodedata
 import numpy as np
 import pytest
 
-from zslplat.data.formats.score_files import ScoreFile
 from zslplat.errors import UsageError
-from zslplat.evaluation.outside.aligned_scores import Batch, aligned, digest_of
+from zslplat_outside.aligned_scores import Batch, aligned, digest_of
+from zslplat_outside.score_files import ScoreFile
 
 CLASSES = ("B\u00e4r", "L\u00f6we", "Maus")
 BATCH = Batch("test", np.array([4, 9]), CLASSES)

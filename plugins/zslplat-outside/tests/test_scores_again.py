@@ -6,7 +6,7 @@ import shlex
 
 import numpy as np
 import pytest
-from html_reader import read_html
+from html_reader import read_html, table_called
 from outside_toys import DATA, column, random_scores
 
 pytestmark = pytest.mark.long
@@ -81,3 +81,60 @@ def test_a_table_that_does_not_name_its_rows_has_them_from_the_split(call, split
     assert done.returncode == 0, done.stderr
     export, words = again(call, tmp_path)
     assert words[words.index("--manifest") + 1] == export[export.index("--to") + 1]
+
+
+def reported(call, folder, *arguments):
+    """Write a report and return its page."""
+    done = call("report", "--out", "report.html", *arguments)
+    assert done.returncode == 0, done.stderr
+    return read_html((folder / "report.html").read_text())
+
+
+def test_scores_made_elsewhere_are_shown_by_their_test_and_not_mixed_with_that_of_the_folds(call, tmp_path):
+    split = tmp_path / "split"
+    assert call("export-split", "--to", split, "-d", DATA, "-t", "gzsl").returncode == 0
+    folds = [random_scores(split, f"fold-{i}") for i in (1, 2, 3)]
+    given = ("score", "--name", "net", "--manifest", split, "-q")
+    tests = [word for seed in (0, 1) for word in ("--scores", random_scores(split, "test", seed))]
+    done = call(*given, *tests, *(word for fold in folds for word in ("--validation", fold)), "--knows", "transductive")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(call("report", "--json").stdout)
+    (row,) = json.loads(call("compare", "-d", DATA, "-t", "gzsl", "--json").stdout)["rows"]
+    for names in ((), ("outside:net",)):
+        page = reported(call, tmp_path, *names)
+        headings, ((*line,),) = table_called(page, "of task gzsl on")
+        cells = dict(zip([heading.strip() for heading in headings], line, strict=False))
+        assert (cells["validation"][1], cells["test"][1]) == (row["validation"], row["test"])
+        assert row["validation"] != row["test"]
+        assert "scored on the test split, 2 times" in page.text
+        assert "Seen and unseen classes" in page.text
+        told = next(e.text for e in page.every("code") if "zslplat score" in e.text)
+        again = shlex.split(told[told.index("zslplat score") :])
+        assert again[again.index("--knows") + 1] == "transductive"
+        assert again.count("--scores") == 2
+        # It does what it says: the scores are those that are recorded.
+        done = call(*again[1:], cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "recorded already" in done.stdout + done.stderr
+    # In a store without these records, too, with what validation chose.
+    export = shlex.split(told[told.index("zslplat export-split") :].partition("zslplat score")[0])
+    for words in (export, again):
+        done = call(*words[1:], "--store", "fresh")
+        assert done.returncode == 0, done.stderr
+    there = json.loads(call("report", "--store", "fresh", "--json").stdout)
+    for before, after in zip(result["boards"], there["boards"], strict=True):
+        numbers = [name for name, value in before["rows"][0].items() if isinstance(value, float)]
+        numbers = [name for name in numbers if "seconds" not in name and name != "created"]
+        assert [before["rows"][0][name] for name in numbers] == [after["rows"][0][name] for name in numbers]
+    found = [
+        json.loads(call("compare", "-d", DATA, "-t", "gzsl", "--metric", "calibrated_H", "--store", s, "--json").stdout)
+        for s in ("mlruns", "fresh")
+    ]
+    assert found[0]["rows"][0]["test"] == found[1]["rows"][0]["test"] > 0
+    # The folds alone are no test.
+    alone = ("score", "--name", "folds", "--manifest", split, "--split", "validation", "-q")
+    done = call(*alone, *(word for fold in folds for word in ("--scores", fold)))
+    assert done.returncode == 0, done.stderr
+    page = reported(call, tmp_path, "outside:folds")
+    assert "scored on the validation split" in page.text
+    assert "Nothing has been scored on a test split yet." in page.text

@@ -15,12 +15,12 @@ from zslplat.data.store.stored_sets import in_files
 from zslplat.errors import OutcomeWarning
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
-from zslplat.evaluation.outside.exported_split import Manifest
 from zslplat.records.database import Records
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
 from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.single import run_experiment
+from zslplat_outside.exported_split import Manifest
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def test_a_new_entry_of_known_scores_says_what_is_new(settings, tmp_path, monkey
     assert (again.known, again.run_ids) == (1, calibrated.run_ids)
     declared = score(settings, "gzsl", **given, knows=["transductive"])
     assert declared.notes == ["outside:net is recorded with another --knows; this is a new entry"]
-    libraries = "zslplat.tuning.outside.libraries"
+    libraries = "zslplat_outside.recording.libraries"
     monkeypatch.setattr(libraries, lambda: {"numpy": "of later"})
     later = score(settings, "gzsl", **given)
     assert later.notes == ["outside:net is recorded as an earlier version scored it; this is a new entry"]

@@ -7,11 +7,11 @@ import pytest
 from outside_toys import DATA, column, exported, our_scores, random_scores, score, write_shuffled
 from support import one_line
 
-from zslplat.data.formats.score_files import read_scores
 from zslplat.errors import DataError
 from zslplat.evaluation.experiment import VALIDATION
-from zslplat.evaluation.outside.exported_split import Manifest
 from zslplat.settings import resolve_settings
+from zslplat_outside.exported_split import Manifest
+from zslplat_outside.score_files import read_scores
 
 
 @pytest.fixture

@@ -25,8 +25,6 @@ from zslplat.evaluation.code import SCORING, CodeReader, libraries
 from zslplat.evaluation.components import NOTHING, build_component, open_dataset, source_of
 from zslplat.evaluation.context import describe_surroundings
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
-from zslplat.evaluation.outside.aligned_scores import differences_lost
-from zslplat.evaluation.outside.exported_split import row_problems
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.evaluation.scoring.evaluation import evaluate_scores
 from zslplat.evaluation.scoring.messages import collect_warnings, warning_entries
@@ -40,7 +38,10 @@ from zslplat.settings import Settings
 from zslplat.spec import Spec, format_value
 from zslplat.tasks.base import Task
 from zslplat.tuning.findings import evaluation_findings
-from zslplat.tuning.outside_scores import (
+from zslplat.tuning.single import RunResult
+from zslplat_outside.aligned_scores import differences_lost
+from zslplat_outside.exported_split import row_problems
+from zslplat_outside.request import (
     OutsideScores,
     ScoreSet,
     declared_knowledge,
@@ -48,7 +49,6 @@ from zslplat.tuning.outside_scores import (
     read_test_scores,
     read_validation_scores,
 )
-from zslplat.tuning.single import RunResult
 
 PREFIX = "outside:"
 _DIGITS = 12
