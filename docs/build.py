@@ -14,7 +14,8 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("docs", "examples")
+# The last holds the numbers to which the pages of results link.
+FOLDERS = ("docs", "examples", "plugins/zslplat-papers/zslplat_papers/reproduction/results")
 # Written during a build.
 MADE = ("generated", "tutorials")
 IGNORED = ("_build", *MADE, "__pycache__", "*.pyc", ".ipynb_checkpoints")

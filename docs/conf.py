@@ -15,7 +15,7 @@ version = release = version_of("zslplat")
 language = "en"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery", "zslplat_site.extension"]
-exclude_patterns = ["_build", "results/**", "tutorials/*.ipynb", "tutorials/**/README.md", "sg_execution_times.rst"]
+exclude_patterns = ["_build", "tutorials/*.ipynb", "tutorials/**/README.md", "sg_execution_times.rst"]
 # Everything is read offline: formulas are MathML, fonts and scripts lie beside the pages.
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"

@@ -37,7 +37,7 @@ from zslplat_papers.reproduction.results import PACKAGED, read_file
 
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("figures.toml")
-# The whole page is made by ``zslplat claims --page``, and has a test of its own.
+# The whole page is made by ``zslplat claims --page``, as those of ``docs/results``, and has a test of its own.
 DRAWN_WHOLE = {"docs/results.md"}
 END = "<!-- end of figures -->"
 _NUMBER = r"[-+]?(?:\d+\.\d+|\.\d+|\d+)"

@@ -39,6 +39,7 @@ FLOORS = (
         "config",
         "metrics",
         "figures",
+        "palette",
         "pictures",
     ),
     ("imports",),

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.image import imread
 
 from zslplat.drawing import NAME, draw_figure, label_text, optional_picture, render, save
-from zslplat.figures import Curve, MatrixFigure, ScatterFigure, Table, write_table
+from zslplat.figures import Curve, Forest, ForestRow, MatrixFigure, ScatterFigure, Table, write_table
 
 
 def curve(**extra):
@@ -56,6 +56,7 @@ FIGURES = {
     "scatter": scatter(12),
     "one panel": scatter(5, panels=1),
     "many labels": scatter(80, panels=3),
+    "forest": Forest([ForestRow("a"), ForestRow("b", 0.1, (0, 0.2), (-0.1, 0.3), "b")] * 8, "x", "t", 0.0, (0, 0.01)),
 }
 
 
@@ -195,9 +196,8 @@ def test_a_picture_that_fails_costs_a_warning(tmp_path):
     path.write_text("of an earlier time")
     with optional_picture(path, said.append):
         render("a picture", path)
-    assert said == [
-        "the picture map.png is not drawn: TypeError: no figure: str; expected Curve, MatrixFigure or ScatterFigure"
-    ]
+    expected = "expected Curve, MatrixFigure, ScatterFigure or Forest"
+    assert said == [f"the picture map.png is not drawn: TypeError: no figure: str; {expected}"]
     assert not path.exists()
     with pytest.raises(FileNotFoundError), optional_picture(path, said.append):
         render(FIGURES["curve"], tmp_path / "missing" / "map.png")

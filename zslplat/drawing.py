@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zslplat.figures import Curve, Figure, MatrixFigure, ScatterFigure
+from zslplat.figures import Curve, Figure, Forest, ForestRow, MatrixFigure, ScatterFigure
 from zslplat.names import one_line
+from zslplat.palette import DASHES, FAINT, GRID, INK, MARKERS, PALETTE, PAPER, Style
 from zslplat.registry import one_line as cause_of
 
 if TYPE_CHECKING:
     # Most commands draw nothing, and matplotlib is slow to import.
+    from markupsafe import Markup
     from matplotlib.figure import Figure as Canvas
 
-# Okabe and Ito's palette, told apart with any colour vision; yellow is left out, too pale on white.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-DASHES = ("-", "--", ":", "-.")
-INK, GRID = "#333333", "#DDDDDD"
 DOTS_PER_INCH = 130
 NAMED_CLASSES = 60  # a longer axis gets no names: they could not be read
 WRITTEN_CELLS = 12  # a matrix of at most 12 x 12 has its values written into the cells
@@ -33,21 +30,13 @@ NAME, LINE, LABEL, TITLE = 22, 44, 80, 90  # most letters of a name among many, 
 
 
 def render(figure: Figure, path: Path | str) -> None:
-    """Draw a curve, matrix or scatter figure into a PNG file; raises :class:`TypeError` for anything else."""
+    """Draw a figure into a PNG file; raises :class:`TypeError` for anything else."""
     save(draw_figure(figure), path)
-
-
-@contextmanager
-def without_glyph_warnings() -> Iterator[None]:
-    """Let matplotlib draw letters that its fonts lack without a word: as a box, or in SVG as the reader has them."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"(?s)Glyph .* missing from", UserWarning)
-        yield
 
 
 def save(canvas: Canvas, path: Path | str) -> None:
     """Write what matplotlib holds as a PNG or SVG file, by the ending; the same figure is the same file."""
-    from zslplat.pictures import with_more_letters
+    from zslplat.pictures import with_more_letters, without_glyph_warnings
 
     with_more_letters(canvas)
     with without_glyph_warnings():
@@ -92,14 +81,18 @@ def label_text(name: str, most: int = NAME) -> str:
 
 
 def draw_figure(figure: Figure) -> Canvas:
-    """Return a curve, matrix or scatter figure as matplotlib has it; raises :class:`TypeError` for anything else."""
+    """Return a figure as matplotlib has it; raises :class:`TypeError` for anything else."""
     if isinstance(figure, Curve):
         return _curve(figure)
     if isinstance(figure, MatrixFigure):
         return _matrix(figure)
     if isinstance(figure, ScatterFigure):
         return _scatter(figure)
-    raise TypeError(f"no figure: {type(figure).__name__}; expected Curve, MatrixFigure or ScatterFigure")
+    if isinstance(figure, Forest):
+        canvas = _canvas((6.8, 0.9 + 0.27 * len(figure.rows)))
+        draw_forest(canvas.add_subplot(), figure)
+        return canvas
+    raise TypeError(f"no figure: {type(figure).__name__}; expected Curve, MatrixFigure, ScatterFigure or Forest")
 
 
 def _canvas(figsize: tuple[float, float]) -> Canvas:
@@ -222,6 +215,98 @@ def _scatter(figure: ScatterFigure) -> Canvas:
             markerscale=1.4,
         )
     return canvas
+
+
+ROW = 24  # pixels: the height of a row of a forest plot in a page
+BESIDE, MOST_NOTE = 34, 40  # letters of the label and the note of a row
+
+
+def draw_forest(axes: Any, forest: Forest) -> None:
+    """Draw a forest plot on the axes of matplotlib: labels left of the rows, notes right of them."""
+    from matplotlib.ticker import FuncFormatter
+
+    from zslplat.pictures import plain
+
+    places = [(-number, row, Style(row.style)) for number, row in enumerate(forest.rows) if row.value is not None]
+    if forest.band is not None:
+        axes.axvspan(*forest.band, color=GRID, linewidth=0, alpha=0.6, zorder=0)
+    if forest.level is not None:
+        axes.axvline(forest.level, color=FAINT, linewidth=0.9, linestyle=(0, (2, 3)), zorder=1)
+    # One object for all lines of a kind: each costs as much time as all of its lines.
+    estimates = [(y, row, style) for y, row, style in places if row.mark != "pooled"]
+    _intervals(axes, [(y, row.wide, style.shade) for y, row, style in estimates], 1.5, ends=True)
+    _intervals(axes, [(y, row.narrow, style.shade) for y, row, style in estimates], 5, alpha=0.75)
+    _markers(axes, estimates)
+    for y, row, style in places:
+        if row.mark == "pooled" and row.wide is not None:
+            across = [row.wide[0], row.value, row.wide[1], row.value]
+            axes.fill(across, [y, y + 0.3, y, y - 0.3], color=style.shade, linewidth=0, zorder=2)
+    beside = axes.get_yaxis_transform()
+    words: dict[str, Any] = {"transform": beside, "va": "center_baseline", "color": INK, "parse_math": False}
+    # As a tick each label would be five objects, of which four are not seen.
+    axes.set_yticks([])
+    for number, row in enumerate(forest.rows):
+        is_heading = row.value is None
+        weight = "bold" if is_heading or row.mark == "pooled" else "normal"
+        if is_heading:
+            ground = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # a heading is not crossed by lines
+            axes.text(0, -number, plain(row.label, 3 * BESIDE), ha="left", weight=weight, bbox=ground, **words)
+        else:
+            axes.text(-0.012, -number, plain(row.label, BESIDE), ha="right", weight=weight, **words)
+            axes.text(1.015, -number, plain(row.note, MOST_NOTE), ha="left", weight=weight, **words)
+    axes.set_ylim(-len(forest.rows) + 0.4, 0.6)
+    for side in ("left", "right", "top"):
+        axes.spines[side].set_visible(False)
+    axes.grid(axis="y", visible=False)
+    axes.grid(axis="x", color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_xlabel(plain(forest.xlabel, LABEL), color=INK, parse_math=False)
+    axes.tick_params(colors=FAINT, labelcolor=INK)
+    if forest.title:
+        axes.set_title(plain(forest.title, TITLE), fontsize=10, color=INK, parse_math=False)
+    if forest.signed:
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+.3g}" if value else "0"))
+
+
+def forest_svg(forest: Forest, key: str, description: str, width: float = 720) -> Markup:
+    """Return a forest plot as SVG for a page; ``key`` is unique there, the description is read aloud."""
+    from zslplat.pictures import axes_of, plain, room_for, to_svg
+
+    labels = [plain(row.label, BESIDE) for row in forest.rows if row.value is not None]
+    notes = [plain(row.note, MOST_NOTE) for row in forest.rows]
+    height = 60 + ROW * len(forest.rows)
+    with axes_of(width, height, left=16 + room_for(labels), right=16 + room_for(notes)) as (canvas, axes):
+        draw_forest(axes, replace(forest, title=""))
+        return to_svg(canvas, key, forest.title or forest.xlabel, description)
+
+
+def _intervals(
+    axes: Any, spans: Sequence[tuple[float, tuple[float, float] | None, str]], width: float, **options: Any
+) -> None:
+    """Draw horizontal lines (y, ends, colour), with end marks where ``ends`` is true."""
+    with_ends = options.pop("ends", False)
+    shown = [(y, pair, colour) for y, pair, colour in spans if pair is not None]
+    if not shown:
+        return
+    heights, colours = [y for y, _, _ in shown], [colour for _, _, colour in shown]
+    low, high = ([pair[end] for _, pair, _ in shown] for end in (0, 1))
+    axes.hlines(heights, low, high, colors=colours, linewidth=width, **options)
+    if with_ends:
+        below, above = ([y + shift for y in heights] * 2 for shift in (-0.14, 0.14))
+        axes.vlines([*low, *high], below, above, colors=colours * 2, linewidth=width, capstyle="projecting")
+
+
+def _markers(axes: Any, rows: Sequence[tuple[float, ForestRow, Style]]) -> None:
+    """Draw the estimates above all lines, those of a shape together; hollow ones have the page's colour inside."""
+    by_shape: dict[tuple[str, bool], list[tuple[float | None, float, str]]] = {}
+    for y, row, style in rows:
+        by_shape.setdefault((style.marker, row.mark == "hollow"), []).append((row.value, y, style.shade))
+    for (marker, hollow), points in by_shape.items():
+        x, y_of, colours = zip(*points, strict=True)
+        inside, edge = (PAPER, colours) if hollow else (colours, PAPER)
+        axes.scatter(
+            x, y_of, s=44 if hollow else 64, marker=marker, c=inside, edgecolors=edge, linewidths=1.4, zorder=3
+        )
 
 
 def _name_axis(axes: Any, which: str, names: Sequence[str]) -> None:

@@ -47,7 +47,39 @@ class ScatterFigure:
     title: str = ""
 
 
-Figure = Curve | MatrixFigure | ScatterFigure
+@dataclass(frozen=True)
+class ForestRow:
+    """A row of a forest plot: an estimate with the ends of up to two intervals; the narrow one is drawn thick.
+
+    A row without a ``value`` is a heading. ``note`` stands at the right. ``mark``: ``filled``; ``hollow``, which is not
+    part of the pooled estimate; ``pooled``, a diamond as wide as its interval. ``style`` numbers colour and marker.
+    """
+
+    label: str
+    value: float | None = None
+    narrow: tuple[float, float] | None = None
+    wide: tuple[float, float] | None = None
+    note: str = ""
+    mark: str = "filled"
+    style: int = 0
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Estimates below each other with their intervals, the first on top.
+
+    ``level``: a dashed line, such as no difference or chance; ``band``: the ends of a margin, which is shaded.
+    """
+
+    rows: Sequence[ForestRow]
+    xlabel: str
+    title: str = ""
+    level: float | None = None
+    band: tuple[float, float] | None = None
+    signed: bool = False
+
+
+Figure = Curve | MatrixFigure | ScatterFigure | Forest
 
 
 @dataclass(frozen=True)

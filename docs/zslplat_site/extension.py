@@ -6,11 +6,19 @@ build reads what is new alone. :data:`zslplat_site.mathml.RENDERER` shows formul
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from zslplat.drawing import forest_svg
+from zslplat.palette import DARK, LIGHT, variables
 from zslplat.registry import registry
+from zslplat_papers.reproduction.figures import in_words, named_forest
+from zslplat_papers.reproduction.results import PACKAGED
 from zslplat_site import components, examples, reference
 from zslplat_site.components import KINDS, ComponentFacts
 from zslplat_site.docstrings import Linked
@@ -25,15 +33,40 @@ def setup(app: Any) -> dict[str, Any]:
     mathml.register(app)
     app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir) / FOLDER))
     app.connect("source-read", _with_contents)
+    app.connect("html-page-context", _with_colours)
+    app.add_directive("forest", ForestPlot)
     app.connect("autodoc-process-docstring", reference.escape_bars)
     app.connect("autodoc-skip-member", reference.skip_member)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
+class ForestPlot(SphinxDirective):
+    """The figure of a claim, a column of a table made again, or a data set of a suite, drawn from the kept results."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the figure; what is not kept is an error of the page."""
+        name = self.arguments[0]
+        forest = named_forest(name, PACKAGED)
+        key = "figure-" + re.sub(r"\W+", "-", f"{self.env.docname}-{self.lineno}")
+        svg = forest_svg(forest, key, in_words(forest))
+        return [nodes.raw("", f'<figure class="forest">{svg}</figure>', format="html")]
+
+
 def _with_contents(app: Any, name: str, source: list[str]) -> None:
-    """Hang the pages of checks below the page that lists them, which is plain Markdown and says nothing of that."""
-    if name == "checks":
-        source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\nchecks/*\n```\n"
+    """Hang pages below the page that lists them, which is plain Markdown and says nothing of that."""
+    if name in ("checks", "results"):
+        source[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{name}/*\n```\n"
+
+
+def _with_colours(app: Any, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Give pages with figures the colours of both themes."""
+    if name.startswith("results/"):
+        style = f":root {{{variables(LIGHT)}}} html[data-theme=dark] {{{variables(DARK)}}}"
+        style += " html {--paper: var(--pst-color-background)}"
+        context["metatags"] = context.get("metatags", "") + f"<style>{style}</style>"
 
 
 def write_pages(folder: Path) -> list[Path]:

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from html_reader import read_html
 
+from zslplat.drawing import forest_svg
+from zslplat.figures import Forest, ForestRow
+from zslplat.palette import DARK, LIGHT, SERIES, Style
 from zslplat.reports.blocks import (
     Cell,
     Chart,
@@ -25,14 +28,12 @@ from zslplat.reports.blocks import (
     Section,
     TableBlock,
 )
-from zslplat.reports.charts.canvas import COLOURS, Style, Styles, Swatch
-from zslplat.reports.charts.plots import (
+from zslplat.reports.charts import (
     TURN,
     Axes,
-    Dot,
     Line,
     Mark,
-    dot_chart,
+    Swatch,
     line_chart,
     map_chart,
     mark_chart,
@@ -40,10 +41,17 @@ from zslplat.reports.charts.plots import (
     thinned,
     thinned_evenly,
 )
-from zslplat.reports.page import DARK, LIGHT, render_page
+from zslplat.reports.page import render_page
+from zslplat.reports.sections.context import PageContext
 
 EVIL = "<script>alert(\"1\")</script> $x^2$ & \x00 'q'"
 SETS = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+
+
+def forest_rows(name):
+    """Return a heading, a row with both intervals, a hollow one, and the pooled estimate."""
+    marks = [("filled", (0.3, 0.5)), ("hollow", None), ("pooled", None)]
+    return [ForestRow(name), *(ForestRow(name, 0.4, narrow, (0.2, 0.6), name, mark, 3) for mark, narrow in marks)]
 
 
 def charts(name=EVIL):
@@ -54,7 +62,7 @@ def charts(name=EVIL):
     return [
         line_chart([line], Axes(name, name, logx=True), "a", name, name),
         line_chart([line], Axes(name, name, names=[name, "b", "c"]), "b", name, name),
-        dot_chart([Dot(name, 0.4, style, (0.3, 0.5), (0.2, 0.6))], name, "c", name, name, level=0.3),
+        forest_svg(Forest(forest_rows(name), name, name, level=0.3, band=(0.2, 0.3), signed=True), "c", name),
         mark_chart([Mark(1.0, 0.4, style)], name, name, "d", name, name, logx=False),
         matrix_chart(np.eye(2), [name, "b"], [name, "b"], (name, name), "e", name, name),
         map_chart(points, [name, "b"] * 3, "f", name, name),
@@ -185,8 +193,8 @@ def test_text_can_be_read_in_both_sets(colours):
 
 @SETS
 def test_lines_and_marks_stand_out_in_both_sets(colours):
-    series = [colours[f"series-{i}"] for i in range(1, COLOURS + 1)]
-    assert len(set(series)) == COLOURS
+    series = [colours[f"series-{i}"] for i in range(1, SERIES + 1)]
+    assert len(set(series)) == SERIES
     assert all(contrast(colour, colours["paper"]) >= 3 for colour in series)
 
 
@@ -211,9 +219,9 @@ def test_charts_have_no_colours_or_fonts_of_their_own():
 
 
 def test_a_method_looks_alike_in_all_charts_and_no_two_methods_look_alike():
-    styles = Styles(["a", "b"])
-    assert styles.of("a") is not styles.of("b")
-    assert styles.of("a") == Styles(["a"]).of("a")
+    context = PageContext(["a", "b"])
+    assert context.style("a") != context.style("b")
+    assert context.style("a") == PageContext(["a"]).style("a")
     looks = [(style.colour, style.marker, style.dash) for style in map(Style, range(32))]
     assert len(set(looks)) == len(looks)
     without_colour = {(marker, dash) for _, marker, dash in looks}

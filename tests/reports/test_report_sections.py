@@ -314,8 +314,8 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
         shown, chart = across_section(found, "here", context).blocks
         assert len(shown.rows) == 70
         assert chart.note.endswith(f"The first {drawn} of 70 rows of the table.")
-        assert f"method {drawn - 1}  a" in chart.svg
-        assert f"method {drawn}  a" not in chart.svg
+        assert f">method {drawn - 1}<" in chart.svg
+        assert f">method {drawn}<" not in chart.svg
 
 
 def test_the_command_of_a_study_gives_what_is_not_the_default():

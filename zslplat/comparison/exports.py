@@ -285,7 +285,8 @@ def draw_ranks(across: Across, path: Path | str, title: str = "") -> None:
     """
     from matplotlib.figure import Figure as Canvas
 
-    from zslplat.drawing import INK, LINE, PALETTE, TITLE, label_text, save
+    from zslplat.drawing import LINE, TITLE, label_text, save
+    from zslplat.palette import INK, PALETTE
 
     rows = across.standings
     bars = {

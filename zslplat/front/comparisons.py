@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from zslplat.comparison.compare import Comparison
 from zslplat.comparison.exports import check_ending, export_each
+from zslplat.comparison.forests import score_forest
 from zslplat.comparison.per_task import compare_each
 from zslplat.comparison.sheets import sheets
 from zslplat.data.catalogue import parse_dataset
-from zslplat.drawing import INK, LABEL, PALETTE, label_text
+from zslplat.drawing import draw_forest
 from zslplat.errors import StoreError, UnknownNameError, UsageError, quoted
 from zslplat.evidence.matching import Filters
 from zslplat.front.options import CompareCommand, CompareOptions
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 # Options that choose what is compared, in the order of the fields of Filters.
 _FILTERS = ("names", "method", "study", "mlflow_experiment", "suite", "tag")
 _WIDTH = 120  # characters of the table in plain text
-_NAME = 34  # and of a method's name beside its line
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,16 +66,22 @@ class Comparisons(Result):
             raise StoreError(f"cannot write {path}: {error.strerror or error}; choose another path") from error
 
     def plot(self) -> Figure:
-        """Return the test score of every row with its intervals over these rows (thick) and over new classes (thin)."""
+        """Return the test score of every row with its intervals: thick over these rows, thin over new classes.
+
+        Behind a score stands its verdict beside the best on validation.
+        """
         from zslplat.pictures import Picture
 
-        sides = [(table, dataset) for table in self.tables for dataset in table.datasets]
-        lines = sum(len(table.on(dataset)) for table, dataset in sides)
-        figure = Picture(figsize=(6.8, 0.8 + 0.9 * len(sides) + 0.32 * lines), layout="constrained", facecolor="white")
-        heights = [1.5 + len(table.on(dataset)) for table, dataset in sides]
-        panels = figure.subplots(len(sides), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-        for axes, (table, dataset) in zip(panels, sides, strict=True):
-            _draw(axes, table, table.on(dataset), dataset)
+        forests = [
+            score_forest(table.on(dataset), f"{table.metric}, test", f"{dataset}, task {table.task}")
+            for table in self.tables
+            for dataset in table.datasets
+        ]
+        heights = [1.5 + len(forest.rows) for forest in forests]
+        figure = Picture(figsize=(7.6, 0.3 + 0.3 * sum(heights)), layout="constrained", facecolor="white")
+        panels = figure.subplots(len(forests), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
+        for axes, forest in zip(panels, forests, strict=True):
+            draw_forest(axes, forest)
         return figure
 
     @staticmethod
@@ -172,25 +178,3 @@ def _texts(options: Mapping[str, Any], name: str) -> tuple[str, ...]:
     if not isinstance(value, Sequence) or not all(isinstance(one, str) for one in value):
         raise UsageError(f"{name}={quoted(value, 80)}: expected a text, or a list of texts")
     return tuple(value)
-
-
-def _draw(axes: Any, table: Comparison, rows: Sequence[Mapping[str, Any]], dataset: str) -> None:
-    """Draw a line for every row, best first, those that score a batch jointly in another colour."""
-    groups = list(dict.fromkeys(row["group"] for row in rows))
-    for place, row in enumerate(rows):
-        colour = PALETTE[groups.index(row["group"]) % len(PALETTE)]
-        for low, high, width in (("low_classes", "high_classes", 1.4), ("low", "high", 5)):
-            if row[low] is not None and row[high] is not None:
-                axes.plot([row[low], row[high]], [-place] * 2, color=colour, linewidth=width, solid_capstyle="butt")
-        axes.plot(row["test"], -place, marker="o", markersize=7, color=colour, markeredgecolor="white", linestyle="")
-    axes.set_yticks([-place for place in range(len(rows))], [label_text(row["short"], _NAME) for row in rows])
-    axes.set_ylim(-len(rows) + 0.4, 0.6)
-    joint = [f"{group} in another colour" for group in groups[1:]]
-    said = f"{table.metric}, test: thick over these rows, thin over new classes"
-    axes.set_xlabel(label_text("; ".join([said, *joint]), 2 * LABEL), fontsize=8)
-    axes.set_title(label_text(f"{dataset}, task {table.task}", LABEL), fontsize=10, color=INK)
-    axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(colors=INK, labelcolor=INK, labelsize=8, length=0)

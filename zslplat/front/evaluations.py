@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zslplat.config import read_config
-from zslplat.drawing import PALETTE, draw_figure, label_text
+from zslplat.drawing import draw_figure, label_text
 from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import Experiment
 from zslplat.figures import Curve
@@ -18,6 +18,7 @@ from zslplat.front.progress import progress
 from zslplat.front.requests import experiment_of, settings_of, workforce_of
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
 from zslplat.keys import EXPERIMENT_CHOICES
+from zslplat.palette import PALETTE
 from zslplat.settings import Settings
 from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.single import RunResult, run_experiment

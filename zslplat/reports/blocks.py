@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from zslplat.reports.charts.canvas import Swatch
+from zslplat.reports.charts import Swatch
 
 
 @dataclass(frozen=True)

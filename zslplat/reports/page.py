@@ -1,13 +1,9 @@
-"""A report as one HTML file that loads nothing: its colours, the page, and which files it may replace.
-
-Text has a contrast of at least 4.5 to what it stands on, marks of charts at least 3. The eight series keep Okabe and
-Ito's order of hues, which any colour vision tells apart, as dark or as light as their ground asks for.
-"""
+"""A report as one HTML file that loads nothing: the page, and which files it may replace."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +15,7 @@ from zslplat import __version__
 from zslplat.data.store.atomic_files import WholeFile
 from zslplat.errors import UsageError
 from zslplat.names import visible
+from zslplat.palette import DARK, LIGHT, variables
 from zslplat.records.folders import folder_name
 from zslplat.reports.blocks import Page
 from zslplat.reports.contents import ReportRequest, collect_contents
@@ -28,48 +25,6 @@ from zslplat.settings import Settings
 GENERATOR = "zslplat report"
 _SUFFIXES = ("", ".html", ".htm")
 _REPORT = WholeFile("report", "--out", "report.html", GENERATOR, reach=2000)
-LIGHT: Mapping[str, str] = {
-    "paper": "#ffffff",
-    "panel": "#f5f7f9",
-    "ink": "#1a1f26",
-    "faint": "#4d5663",
-    "grid": "#d8dde3",
-    "link": "#0b57a4",
-    "warn-panel": "#fff4dc",
-    "warn-ink": "#573800",
-    "heat": "#00507f",
-    "cell-low": "#000000",
-    "cell-high": "#ffffff",
-    "series-1": "#0072b2",
-    "series-2": "#c24a00",
-    "series-3": "#00805c",
-    "series-4": "#a8428a",
-    "series-5": "#8a6500",
-    "series-6": "#2587b5",
-    "series-7": "#474c52",
-    "series-8": "#7458c4",
-}
-DARK: Mapping[str, str] = {
-    "paper": "#12161b",
-    "panel": "#1b2128",
-    "ink": "#e8ebef",
-    "faint": "#b0b8c2",
-    "grid": "#343c46",
-    "link": "#7db8f5",
-    "warn-panel": "#3a2c0c",
-    "warn-ink": "#ffdf9e",
-    "heat": "#4d9bd4",
-    "cell-low": "#ffffff",
-    "cell-high": "#000000",
-    "series-1": "#58b0ee",
-    "series-2": "#ff8b4d",
-    "series-3": "#35c79a",
-    "series-4": "#e78cc8",
-    "series-5": "#e0b43a",
-    "series-6": "#a4e3ee",
-    "series-7": "#c4c9d0",
-    "series-8": "#b29cf6",
-}
 
 
 @dataclass(frozen=True)
@@ -134,8 +89,8 @@ def render_page(page: Page) -> str:
         generator=GENERATOR,
         style=source("page.css"),
         script=source("page.js"),
-        light=variables(LIGHT),
-        dark=variables(DARK),
+        light=Markup(variables(LIGHT)),
+        dark=Markup(variables(DARK)),
     )
     return f"{html}\n"
 
@@ -145,8 +100,3 @@ def _without_control_characters(value: Any) -> Any:
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return "".join(c if c.isprintable() or c in "\n\t" else " " for c in visible(value))
-
-
-def variables(colours: Mapping[str, str]) -> Markup:
-    """Return colours as variables of a style sheet."""
-    return Markup("".join(f"--{name}:{colour};" for name, colour in colours.items()))

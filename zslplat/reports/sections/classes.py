@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from zslplat.drawing import forest_svg
 from zslplat.evidence.results import Evaluation
+from zslplat.figures import Forest, ForestRow
 from zslplat.names import counted
 from zslplat.reports.artifacts import ClassScores, class_scores, numbers, table_of
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Paragraph, TableBlock
-from zslplat.reports.charts.canvas import Style
-from zslplat.reports.charts.plots import WRITTEN, Dot, dot_chart, matrix_chart
+from zslplat.reports.charts import WRITTEN, matrix_chart
 from zslplat.reports.contents import Chapter
 from zslplat.reports.sections.context import PageContext
 from zslplat.reports.sections.wording import cell, first_of, number
@@ -54,11 +55,10 @@ def differences_of_best(chapter: Chapter, context: PageContext) -> Iterator[Bloc
     if not shown:
         yield Paragraph(description)
         return
-    styles = context.style(first), context.style(second)
-    dots = [Dot(name, gap, styles[0] if gap >= 0 else styles[1]) for name, gap in shown]
-    svg = dot_chart(
-        dots, f"{measure}: right, {first} ahead", context.key(), title, description, level=0.0, bars=True, signed=True
-    )
+    styles = context.number(first), context.number(second)
+    bars = [ForestRow(name, gap, (0.0, gap), style=styles[0] if gap >= 0 else styles[1]) for name, gap in shown]
+    forest = Forest(bars, f"{measure}: right, {first} ahead", title, level=0.0, signed=True)
+    svg = forest_svg(forest, context.key(), description)
     ordered = dict(gaps)
     columns = [Column("class"), Column(first, True), Column(second, True), Column("difference", True)]
     by_name = ours.by_name(), theirs.by_name()
@@ -102,7 +102,7 @@ def class_table(scores: ClassScores) -> TableBlock:
     return TableBlock(f"{scores.measure.replace('_', ' ')} per class, the lowest first", columns, rows)
 
 
-def class_chart(scores: ClassScores, name: str, style: Style, context: PageContext) -> Chart:
+def class_chart(scores: ClassScores, name: str, style: int, context: PageContext) -> Chart:
     """Return the scores per class as dots, the lowest at the bottom; of many classes those at both ends."""
     finite = [(n, float(v)) for n, v in zip(scores.names, scores.scores, strict=True) if np.isfinite(v)]
     finite.sort(key=lambda pair: -pair[1])
@@ -114,8 +114,8 @@ def class_chart(scores: ClassScores, name: str, style: Style, context: PageConte
         f"{title}: mean {number(mean)}, highest {number(finite[0][1])} ({finite[0][0]}), "
         f"lowest {number(finite[-1][1])} ({finite[-1][0]}). The dashed line is the mean."
     )
-    dots = [Dot(n, v, style) for n, v in shown]
-    svg = dot_chart(dots, measure, context.key(), title, description, level=mean)
+    forest = Forest([ForestRow(n, v, style=style) for n, v in shown], measure, title, level=mean)
+    svg = forest_svg(forest, context.key(), description)
     note = "The dashed line is the mean over classes."
     note += f" The {MOST_BARS} classes at both ends of {len(finite)}." if len(shown) < len(finite) else ""
     return Chart(svg, title, description, table=class_table(scores), note=note)

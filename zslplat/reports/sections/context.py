@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+from zslplat.palette import Style
 from zslplat.reports.blocks import Block, Chart, Paragraph, Picture
-from zslplat.reports.charts.canvas import Style, Styles
 
 BEST, MANY = 20, 60  # rows of a table that its chart shows in a brief report, and in any other
 # Characters that the charts of single studies may take together: some 60 charts, which take seconds to draw.
@@ -32,7 +32,7 @@ class PageContext:
     ) -> None:
         self.places = places
         self.brief = brief
-        self.styles = Styles(methods)
+        self._numbers: dict[str, int] = {name: number for number, name in enumerate(methods)}
         self.silenced = silenced
         self.room = room
         self.left_out = 0
@@ -40,8 +40,12 @@ class PageContext:
         self._charts = 0
 
     def style(self, method: str) -> Style:
-        """Return the style of a method."""
-        return self.styles.of(method)
+        """Return the style of a method, the same at every call."""
+        return Style(self.number(method))
+
+    def number(self, method: str) -> int:
+        """Return the number of the style of a method, in the order of their first use."""
+        return self._numbers.setdefault(method, len(self._numbers))
 
     def key(self) -> str:
         """Return a name for a chart that no other has."""

@@ -9,8 +9,7 @@ import numpy as np
 from zslplat.evidence.results import Result
 from zslplat.records.costs import CPU_SECONDS, PREPARED, SECONDS, full_seconds, mean_known, most_bytes, prepared_seconds
 from zslplat.reports.blocks import Block, Cell, Chart, Column, TableBlock
-from zslplat.reports.charts.canvas import Swatch
-from zslplat.reports.charts.plots import Mark, mark_chart
+from zslplat.reports.charts import Mark, Swatch, mark_chart
 from zslplat.reports.contents import Chapter
 from zslplat.reports.sections.context import PageContext
 from zslplat.reports.sections.wording import NOTHING, duration, metric_words, number, short, size

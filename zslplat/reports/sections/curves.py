@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from zslplat.evidence.results import Record, Result, Sweep
+from zslplat.palette import Style
 from zslplat.records.costs import PREPARED, total_seconds
 from zslplat.reports.artifacts import numbers, table_of
 from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
-from zslplat.reports.charts.canvas import Style, Swatch
-from zslplat.reports.charts.plots import Axes, Line, line_chart, thinned
+from zslplat.reports.charts import Axes, Line, Swatch, line_chart, thinned
 from zslplat.reports.contents import Chapter
 from zslplat.reports.sections.context import PageContext
 from zslplat.reports.sections.wording import cell, duration, metric_words, number

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from zslplat.comparison.compare import Comparison
+from zslplat.comparison.forests import score_forest
 from zslplat.comparison.over_datasets import rank_notes
 from zslplat.comparison.sheets import BEST, COLUMNS, CUT, Sheet, column_cell, cut, filled, sheets, standings
 from zslplat.comparison.sheets import Cell as SheetCell
+from zslplat.drawing import forest_svg
+from zslplat.figures import Forest, ForestRow
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Section, TableBlock
-from zslplat.reports.charts.canvas import Swatch
-from zslplat.reports.charts.plots import Dot, dot_chart
 from zslplat.reports.contents import Chapter
 from zslplat.reports.sections.context import PageContext
 from zslplat.reports.sections.wording import NOTHING, metric_words, number, sentence, span
@@ -51,45 +52,23 @@ def left_out_of_names(chapter: Chapter) -> Iterator[Folded]:
 
 def interval_chart(chapter: Chapter, context: PageContext) -> Chart:
     """Return the test scores with their intervals, in the order of the leaderboard."""
-    dots, legend = [], []
     rows, others = context.first(chapter.rows)
-    for row in rows:
-        style = context.style(str(row["short"]))
-        narrow, wide = _pair(row, "low", "high"), _pair(row, "low_classes", "high_classes")
-        dots.append(Dot(str(row["short"]), float(row["test"]), style, narrow, wide))
-        legend.append((Swatch(style, line=False), str(row["short"])))
+    chance = next((e.test_chance for e in chapter.results.values() if e.test_chance is not None), None)
     metric = metric_words(chapter.primary.name)
-    title = f"Test scores with their intervals: {chapter.heading}"
-    covered = "The thick line is the 95% interval over new draws of these test rows"
-    if any(dot.wide for dot in dots):
-        covered += ", the thin one with end marks that over new classes"
-    chance = _chance(chapter)
-    low, high = min(_reach(dots)), max(_reach(dots))
-    if chance is not None and not low - 1.5 * (high - low) <= chance <= high + 1.5 * (high - low):
-        covered, chance = f"{covered}; chance, {number(chance, digits=3)}, is far outside", None
-    description = f"{covered}. " + "; ".join(
-        f"{dot.name} {number(dot.value, digits=3)}" + (f" ({span(*dot.narrow, digits=3)})" if dot.narrow else "")
-        for dot in dots
+    forest = score_forest(rows, metric, f"Test scores: {chapter.heading}", chance, context.number)
+    covered = "Thick: 95% interval over these test rows."
+    if any(row.wide for row in forest.rows):
+        covered += " Thin: over new classes."
+    if forest.level is not None:
+        covered += f" Dashed: chance, {number(chance, digits=3)}."
+    elif chance is not None:
+        covered += f" Chance is {number(chance, digits=3)}."
+    scores = "; ".join(
+        f"{row.label} {number(row.value, digits=3)}" + (f" ({span(*row.narrow, digits=3)})" if row.narrow else "")
+        for row in forest.rows
     )
-    if chance is not None:
-        description += f". The dashed line is chance, {number(chance, digits=3)}"
-    svg = dot_chart(dots, metric, context.key(), title, f"{description}.", level=chance)
-    note = f"{covered}; the dashed line is chance, {number(chance, digits=3)}." if chance is not None else f"{covered}."
-    return Chart(svg, title, description, legend, note=note + others)
-
-
-def _reach(dots: Sequence[Dot]) -> list[float]:
-    ends = (dot.wide or dot.narrow or (dot.value, dot.value) for dot in dots)
-    return [value for dot, pair in zip(dots, ends, strict=True) for value in (dot.value, *pair)]
-
-
-def _chance(chapter: Chapter) -> float | None:
-    return next((e.test_chance for e in chapter.results.values() if e.test_chance is not None), None)
-
-
-def _pair(row: Row, low: str, high: str) -> tuple[float, float] | None:
-    ends = row.get(low), row.get(high)
-    return None if ends[0] is None or ends[1] is None else (float(ends[0]), float(ends[1]))
+    svg = forest_svg(forest, context.key(), f"{covered} {scores}.")
+    return Chart(svg, forest.title, f"{covered} {scores}.", note=covered + others)
 
 
 def _origin(rows: Sequence[Row]) -> str:
@@ -151,20 +130,23 @@ def _capital(text: str) -> str:
 def _chart(
     comparison: Comparison, table: Mapping[str, Any], ranked: Sequence[Mapping[str, Any]], context: PageContext
 ) -> Block:
-    dots, legend = [], []
     ranked, others = context.first(ranked)
-    for method in ranked:
-        name, style = str(method["method"]), context.style(str(method["method"]))
-        low, high = method["rank_low"], method["rank_high"]
-        wide = None if low is None or high is None else (float(low), float(high))
-        dots.append(Dot(f"{name}  {method['tied'] or ''}".strip(), float(method["mean_rank"]), style, wide=wide))
-        legend.append((Swatch(style, line=False), name))
+    rows = [
+        ForestRow(
+            str(method["method"]),
+            float(method["mean_rank"]),
+            wide=None if method["rank_low"] is None else (float(method["rank_low"]), float(method["rank_high"])),
+            note=f"{method['mean_rank']:.2f}  {method['tied'] or ''}".strip(),
+            style=context.number(str(method["method"])),
+        )
+        for method in ranked
+    ]
     title = f"Mean ranks of {table['group']} methods, task {comparison.task}"
     means = "; ".join(f"{m['method']} {number(m['mean_rank'], digits=2)}" for m in ranked)
     description = f"{means}. {_sentences(rank_notes(table))}"
-    svg = dot_chart(dots, "mean rank, 1 is best", context.key(), title, description)
-    note = "Lines with end marks: bootstrap over data sets. Two that share a letter do not differ significantly."
-    return Chart(svg, title, description, legend, note=note + others)
+    svg = forest_svg(Forest(rows, "mean rank, 1 is best", title), context.key(), description)
+    note = "Lines: bootstrap over data sets. Two that share a letter do not differ significantly."
+    return Chart(svg, title, description, note=note + others)
 
 
 def _sentences(notes: Sequence[str]) -> str:

@@ -10,10 +10,10 @@ import numpy as np
 
 from zslplat.evidence.results import Result
 from zslplat.names import counted
+from zslplat.palette import Style
 from zslplat.reports.artifacts import numbers, picture_of, table_of
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Commands, Paragraph, Picture, TableBlock
-from zslplat.reports.charts.canvas import Style, Swatch
-from zslplat.reports.charts.plots import map_chart, thinned_evenly
+from zslplat.reports.charts import Swatch, map_chart, thinned_evenly
 from zslplat.reports.sections.context import PageContext
 from zslplat.reports.sections.wording import first_of
 from zslplat.spec import Spec

@@ -15,8 +15,7 @@ from zslplat.names import counted
 from zslplat.records.costs import evaluation_seconds, total_seconds
 from zslplat.reports.artifacts import class_scores, series_of
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Paragraph, Section, TableBlock
-from zslplat.reports.charts.canvas import Swatch
-from zslplat.reports.charts.plots import Axes, Line, line_chart, thinned
+from zslplat.reports.charts import Axes, Line, Swatch, line_chart, thinned
 from zslplat.reports.sections.classes import class_chart, confusion_blocks
 from zslplat.reports.sections.context import PageContext
 from zslplat.reports.sections.curves import lines_table
@@ -133,7 +132,8 @@ def _outcome(entry: Result, label: str, context: PageContext) -> Iterator[Block]
         return
     scores = class_scores(entry.tested, context.notes.append)
     if scores is not None and np.isfinite(scores.scores).any():
-        drawn = context.fitting(lambda: [class_chart(scores, label, context.style(label), context)], "Scores per class")
+        style = context.number(label)
+        drawn = context.fitting(lambda: [class_chart(scores, label, style, context)], "Scores per class")
         yield Folded("Per class", drawn)
     confused = context.fitting(lambda: confusion_blocks(entry.tested, label, context), "Confusion")
     if confused:

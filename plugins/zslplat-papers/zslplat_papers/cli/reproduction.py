@@ -142,7 +142,9 @@ class ClaimsOptions(WorkOptions, PlaceOptions, total=False):
     results: Annotated[
         Path | None, Option("Folder of kept results; default: the project's own, with ./results over them.")
     ]
-    page: Annotated[Path | None, Option("Markdown file that gets the tables of all kept results.")]
+    page: Annotated[
+        Path | None, Option("Markdown overview of all kept results; a page a paper goes into the folder of its name.")
+    ]
     out: Annotated[Path | None, Option("CSV file that gets a line per claim.")]
     json: Json
     quiet: Quiet

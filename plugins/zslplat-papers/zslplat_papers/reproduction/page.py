@@ -1,162 +1,189 @@
-"""The page of documentation that shows the kept results: claims with their verdicts, tables made again, and suites.
+"""The pages of documentation that show the kept results: an overview, a page a paper, and the suites.
 
-It says nothing that the kept results do not say, and a test makes it again and compares.
+They say nothing that the kept results do not say, and a test makes them again and compares. Their figures are drawn
+when the site is built (:mod:`.figures`); the numbers stay in the CSV files, to which the pages link.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from zslplat.data.store.atomic_files import WholeFile
+from zslplat.names import counted
 from zslplat.suites.cells import pieces_of
-from zslplat.suites.earlier_results import SCORE_KEY
 from zslplat.suites.result_files import Line, number, result_names
 from zslplat.suites.suite import load_suite, suite_names
-from zslplat.suites.tables import GIVEN
 from zslplat_papers.published import PublishedTable, load_table
 from zslplat_papers.reproduction.cells import every_cell
 from zslplat_papers.reproduction.claims import Judged, recorded_claims
-from zslplat_papers.reproduction.oracle import gain_words
+from zslplat_papers.reproduction.figures import SUITE, claim_forest, given_scores
 from zslplat_papers.reproduction.recipe import load_recipe
 from zslplat_papers.reproduction.reproduce import CELL_KEY
 from zslplat_papers.reproduction.results import read_results
-from zslplat_papers.reproduction.verdicts import CLAIM_VERDICTS, CLASSES, LEAST_LEAD
+from zslplat_papers.reproduction.verdicts import CLAIM_VERDICTS
 
-_CELLS, _GRID, _SCORES = "reproduce-", "bench-", "-scores"
-_MARK = "# Results\n\nMade by `zslplat claims --page"  # what a page is known by
-_PAGE = WholeFile("page of results", "--page", "results.md", _MARK, reach=len(_MARK))
-_HEAD = f"""{_MARK} docs/results.md` from the kept results; do not edit it. `zslplat claims` and
+_CELLS, _GRID, _SCORES, _SUITES = "reproduce-", "bench-", "-scores", "suites"
+_MARK = "Made by `zslplat claims --page`"  # what a page is known by
+_PAGE = WholeFile("page of results", "--page", "results.md", _MARK, reach=400)
+_MADE = f"{_MARK} from the kept results; do not edit it."
+_NUMBERS = "plugins/zslplat-papers/zslplat_papers/reproduction/results"  # below the root of the project
+_HEAD = f"""# Results
+
+{_MADE}
+
+Which claims of the papers hold here, claim by claim, with the differences that were measured. `zslplat claims` and
 `zslplat reproduce` say how a number came about and make it again.
 """
-_CLAIMS = """
-## Claims of the papers
+_READING = """
+## How to read the figures
 
-A claim *holds* where the intervals (95 %) of most of its differences lie above 0 and none refutes it. A difference
-refutes it that leaves no room for a lead, of a point (0.01) unless a margin is said; for a claim that two things are
-*level* it holds above minus the margin, and below 0 refutes it. A claim about *all* its differences holds where all
-do, and does not hold where one refutes it with Bonferroni's correction over all; other claims do not hold where most
-are refuted and none holds. Everything else *cannot tell*, and so does every difference of fewer than six classes, or
-of values all the same. Intervals are over new classes where there are values per class, else over what is named; the
-number of classes stands beside them. Of the data sets only the faces (Extended Yale B, paper 004) are a paper's own,
-in another random projection and with another half of the images: a verdict is about the claim, not about a printed
-number.
-"""
-_TABLES = """
-## Tables made again
+Each row of a figure is a difference on one data set, with its 95 % interval. The claim says that it lies to the right
+of 0. The shaded band is the margin: a lead inside it is too small to count.
 
-*printed*: the paper's variant and protocol; *ours*: the default form. Intervals (95 %) say what the number would be
-on other rows of the same classes (*these rows*; of several seeds where a metric has no value per row), and on other
-classes of the kind (*new classes*, Student's t, which with few classes reaches beyond 0 or 1). *oracle*: the best of
-the same trials by the test split, which no search here may see, and in parentheses its gain over what validation
-chose. It is one evaluation with one seed, like the one it is compared with, where *ours* is the mean over all
-repeats: with a gain of 0 the two columns may still differ. A search may go by another metric than a row shows
-(generalised tables: by AUSUC), and the gain then holds the change of metric, too: a number *by H* behind it is the gain
-over what validation would have chosen by H itself. Where none stands, the two are one, or the row was kept before they
-were told apart (it has no `oracle_gain_by_metric` among the kept results).
-Of incoherence, which is a measure of W and no score, the oracle is the least. A *stand-in* is other data than the
-paper's, and says nothing about its number. *Cells* counts a row on a data set in one way and one metric; rows of one
-table may have other trials where they are of different commands.
-"""
+- A claim *holds* where most of its intervals lie above 0 and no difference refutes it.
+- A difference refutes a claim where its interval leaves no room for a lead of a point (0.01), or of the margin that is
+  shaded. For a claim that two things are *level*, an interval above minus the margin holds, and one below 0 refutes.
+- A claim about *all* its differences holds where all hold. One refutes it, with Bonferroni's correction over all.
+  Another claim *does not hold* where most of its differences are refuted and none holds.
+- Everything else *cannot tell*. So does every difference of fewer than six classes.
 
-_SUITES = """
-## Suites
+The diamond is the mean over data sets, *pooled* by a meta-analysis with random effects. It needs three data sets of
+different images whose intervals are over new classes of at least six. Rows that are no part of it are hollow. The
+pooled mean decides no verdict.
 
-Scores on the test split, with what validation chose, and their intervals (95 %) over these test rows; what new classes
-would do is another question, which `zslplat compare` answers. A `*` marks a method that was written down without its
-source at hand.
+Of the data sets only the faces (Extended Yale B, paper 004) are a paper's own, in another random projection and with
+another half of the images. A verdict is about the claim, not about a printed number.
+
+In tables that were made again, the thick line says what the number would be on other rows of the same classes, the
+thin one what it would be on other classes. *printed* is the paper's variant and protocol; the other rows are the
+default form. *Stand-ins* are other data than the paper's, and say nothing about its number.
 """
 
 
 def write_page(path: Path, folder: Path | None = None) -> None:
-    """Write the page of the results in a folder (default: the project's own, with ``./results`` over them).
+    """Write the overview of the results in a folder (default: the project's own, with ``./results`` over them).
 
-    Raises like :func:`check_page`, and :class:`StoreError` where it cannot be written.
+    The pages of papers and suites go beside it, into the folder of its name without the ending. Raises like
+    :func:`check_page`, and :class:`StoreError` where one cannot be written.
     """
     check_page(path)
-    _PAGE.write(path, page(folder))
+    for name, text in pages(folder, path.stem).items():
+        _PAGE.write(_place(path, name), text)
 
 
 def check_page(path: Path) -> None:
     """Raise :class:`UsageError` where something else than an earlier page lies in the place of a page."""
-    _PAGE.is_there(path)
+    for name in ("", *_papers(recorded_claims((), None)), _SUITES):
+        _PAGE.is_there(_place(path, name))
 
 
-def page(folder: Path | None = None) -> str:
-    """Return the page."""
-    parts = [_HEAD, _CLAIMS, *_claims(recorded_claims((), folder))]
-    tables = [name for name in result_names(folder) if name.startswith(_CELLS)]
-    parts += [_TABLES] if tables else []
-    for name in tables:
-        parts += _table(name.removeprefix(_CELLS), read_results(name, folder, CELL_KEY))
-    grids: dict[str, list[Line]] = {}
+def _place(path: Path, name: str) -> Path:
+    return path.with_suffix("") / f"{name}.md" if name else path
+
+
+def pages(folder: Path | None = None, below: str = "results") -> dict[str, str]:
+    """Return the text of each page by its name: that of the paper, ``suites``, and nothing for the overview.
+
+    ``below`` is the folder of the others, as the overview links to them.
+    """
+    papers = _papers(recorded_claims((), folder))
+    tables: dict[str, list[str]] = {}
     for name in result_names(folder):
-        if name.startswith(_GRID) and name.endswith(_SCORES):
-            lines = [line for line in read_results(name, folder, SCORE_KEY) if line["split"] == GIVEN]
-            # Where classes were drawn anew, nothing is of the given split.
-            grids |= {name.removeprefix(_GRID).removesuffix(_SCORES): lines} if lines else {}
-    parts += [_SUITES] if grids else []
-    for suite, lines in grids.items():
-        parts += [*_grid(suite, lines), _origin(suite, lines)]
-    return "\n".join(parts).replace("\n\n\n", "\n\n")
+        if name.startswith(_CELLS):
+            table = name.removeprefix(_CELLS)
+            tables.setdefault(load_table(table).paper.code, []).append(table)
+    texts = {
+        code: "\n".join([*_paper(code, papers.get(code, ()), tables.get(code, ()), folder), ""])
+        for code in sorted({*papers, *tables})
+    }
+    grids = [n[len(_GRID) : -len(_SCORES)] for n in result_names(folder) if n.startswith(_GRID) and n.endswith(_SCORES)]
+    scores = {suite: lines for suite in grids if (lines := given_scores(suite, folder))}
+    if scores:
+        texts[_SUITES] = "\n".join([*_suites(scores), ""])
+    return {"": "\n".join([*_overview(papers, tables, texts, below), ""]), **texts}
 
 
-def _claims(judgements: Sequence[Judged]) -> Iterable[str]:
-    counts = {name: sum(judged.verdict.verdict == name for judged in judgements) for name in CLAIM_VERDICTS}
-    yield "Of {} claims: {}.\n".format(len(judgements), ", ".join(f"{count} {name}" for name, count in counts.items()))
-    for code in dict.fromkeys(judged.claim.paper.code for judged in judgements):
-        of_paper = [judged for judged in judgements if judged.claim.paper.code == code]
-        yield f"\n### {code}: {of_paper[0].claim.paper.title}\n"
-        yield "| claim | tested by | verdict | differences | not the paper's |"
-        yield "|---|---|---|---|---|"
-        for judged in of_paper:
-            by = ", ".join(f"`{part.rpartition('::')[2]}`" for part in judged.experiment.split(", ") if part)
-            # What is not tested says what is missing; the rest says its differences.
-            why = "<br>".join(_short(line) for line in judged.lines) or _inline(judged.verdict.why)
-            text = _inline(judged.claim.text)
-            verdict = judged.verdict.verdict + (f": {_inline(judged.verdict.why)}" if judged.lines else "")
-            yield f"| `{judged.claim.id}`: {text} | {by} | {verdict} | {why} | {_apart(judged)} |"
-        if lines := [line for judged in of_paper for line in judged.lines if line.get("commit")]:
-            commits = sorted({f"{line['commit']} ({line['kept']})" for line in lines})
-            yield f"\nCommits: {', '.join(commits)}."
+def _papers(judgements: Sequence[Judged]) -> dict[str, list[Judged]]:
+    papers: dict[str, list[Judged]] = {}
+    for judged in judgements:
+        papers.setdefault(judged.claim.paper.code, []).append(judged)
+    return papers
 
 
-def _apart(judged: Judged) -> str:
-    """Return in what the experiments are not the paper's, and what is not as usual in their verdict."""
-    level = {f"level, margin {line['least']:g}" for line in judged.lines if line["direction"] == "level"}
-    margins = {f"margin {line['least']:g}" for line in judged.lines if line["least"] not in (0, LEAST_LEAD)}
-    how = {"all differences" for line in judged.lines if line["joined"] == "all"}
-    return _inline("; ".join([judged.apart, *sorted(level or margins), *how] if judged.lines else [judged.apart]))
+def _overview(
+    papers: Mapping[str, Sequence[Judged]], tables: Mapping[str, Sequence[str]], texts: Mapping[str, str], below: str
+) -> Iterator[str]:
+    yield _HEAD
+    yield f"| paper | claims | {' | '.join(CLAIM_VERDICTS)} | tables made again |"
+    yield "|---|---|" + "---|" * (len(CLAIM_VERDICTS) + 1)
+    for code, text in texts.items():
+        if code == _SUITES:
+            continue
+        counts = Counter(judged.verdict.verdict for judged in papers.get(code, ()))
+        title = text.partition("\n")[0].removeprefix("# ")
+        cells = [str(counts[verdict] or "") for verdict in CLAIM_VERDICTS]
+        yield (
+            f"| [{title}]({below}/{code}.md) | {counts.total() or ''} | {' | '.join(cells)} "
+            f"| {len(tables.get(code, ())) or ''} |"
+        )
+    if _SUITES in texts:
+        yield f"\nMethods beside each other, without a paper's claim: [suites]({below}/{_SUITES}.md)."
+    yield _READING
 
 
-def _short(line: dict[str, object]) -> str:
-    low, high = line["low"], line["high"]
-    trials = f", {line['trials']} trials" if line["trials"] not in (0, "0") else ""  # measures search nothing
-    classes = f"{line['classes']} " if line["over"] == CLASSES and line["classes"] else ""
-    ends = f" [{low:+.3f}, {high:+.3f}] ({classes}{line['over']}{trials}): {line['verdict']}" if low is not None else ""
-    return _inline(f"{line['contrast']}: {line['difference']:+.3f}{ends}")
+def _paper(code: str, claims: Sequence[Judged], tables: Sequence[str], folder: Path | None) -> Iterator[str]:
+    paper = claims[0].claim.paper if claims else load_table(tables[0]).paper
+    yield f"# {code}: {paper.title}\n"
+    yield f"{_MADE} [How to read the figures](../results.md#how-to-read-the-figures).\n"
+    counts = Counter(judged.verdict.verdict for judged in claims)
+    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in CLAIM_VERDICTS if counts[verdict])
+    if claims:
+        yield f"{paper.authors}, {paper.venue} {paper.year}. Of {counted(len(claims), 'claim')}: {said}."
+    for judged in claims:
+        yield from _claim(judged)
+    if tables:
+        yield "\n## Tables made again"
+    for name in tables:
+        yield from _table(load_table(name), read_results(f"{_CELLS}{name}", folder, CELL_KEY))
 
 
-def _table(name: str, lines: Sequence[Line]) -> Iterable[str]:
-    table = load_table(name)
-    yield f"\n### {table.paper.name}, {table.label} (`{name}`)\n"
-    yield "| row | data | way | trials | metric | paper | ours | these rows | new classes | oracle | verdict |"
-    yield "|---|---|---|---|---|---|---|---|---|---|---|"
-    for line in lines:
-        ends = [_ends(line, ""), _ends(line, "_classes")]
-        gain, by_metric = (number(line.get(f"oracle_gain{end}")) for end in ("", "_by_metric"))
-        oracle = f"{_number(line.get('oracle'))} {gain_words(gain, by_metric, line['metric'])}".strip()
-        numbers = [_number(line.get("paper")), _number(line["ours"]), *ends, oracle]
-        verdict = _inline(f"{line['verdict']}: {line['why']}" if line["why"] else line["verdict"])
-        verdict = "stand-in" if line["stand_in"] == "yes" else verdict
-        how = f"{line['row']} | {line['column']} | {line['way']} | {line['trials']} | {line['metric']}"
-        yield f"| {how} | {' | '.join(numbers)} | {verdict} |"
-    others = {line["column"]: line["why"] for line in lines if line["stand_in"] == "yes"}
-    if others:
-        yield f"\nStand-ins: {_inline('; '.join(f'{name}: {why}' for name, why in others.items()))}."
-    commits = sorted({f"{line['commit']} ({line['kept']})" for line in lines})
-    hours = sum(number(line["hours"]) or 0.0 for line in lines)
-    yield f"\n{_how_many(table, lines)} Commits: {', '.join(commits)}; {hours:.2f} hours."
+def _claim(judged: Judged) -> Iterator[str]:
+    yield f"\n## {judged.claim.id}\n"
+    why = _inline(judged.verdict.why)
+    yield f"{_inline(judged.claim.text)}\n"
+    yield f"**{_capital(judged.verdict.verdict)}**" + (f": {why}." if why else ".")
+    if judged.lines:
+        _, note = claim_forest(judged)
+        apart = f"Not the paper's: {_inline(judged.apart)}." if judged.apart else ""
+        yield " ".join(filter(None, [apart, note, f"[Numbers]({_csv('claims')})."]))
+        yield from _figure(judged.claim.id)
+    elif judged.experiment:
+        yield "Shown by " + ", ".join(f"`{part.rpartition('::')[2]}`" for part in judged.experiment.split(", ")) + "."
+
+
+def _figure(name: str) -> Iterator[str]:
+    yield f"\n```{{forest}} {name}\n```"
+
+
+def _folded(title: str, name: str) -> Iterator[str]:
+    yield f"\n<details><summary>{title}</summary>"
+    yield from _figure(name)
+    yield "\n</details>"
+
+
+def _csv(name: str) -> str:
+    return f"../../{_NUMBERS}/{name}.csv"
+
+
+def _table(table: PublishedTable, lines: Sequence[Line]) -> Iterator[str]:
+    yield f"\n### {table.label} (`{table.id}`)\n"
+    yield f"{_inline(table.title)}. {_how_many(table, lines)} [Numbers]({_csv(_CELLS + table.id)})."
+    why = {line["column"]: line["why"] for line in lines if line["stand_in"] == "yes"}
+    for column in dict.fromkeys(line["column"] for line in lines):
+        title = f"{column}: stand-in, {_inline(why[column])}" if column in why else column
+        yield from _folded(title, f"{table.id}/{column}")
 
 
 def _how_many(table: PublishedTable, lines: Sequence[Line]) -> str:
@@ -176,47 +203,33 @@ def _how_many(table: PublishedTable, lines: Sequence[Line]) -> str:
     return text + (f"; {without} without an oracle" if without else "") + "."
 
 
-def _grid(suite: str, lines: Sequence[Line]) -> Iterable[str]:
-    for data in dict.fromkeys(line["data"] for line in lines):
-        of_data = [line for line in lines if line["data"] == data]
-        kinds = dict.fromkeys((line["task"], line["metric"]) for line in sorted(of_data, key=lambda line: line["task"]))
-        yield f"\n### Suite {suite}: {_inline(data)}\n"
-        yield f"| row | knows of the batch | trials | {' | '.join(f'{task}: {metric}' for task, metric in kinds)} |"
-        yield "|---" * (3 + len(kinds)) + "|"
-        for row in dict.fromkeys(line["row"] for line in of_data):
-            cells = {(line["task"], line["metric"]): line for line in of_data if line["row"] == row}
-            first = next(iter(cells.values()))
-            name = f"{_inline(row)}{' *' if first['from_memory'] == 'yes' else ''}"
-            lines_of_kinds = (cells.get(kind) for kind in kinds)
-            scores = [_with_ends(line) if line else "" for line in lines_of_kinds]
-            yield f"| {name} | {first['knows_of_batch']} | {first['trials']} | {' | '.join(scores)} |"
+def _suites(scores: Mapping[str, Sequence[Line]]) -> Iterator[str]:
+    yield "# Suites\n"
+    yield f"{_MADE}\n"
+    yield (
+        "Scores on the test split, with what validation chose. The thick line is the 95 % interval over these test "
+        "rows. `zslplat compare` shows what new classes would do. A `*` marks a method that was written down without "
+        "its source at hand."
+    )
+    for suite, lines in scores.items():
+        yield f"\n## Suite {suite}\n"
+        yield f"{_origin(suite, lines)} [Numbers]({_csv(_GRID + suite + _SCORES)})."
+        for data in dict.fromkeys(line["data"] for line in lines):
+            yield from _folded(_inline(data), f"{SUITE}{suite}/{data}")
 
 
 def _origin(suite: str, lines: Sequence[Line]) -> str:
-    """Return how much of a suite is kept, and the commits and hours of the commands that kept it."""
+    """Return how much of a suite is kept, and the hours of the commands that kept it."""
     cells = {(line["data"], line["row"], line["task"]) for line in lines}
     # A suite that is a file of its own is not known by its name.
     whole = sum(len(piece.cells) for piece in pieces_of(load_suite(suite))) if suite in suite_names() else None
     count = f"{len(cells)} cells" if whole in (None, len(cells)) else f"{len(cells)} of {whole} cells"
-    commands = sorted({(line["commit"], line["kept"], line["hours"]) for line in lines})
-    commits = dict.fromkeys(f"{commit} ({day})" for commit, day, _ in commands)
-    hours = sum(number(hours) or 0.0 for *_, hours in commands)
-    return f"\nSuite {suite}: {count}. Commits: {', '.join(commits)}; {hours:.2f} hours."
+    commands = {(line["commit"], line["kept"], line["hours"]) for line in lines}
+    return f"{count}, {sum(number(hours) or 0.0 for *_, hours in commands):.2f} hours."
 
 
-def _ends(line: Line, kind: str) -> str:
-    low, high = line.get(f"low{kind}"), line.get(f"high{kind}")
-    return f"{_number(low)} .. {_number(high)}" if low and high and "nan" not in (low, high) else ""
-
-
-def _with_ends(line: Line) -> str:
-    ends = _ends(line, "")
-    return f"{_number(line['test'])} ({ends})" if ends else _number(line["test"])
-
-
-def _number(text: str | None) -> str:
-    value = number(text)
-    return "" if value is None else f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _inline(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Charts: lines over a common axis, a dot per name, points in the plane, a matrix as a field of cells."""
+"""Charts of a page as SVG: lines over a common axis, points in the plane, a matrix as cells; their legend."""
 
 from __future__ import annotations
 
@@ -11,21 +11,40 @@ from markupsafe import Markup
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
-from zslplat.reports.charts.canvas import (
-    FAINT,
-    GRID,
-    HEAT,
-    HIGH,
-    INK,
-    LOW,
-    PAPER,
-    Style,
-    axes_of,
-    drawn_colour,
-    plain,
-    room_for,
-    to_svg,
-)
+from zslplat.palette import GRID, INK, LIGHT, PAPER, Style
+from zslplat.pictures import axes_of, plain, room_for, to_svg
+
+_SHAPES = {
+    "o": '<circle cx="18" cy="8" r="4"/>',
+    "s": '<rect x="14.2" y="4.2" width="7.6" height="7.6"/>',
+    "^": '<path d="M18 3.4 22.6 12H13.4Z"/>',
+    "v": '<path d="M18 12.6 22.6 4H13.4Z"/>',
+    "D": '<path d="M18 2.8 23.2 8 18 13.2 12.8 8Z"/>',
+    "P": '<path d="M16.4 3h3.2v3.4H23v3.2h-3.4V13h-3.2V9.6H13V6.4h3.4Z"/>',
+    "X": '<path d="M15 3.2 18 6.2 21 3.2 22.8 5 19.8 8 22.8 11 21 12.8 18 9.8 15 12.8 13.2 11 16.2 8 13.2 5Z"/>',
+    "<": '<path d="M13.4 8 22 3.4V12.6Z"/>',
+}
+_GAPS = {"-": "", "--": "6 3", "-.": "7 3 1.5 3", ":": "1.5 3"}
+
+
+@dataclass(frozen=True)
+class Swatch:
+    """A mark of a legend: the marker, and the line through it where ``line`` is true."""
+
+    style: Style
+    line: bool = True
+
+    @property
+    def svg(self) -> Markup:
+        """The mark, hidden from screen readers, which read the text beside it."""
+        colour = f"var(--{self.style.colour})"
+        gaps = f' stroke-dasharray="{_GAPS[self.style.dash]}"' if _GAPS[self.style.dash] else ""
+        line = f'<path d="M1 8H35" stroke="{colour}" stroke-width="2" fill="none"{gaps}/>' if self.line else ""
+        marker = f'<g fill="{colour}">{_SHAPES[self.style.marker]}</g>'
+        return Markup(
+            f'<svg class="swatch" width="36" height="16" viewBox="0 0 36 16" aria-hidden="true">{line}{marker}</svg>'
+        )
+
 
 WIDTH, HEIGHT = 620, 380
 TURNED = 6  # more names than this at the x axis are turned
@@ -71,7 +90,7 @@ def line_chart(lines: Sequence[Line], axes: Axes, key: str, title: str, descript
 
 
 def _draw(drawn: Any, line: Line) -> None:
-    colour = drawn_colour(line.style.colour)
+    colour = line.style.shade
     drawn.plot(
         line.x,
         line.y,
@@ -131,92 +150,6 @@ def thinned(x: Sequence[float], y: Sequence[float], most: int) -> tuple[list[flo
     return points[chosen, 0].tolist(), points[chosen, 1].tolist()
 
 
-ROW, GAP = 26, 4.7  # pixels: the height of a row, from its name to the axis
-
-
-@dataclass(frozen=True)
-class Dot:
-    """A value by its name, with the ends of up to two intervals: the narrow one is drawn thick."""
-
-    name: str
-    value: float
-    style: Style
-    narrow: tuple[float, float] | None = None
-    wide: tuple[float, float] | None = None
-
-
-def dot_chart(
-    dots: Sequence[Dot],
-    xlabel: str,
-    key: str,
-    title: str,
-    description: str,
-    *,
-    level: float | None = None,
-    bars: bool = False,
-    signed: bool = False,
-) -> Markup:
-    """Return a dot per name, first on top; ``bars`` draws each from ``level`` (0), as differences are."""
-    names = [plain(dot.name, 30) for dot in dots]
-    with axes_of(WIDTH, 70 + ROW * len(dots), left=16 + room_for(names)) as (canvas, drawn):
-        places = [(-number, dot, drawn_colour(dot.style.colour)) for number, dot in enumerate(dots)]
-        if bars:
-            lengths = [dot.value - (level or 0) for dot in dots]
-            colours = [colour for _, _, colour in places]
-            drawn.barh([y for y, _, _ in places], lengths, left=level or 0, height=0.62, color=colours, linewidth=0)
-        else:
-            # One object for all lines of a kind: each costs as much time as all of its lines.
-            _lines(drawn, [(y, dot.wide, colour) for y, dot, colour in places], 1.5, ends=True)
-            _lines(drawn, [(y, dot.narrow, colour) for y, dot, colour in places], 5, alpha=0.75)
-            _markers(drawn, [(dot.value, y, dot.style, colour) for y, dot, colour in places], 8)
-        if level is not None:
-            drawn.axvline(level, color=INK if bars else FAINT, linewidth=0.9, linestyle="-" if bars else (0, (2, 3)))
-        _beside(drawn, names)
-        drawn.set_ylim(-len(dots) + 0.4, 0.6)
-        drawn.spines["left"].set_visible(False)
-        drawn.grid(axis="y", visible=False)
-        drawn.set_xlabel(plain(xlabel, 80))
-        if signed:
-            drawn.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+.2g}" if value else "0"))
-        return to_svg(canvas, key, title, description)
-
-
-def _beside(drawn: Any, names: Sequence[str]) -> None:
-    """Write a name left of each row; as a tick each would be five objects, of which four are not seen."""
-    drawn.set_yticks([])
-    x, transform = -GAP / (drawn.get_position().width * WIDTH), drawn.get_yaxis_transform()
-    for number, name in enumerate(names):
-        drawn.text(x, -number, name, transform=transform, ha="right", va="center_baseline")
-
-
-def _lines(
-    drawn: Any,
-    spans: Sequence[tuple[float, tuple[float, float] | None, str]],
-    width: float,
-    *,
-    ends: bool = False,
-    alpha: float = 1.0,
-) -> None:
-    """Draw horizontal lines (y, ends, colour), with end marks where ``ends`` is true."""
-    shown = [(y, pair, colour) for y, pair, colour in spans if pair is not None]
-    if not shown:
-        return
-    heights, colours = [y for y, _, _ in shown], [colour for _, _, colour in shown]
-    low, high = ([pair[end] for _, pair, _ in shown] for end in (0, 1))
-    drawn.hlines(heights, low, high, colors=colours, linewidth=width, alpha=alpha)
-    if ends:
-        below, above = ([y + shift for y in heights] * 2 for shift in (-0.14, 0.14))
-        drawn.vlines([*low, *high], below, above, colors=colours * 2, linewidth=width, capstyle="projecting")
-
-
-def _markers(drawn: Any, points: Sequence[tuple[float, float, Style, str]], size: float) -> None:
-    """Draw points (x, y, style, colour), those of a shape together, above all lines."""
-    for shape in dict.fromkeys(style.marker for _, _, style, _ in points):
-        some = [(x, y, colour) for x, y, style, colour in points if style.marker == shape]
-        x, y, colours = zip(*some, strict=True)
-        drawn.scatter(x, y, s=size**2, c=colours, marker=shape, edgecolors=PAPER, linewidths=1.0, zorder=2.5)
-
-
 @dataclass(frozen=True)
 class Mark:
     """A point in the plane with a style."""
@@ -231,7 +164,9 @@ def mark_chart(
 ) -> Markup:
     """Return points in the plane, one per method, as score against cost."""
     with axes_of(WIDTH, 340) as (canvas, drawn):
-        _markers(drawn, [(mark.x, mark.y, mark.style, drawn_colour(mark.style.colour)) for mark in marks], 9)
+        for mark in marks:
+            look: dict[str, Any] = {"marker": mark.style.marker, "color": mark.style.shade, "edgecolors": PAPER}
+            drawn.scatter(mark.x, mark.y, s=81, linewidths=1.0, zorder=2.5, **look)
         drawn.margins(0.08)
         drawn.set_xlabel(plain(xlabel, 70))
         drawn.set_ylabel(plain(ylabel, 50))
@@ -256,7 +191,7 @@ def map_chart(points: np.ndarray, labels: Sequence[str], key: str, title: str, d
                 linestyle="",
                 marker=style.marker,
                 markersize=4.6,
-                color=drawn_colour(style.colour),
+                color=style.shade,
                 markeredgewidth=0,
                 alpha=0.85,
             )
@@ -300,12 +235,13 @@ def matrix_chart(
     size = 20 + cell * count
     with axes_of(size + beside, size + beside, left=beside, bottom=beside) as (canvas, drawn):
         drawn.grid(visible=False)
+        heat = LIGHT["heat"]
         for i, j in np.argwhere(values > 0):
             share = float(min(values[i, j], 1.0))
-            drawn.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=HEAT, alpha=round(share, 2), linewidth=0))
+            drawn.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=heat, alpha=round(share, 2), linewidth=0))
             if count <= WRITTEN:
                 figure = f"{100 * share:.0f}"
-                colour = HIGH if share > TURN else LOW
+                colour = LIGHT["cell-high" if share > TURN else "cell-low"]
                 drawn.text(j, i, figure, ha="center", va="center", fontsize=7.2, color=colour)
         drawn.set_xlim(-0.5, len(columns) - 0.5)
         drawn.set_ylim(len(rows) - 0.5, -0.5)

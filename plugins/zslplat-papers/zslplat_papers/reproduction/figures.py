@@ -1,0 +1,152 @@
+"""Forest plots of kept results: a claim's differences, a column of a table made again, a data set of a suite.
+
+A figure is named ``CLAIM``, ``TABLE/COLUMN`` or ``suite SUITE/DATA``; the site draws it where a page says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from zslplat.comparison.forests import Difference, difference_rows, hollow_rows
+from zslplat.errors import UsageError
+from zslplat.figures import Forest, ForestRow
+from zslplat.suites.earlier_results import SCORE_KEY
+from zslplat.suites.result_files import Line, number
+from zslplat.suites.tables import GIVEN
+from zslplat_papers.published import load_table
+from zslplat_papers.reproduction.claims import Judged, recorded_claims
+from zslplat_papers.reproduction.recipe import OURS
+from zslplat_papers.reproduction.reproduce import CELL_KEY
+from zslplat_papers.reproduction.results import read_results
+from zslplat_papers.reproduction.verdicts import CANNOT_TELL, CLASSES, HOLDS, HOLDS_NOT
+
+SUITE = "suite "
+MOST_ROWS = 48  # a claim with more differences shows those alone that are pooled over data sets
+# Which data sets show the same images; the others have some of their own.
+IMAGES = {
+    "AWA1 proposed": "AWA1",
+    "AWA1 standard": "AWA1",
+    "CIFAR100 GloVe": "CIFAR-100",
+    "CIFAR100 hierarchy": "CIFAR-100",
+    "CIFARAWA": "CIFAR-100",
+    "digit-pairs": "digits",
+    "digit-retrieval": "digits",
+    "digit-retrieval pyramid": "digits",
+    "digits": "digits",
+}
+_STYLES = {HOLDS: 2, HOLDS_NOT: 1, CANNOT_TELL: 6}
+
+
+def claim_forest(judged: Judged) -> tuple[Forest, str]:
+    """Return the differences of a claim by what is compared, and in words what is not pooled over data sets."""
+    by_sides: dict[str, list[dict[str, object]]] = {}
+    for line in judged.lines:
+        by_sides.setdefault(str(line["contrast"]).partition(": ")[2], []).append(line)
+    rows: list[ForestRow] = []
+    apart: list[str] = []
+    compact = len(judged.lines) + 2 * len(by_sides) > MOST_ROWS
+    for sides, lines in by_sides.items():
+        differences = [_difference(line) for line in lines]
+        verdicts = {id(one): str(line["verdict"]) for one, line in zip(differences, lines, strict=True)}
+        drawn = difference_rows(differences, lambda one, v=verdicts: (_STYLES[v[id(one)]], v[id(one)]))  # type: ignore[misc]
+        pooled = [row for row in drawn if row.mark == "pooled"]
+        if compact and pooled:
+            rows += [ForestRow(sides), *pooled]
+        else:
+            rows += [ForestRow(sides), *drawn]
+            apart += hollow_rows(differences)
+    least = float(judged.lines[0]["least"])
+    band = (-least, 0.0) if judged.lines[0]["direction"] == "level" else (0.0, least)
+    note = f"Not pooled: {', '.join(dict.fromkeys(apart))}." if apart else ""
+    if compact:
+        note = f"Pooled over data sets; the numbers have each of the {len(judged.lines)} differences. {note}".strip()
+    forest = Forest(
+        rows, "difference, right of 0 as claimed", judged.claim.text, 0.0, band if least > 0 else None, signed=True
+    )
+    return forest, note
+
+
+def _difference(line: dict[str, object]) -> Difference:
+    data = str(line["contrast"]).partition(":")[0]
+    classes = line["classes"] if line["over"] == CLASSES else None
+    return Difference(data, line["difference"], line["low"], line["high"], classes, IMAGES.get(data, data))  # type: ignore[arg-type]
+
+
+def table_forest(lines: Sequence[Line]) -> Forest:
+    """Return one column of a table made again: thick over these rows, thin over new classes, and the printed number."""
+    table = load_table(lines[0]["table"])
+    labels = {row.id: row.label for row in table.rows}
+    rows: list[ForestRow] = []
+    for metric in dict.fromkeys(line["metric"] for line in lines):
+        of_metric = [line for line in lines if line["metric"] == metric]
+        rows += [ForestRow(metric)]
+        for line in of_metric:
+            label = labels.get(line["row"], line["row"])
+            label += "" if line["way"] == OURS else f", {line['way']}"
+            note = _score(line["ours"])
+            if line["stand_in"] != "yes" and number(line.get("paper")) is not None:
+                note += f"  paper {line['paper']}: {line['verdict']}"
+            ends = [_ends(line, ""), _ends(line, "_classes")]
+            rows.append(ForestRow(label, float(line["ours"]), *ends, note, style=0 if line["way"] == OURS else 3))
+    return Forest(rows, lines[0]["metric"], f"{table.paper.name}, {table.label}, on {lines[0]['column']}")
+
+
+def suite_forest(suite: str, lines: Sequence[Line]) -> Forest:
+    """Return the test scores of a suite on one data set by its first task, the largest first."""
+    kinds = dict.fromkeys((line["task"], line["metric"]) for line in lines)
+    task, metric = min(kinds, key=lambda kind: (not kind[0].startswith("zsl"), kind))
+    of_task = [line for line in lines if (line["task"], line["metric"]) == (task, metric)]
+    of_task.sort(key=lambda line: -float(line["test"]))
+    knowledge = list(dict.fromkeys(line["knows_of_batch"] for line in of_task))
+    rows = [
+        ForestRow(
+            line["row"] + (" *" if line["from_memory"] == "yes" else ""),
+            float(line["test"]),
+            _ends(line, ""),
+            _ends(line, "_classes"),
+            _score(line["test"]) + (f"  {line['knows_of_batch']}" if line["knows_of_batch"] != "nothing" else ""),
+            style=knowledge.index(line["knows_of_batch"]),
+        )
+        for line in of_task
+    ]
+    return Forest(rows, f"{task}: {metric}", f"Suite {suite} on {lines[0]['data']}")
+
+
+def named_forest(name: str, folder: Path | None = None) -> Forest:
+    """Return the figure of a name; raises :class:`UsageError` where nothing is kept that it shows."""
+    source, _, part = name.partition("/")
+    lines: list[Line] = []
+    if source.startswith(SUITE):
+        suite = source.removeprefix(SUITE)
+        lines = [line for line in given_scores(suite, folder) if line["data"] == part]
+        return suite_forest(suite, lines) if lines else _nothing(name)
+    if part:
+        lines = [line for line in read_results(f"reproduce-{source}", folder, CELL_KEY) if line["column"] == part]
+        return table_forest(lines) if lines else _nothing(name)
+    judged = recorded_claims([source], folder)[0]
+    return claim_forest(judged)[0] if judged.lines else _nothing(name)
+
+
+def given_scores(suite: str, folder: Path | None) -> list[Line]:
+    """Return the kept scores of a suite on the classes as they are given, not drawn anew."""
+    return [line for line in read_results(f"bench-{suite}-scores", folder, SCORE_KEY) if line["split"] == GIVEN]
+
+
+def in_words(forest: Forest) -> str:
+    """Return what a figure shows, as a sentence."""
+    return "; ".join(f"{row.label} {row.note}".strip() for row in forest.rows) + "."
+
+
+def _nothing(name: str) -> Forest:
+    raise UsageError(f"no figure {name!r}: nothing is kept of it; expected CLAIM, TABLE/COLUMN or suite SUITE/DATA")
+
+
+def _ends(line: Line, kind: str) -> tuple[float, float] | None:
+    low, high = number(line.get(f"low{kind}")), number(line.get(f"high{kind}"))
+    return None if low is None or high is None or not low <= high else (low, high)
+
+
+def _score(text: str) -> str:
+    value = float(text)
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"

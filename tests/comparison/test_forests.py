@@ -1,0 +1,62 @@
+"""Forest plots: the pooled estimate, what belongs to it, and the rows of scores."""
+
+import numpy as np
+import pytest
+from scipy.stats import t
+
+from zslplat.comparison.forests import Difference, difference_rows, not_pooled, pool, score_forest
+
+CLASSES = 11
+
+
+def differences(values, error=0.01, classes=CLASSES):
+    """Return differences whose intervals have this standard error."""
+    half = error * t.ppf(0.975, classes - 1)
+    return [Difference(f"d{i}", v, v - half, v + half, classes) for i, v in enumerate(values)]
+
+
+def test_data_sets_that_are_equally_sure_and_differ_are_pooled_by_the_t_interval_of_their_mean():
+    values = np.array([0.1, 0.3, -0.2, 0.25, 0.0])
+    mean, (low, high) = pool(differences(values))
+    half = t.ppf(0.975, 4) * values.std(ddof=1) / np.sqrt(5)
+    assert mean == pytest.approx(values.mean())
+    assert (low, high) == pytest.approx((mean - half, mean + half))
+
+
+def test_data_sets_that_agree_are_not_pooled_into_more_than_they_know():
+    _, (low, high) = pool(differences([0.1] * 4, error=0.02))
+    assert (high - low) / 2 == pytest.approx(t.ppf(0.975, 3) * 0.02 / np.sqrt(4))
+
+
+def test_a_surer_data_set_weighs_more():
+    sure, unsure = differences([0.0, 0.0], error=0.01), differences([0.3, 0.3], error=0.3)
+    assert 0 < pool([*sure, *unsure])[0] < 0.05
+
+
+def test_two_data_sets_are_not_pooled():
+    assert pool(differences([0.1, 0.2])) is None
+    assert [row.mark for row in difference_rows(differences([0.1, 0.2]))] == ["filled", "filled"]
+
+
+def test_what_says_nothing_of_new_classes_is_not_pooled_and_says_why():
+    few, half = differences([0.1], classes=5)[0], 0.1
+    odd = [few, Difference("none", 0.1, None, None, 9), Difference("rows", 0.1, 0.0, 0.2, None)]
+    same = [Difference(name, 0.1, 0.1 - half, 0.1 + half, n, "animals") for name, n in (("a", 9), ("b", 20))]
+    reasons = not_pooled([*odd, Difference("flat", 0.1, 0.1, 0.1, 9), *same])
+    assert reasons == ["5 classes", "no interval", "not over new classes", "no spread", "same images as b", ""]
+    rows = difference_rows([*differences([0.1, 0.2, 0.3]), *odd])
+    assert [row.mark for row in rows] == ["filled"] * 3 + ["hollow"] * 3 + ["pooled"]
+    assert rows[-1].note.endswith("3 data sets")
+
+
+def test_scores_say_their_verdict_and_chance_is_a_line_where_it_is_near():
+    same = {"group": "inductive", "baseline": "a", "low": 0.3, "high": 0.5, "low_classes": None, "high_classes": None}
+    rows = [
+        {**same, "short": "a", "method": "a", "test": 0.4, "verdict": ""},
+        {**same, "short": "b", "method": "b", "test": 0.35, "verdict": "behind"},
+    ]
+    forest = score_forest(rows, "accuracy", chance=0.1)
+    assert [row.note for row in forest.rows] == ["0.400  best on validation", "0.350  behind"]
+    assert [(row.narrow, row.wide) for row in forest.rows] == [((0.3, 0.5), None)] * 2
+    assert forest.level == 0.1
+    assert score_forest(rows, "accuracy", chance=-5.0).level is None

@@ -1,0 +1,193 @@
+"""Forest plots of comparisons: scores of methods on one data set, differences over several with their pooled estimate.
+
+Reports, :meth:`zslplat.front.comparisons.Comparisons.plot` and the pages of published claims draw these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from zslplat.figures import Forest, ForestRow
+from zslplat.metrics.intervals import too_few
+
+Row = Mapping[str, Any]
+Ends = tuple[float, float]
+LEAST_POOLED = 3  # of two data sets the interval of the mean reaches nearly everywhere
+POOLED = "pooled"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference on one data set, ``low`` and ``high`` the ends of its 95 % interval over new classes.
+
+    ``classes`` is how many classes the interval is made from, and None where it is over something else; data sets of
+    the same ``images`` count once.
+    """
+
+    data: str
+    value: float
+    low: float | None
+    high: float | None
+    classes: int | None
+    images: str = ""
+
+    @property
+    def ends(self) -> Ends | None:
+        """The ends of the interval, None where there is none."""
+        if self.low is None or self.high is None or not math.isfinite(self.low + self.high):
+            return None
+        return self.low, self.high
+
+
+def pool(differences: Sequence[Difference]) -> tuple[float, Ends] | None:
+    """Return the mean of differences over data sets, and the ends of its 95 % interval over further data sets.
+
+    A meta-analysis with random effects: the spread between data sets by DerSimonian and Laird, the interval by Hartung
+    and Knapp, never narrower than that of the weights alone. None for fewer than three data sets.
+    """
+    from scipy.stats import t
+
+    k = len(differences)
+    if k < LEAST_POOLED:
+        return None
+    values = np.array([one.value for one in differences])
+    ends = np.array([one.ends for one in differences])
+    freedom = np.array([(one.classes or 2) - 1 for one in differences])
+    variance = ((ends[:, 1] - ends[:, 0]) / 2 / t.ppf(0.975, freedom)) ** 2
+    fixed = 1 / variance
+    centre = np.average(values, weights=fixed)
+    excess = float(fixed @ (values - centre) ** 2) - (k - 1)
+    between = max(0.0, excess / float(fixed.sum() - fixed @ fixed / fixed.sum()))
+    weights = 1 / (variance + between)
+    mean = float(np.average(values, weights=weights))
+    spread = max(1.0, float(weights @ (values - mean) ** 2) / (k - 1)) / float(weights.sum())
+    half = float(t.ppf(0.975, k - 1)) * math.sqrt(spread)
+    return mean, (mean - half, mean + half)
+
+
+def not_pooled(differences: Sequence[Difference]) -> list[str]:
+    """Return why each difference is no part of the pooled estimate, empty for those that are.
+
+    Of data sets that show the same images the one with the most classes counts.
+    """
+    reasons: list[str] = []
+    largest: dict[str, Difference] = {}
+    for one in differences:
+        before = largest.get(one.images)
+        if before is None or (one.classes or 0) > (before.classes or 0):
+            largest[one.images] = one
+    for one in differences:
+        if one.ends is None:
+            reasons.append("no interval")
+        elif one.classes is None:
+            reasons.append("not over new classes")
+        elif too_few(one.classes):
+            reasons.append(f"{one.classes} classes")
+        elif one.ends[1] - one.ends[0] <= 1e-12:
+            reasons.append("no spread")
+        elif one.images and largest[one.images] is not one:
+            reasons.append(f"same images as {largest[one.images].data}")
+        else:
+            reasons.append("")
+    return reasons
+
+
+def difference_rows(
+    differences: Sequence[Difference], look: Callable[[Difference], tuple[int, str]] = lambda one: (0, "")
+) -> list[ForestRow]:
+    """Return a row per data set and, where there are enough of them, the pooled estimate; what is not in it is hollow.
+
+    ``look`` gives the style of a row and a word behind its numbers.
+    """
+    reasons = not_pooled(differences)
+    pooled = pool([one for one, why in zip(differences, reasons, strict=True) if not why])
+    rows = []
+    for one, why in zip(differences, reasons, strict=True):
+        style, word = look(one)
+        mark = "hollow" if pooled and why else "filled"
+        rows.append(ForestRow(one.data, one.value, None, one.ends, _note(one.value, one.ends, word), mark, style))
+    if pooled:
+        count = reasons.count("")
+        note = _note(*pooled, f"{count} data sets")
+        rows.append(ForestRow(POOLED, pooled[0], None, pooled[1], note, "pooled"))
+    return rows
+
+
+def hollow_rows(differences: Sequence[Difference]) -> list[str]:
+    """Return which data sets are no part of the pooled estimate, each with its reason; none where nothing is pooled."""
+    reasons = not_pooled(differences)
+    if reasons.count("") < LEAST_POOLED:
+        return []
+    return [f"{one.data} ({why})" for one, why in zip(differences, reasons, strict=True) if why]
+
+
+def score_forest(
+    rows: Sequence[Row],
+    metric: str,
+    title: str = "",
+    chance: float | None = None,
+    styles: Callable[[str], int] | None = None,
+) -> Forest:
+    """Return the test scores of rows of a comparison: thick over these test rows, thin over new classes.
+
+    What stands behind a score is its verdict beside the best on validation. Without ``styles`` methods that score a
+    batch jointly have another colour. ``chance`` is drawn where it is near the scores.
+    """
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    drawn = []
+    for row in rows:
+        name = str(row["short"])
+        is_baseline = row["method"] == row["baseline"]
+        word = "best on validation" if is_baseline and len(rows) > 1 else str(row["verdict"] or "")
+        style = styles(name) if styles else groups.index(row["group"])
+        narrow, wide = _ends(row, "low", "high"), _ends(row, "low_classes", "high_classes")
+        note = f"{row['test']:.3f}  {word}".strip()
+        drawn.append(ForestRow(name, float(row["test"]), narrow, wide, note, style=style))
+    if chance is not None:
+        reached = [v for one in drawn for v in (one.value, *(one.wide or one.narrow or ())) if v is not None]
+        room = 1.5 * (max(reached) - min(reached))
+        chance = chance if min(reached) - room <= chance <= max(reached) + room else None
+    return Forest(drawn, metric, title, level=chance)
+
+
+def difference_forest(
+    rows: Sequence[Row], rivals: Sequence[str], families: Mapping[str, str], title: str = ""
+) -> Forest:
+    """Return how far methods are ahead of one baseline, by method and data set, pooled over data sets.
+
+    ``rows`` are those of a comparison whose differences are all from one method; ``families`` maps a data set to the
+    first of those that show the same images.
+    """
+    drawn: list[ForestRow] = []
+    for rival in rivals:
+        differences = [
+            Difference(
+                str(row["dataset"]),
+                float(row["difference"]),
+                row["difference_low_classes"],
+                row["difference_high_classes"],
+                row["classes"],
+                families.get(str(row["dataset"]), ""),
+            )
+            for row in rows
+            if row["short"] == rival and row["difference"] is not None
+        ]
+        if differences:
+            drawn += [ForestRow(rival), *difference_rows(differences)]
+    return Forest(drawn, f"difference from {rows[0]['baseline']}", title, level=0.0, signed=True)
+
+
+def _ends(row: Row, low: str, high: str) -> Ends | None:
+    ends = row.get(low), row.get(high)
+    return None if ends[0] is None or ends[1] is None else (float(ends[0]), float(ends[1]))
+
+
+def _note(value: float, ends: Ends | None, word: str) -> str:
+    digits = 3 if max(abs(v) for v in (value, *(ends or ()))) < 10 else 1
+    interval = f" [{ends[0]:+.{digits}f}, {ends[1]:+.{digits}f}]" if ends else ""
+    return f"{value:+.{digits}f}{interval}  {word}".strip()
