@@ -40,7 +40,7 @@ def setup(app: Any) -> dict[str, Any]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-class ForestPlot(SphinxDirective):
+class ForestPlot(SphinxDirective):  # type: ignore[misc]
     """The figure of a claim, a column of a table made again, or a data set of a suite, drawn from the kept results."""
 
     required_arguments = 1

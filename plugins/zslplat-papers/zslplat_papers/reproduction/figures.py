@@ -84,11 +84,12 @@ def table_forest(lines: Sequence[Line]) -> Forest:
         for line in of_metric:
             label = labels.get(line["row"], line["row"])
             label += "" if line["way"] == OURS else f", {line['way']}"
+            style = 0 if line["way"] == OURS else 3
             note = _score(line["ours"])
             if line["stand_in"] != "yes" and number(line.get("paper")) is not None:
                 note += f"  paper {line['paper']}: {line['verdict']}"
-            ends = [_ends(line, ""), _ends(line, "_classes")]
-            rows.append(ForestRow(label, float(line["ours"]), *ends, note, style=0 if line["way"] == OURS else 3))
+            rows_of, classes = _ends(line, ""), _ends(line, "_classes")
+            rows.append(ForestRow(label, float(line["ours"]), rows_of, classes, note, style=style))
     return Forest(rows, lines[0]["metric"], f"{table.paper.name}, {table.label}, on {lines[0]['column']}")
 
 
