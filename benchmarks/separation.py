@@ -60,7 +60,7 @@ class Stepping(Still):
     def __init__(self, epochs=1):
         self.epochs = epochs
 
-    def fit_steps(self, X, y, S, *, statistics=None):
+    def _fit_steps(self, X, y, S, statistics):
         yield from range(1, self.epochs + 1)
 
 

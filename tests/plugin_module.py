@@ -217,7 +217,7 @@ class Stepwise(Plain):
             pass
         return self
 
-    def fit_steps(self, X, y, S, *, statistics=None):
+    def _fit_steps(self, X, y, S, statistics):
         super().fit(X, y, S)
         W = self.W_
         rows = np.random.default_rng(int(abs(X[0, 0]) * 1e6))

@@ -117,8 +117,8 @@ class Joint(Prepared):
 class Several(Bilinear):
     tags = ("several-signatures",)
 
-    def fit_steps(self, X, y, S, *, statistics=None, signature_class):
-        self.fit(X, y, S, signature_class=signature_class)
+    def _fit_steps(self, X, y, S, statistics):
+        self.fit(X, y, S, signature_class=statistics["signature_class"])
         yield 1
 
 

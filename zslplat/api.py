@@ -11,7 +11,7 @@ from zslplat.data.store.rows import Rows, RowStream, View, blocks_of, rowwise, t
 from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, UsageError, ZslplatError
 from zslplat.families.coding.methods.base import CodingMethod, check_coding_inputs
 from zslplat.families.exemplars.methods.base import Encoding, ExemplarMethod
-from zslplat.families.selection.methods.base import FeatureSelector, check_selection_inputs
+from zslplat.families.selection.methods.base import FeatureSelector, SelectionData, check_selection_inputs
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure, Table
 from zslplat.hookspecs import API_VERSION, Kind, hookimpl
@@ -89,6 +89,7 @@ __all__ = [
     "SavedModel",
     "Scaled",
     "ScatterFigure",
+    "SelectionData",
     "SignatureSet",
     "Space",
     "State",

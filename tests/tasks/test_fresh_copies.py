@@ -29,7 +29,7 @@ class InSteps(Jointly):
 
     step_parameter = "epochs"
 
-    def fit_steps(self, X, y, S, *, statistics=None):
+    def _fit_steps(self, X, y, S, statistics):
         self.fit(X, y, S)
         yield 1
         yield 2

@@ -9,7 +9,7 @@ from zslplat.families.exemplars.kit import EXEMPLAR_CHECKS
 from zslplat.families.exemplars.methods.base import Encoding, ExemplarMethod, row_blocks
 from zslplat.families.exemplars.methods.whitening import Cosine
 from zslplat.families.selection.kit import SELECTION_CHECKS
-from zslplat.families.selection.methods.base import FeatureSelector, check_selection_inputs
+from zslplat.families.selection.methods.base import FeatureSelector, SelectionData, check_selection_inputs
 from zslplat.methods.base import Method
 from zslplat.methods.rows import unit_rows
 from zslplat.space import BOOLEAN, POSITIVE, Parameter
@@ -22,7 +22,7 @@ class Covariance(FeatureSelector):
     summary = "sound"
 
     def fit(self, X, y, S, *, row_signatures=None, statistics=None):
-        check_selection_inputs(X, y, S, row_signatures)
+        check_selection_inputs(SelectionData(X, y, S, row_signatures))
         T = S[y] - S[y].mean(axis=0)
         return self._rank(np.linalg.norm(X.astype(np.float64).T @ T, axis=1) / len(X))
 

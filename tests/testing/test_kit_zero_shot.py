@@ -49,13 +49,13 @@ class FavoursFirstCandidates(Plain):
 
 
 class StepsFromZero(Plain):
-    def fit_steps(self, X, y, S, *, statistics=None):
+    def _fit_steps(self, X, y, S, statistics):
         self.fit(X, y, S)
         yield 0
 
 
 class StepsElsewhere(Plain):
-    def fit_steps(self, X, y, S, *, statistics=None):
+    def _fit_steps(self, X, y, S, statistics):
         self.fit(X, y, S)
         self.W_ = self.W_ * 1.01
         yield 1

@@ -30,6 +30,7 @@ else:
 Arrays = dict[str, np.ndarray]
 # What was prepared, as ``fit`` and ``decision_function`` take it; None: a method prepares for itself.
 Statistics = Mapping[str, np.ndarray] | None
+Prepared = Mapping[str, np.ndarray]
 
 # Features that are arrays for methods that draw mini-batches, where they take no more bytes.
 IN_ARRAYS = 1 << 30

@@ -105,7 +105,7 @@ def test_broken_or_wrong_indices_are_one_clear_line(data, tmp_path):
         ExemplarIndex.load(folder)
     meta = json.loads((folder / "index.json").read_text())
     (folder / "index.json").write_text(json.dumps({**meta, "format": 3}))
-    with pytest.raises(StoreError, match="reads formats 1 to 2"):
+    with pytest.raises(StoreError, match="reads format 2"):
         ExemplarIndex.load(folder)
 
 
@@ -136,24 +136,6 @@ def test_encodings_can_be_cut_unless_they_are_grouped(data):
     with pytest.raises(UsageError, match="encode the part"):
         method.encode(gallery, group=np.arange(40) // 2).take(slice(0, 2))
     assert base.Encoding(np.zeros((0, 2)), group=np.zeros(0, dtype=int)).exemplars == 0
-
-
-@pytest.mark.parametrize("steps", [("center", "l2"), ("standardise",), ("lift", "split", "l1")], ids=str)
-def test_an_index_of_the_first_format_still_answers(steps, data, tmp_path):
-    negatives, gallery, queries = data
-    method = SLEM().fit(apply_steps(steps, negatives)[0])
-    kept = FrozenFeatures.fitted(Preprocessing(features=steps), negatives)
-    opened = ExemplarIndex.write(tmp_path / "index", method, kept.apply(gallery), steps=kept)
-    expected = opened.query(queries, top=3)
-    # That format kept rows from which each step learns what it had learned: here all rows that came to it.
-    meta = json.loads((tmp_path / "index" / "index.json").read_text())
-    for number, step in enumerate(steps):
-        np.save(tmp_path / "index" / "steps" / f"{number:02d}.npy", negatives)
-        negatives = apply_steps((step,), negatives)[0]
-    (tmp_path / "index" / "index.json").write_text(json.dumps({**meta, "format": 1, "steps": list(steps)}))
-    hits = ExemplarIndex.load(tmp_path / "index").query(queries, top=3)
-    assert np.array_equal(hits.rows, expected.rows)
-    assert np.allclose(hits.scores, expected.scores)
 
 
 def test_the_steps_of_views_are_kept_with_the_index(data, tmp_path):

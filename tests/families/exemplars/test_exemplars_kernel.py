@@ -282,17 +282,6 @@ def test_negatives_without_variance_give_the_direction_from_them(data, method):
     assert np.allclose(np.diag(scores), 1)
 
 
-def test_a_state_from_before_units_keeps_its_absolute_penalty(data):
-    negatives, rows = data
-    method = SLEM(lam=0.3, scale="absolute").fit(negatives)
-    state = {name: values for name, values in method.state().items() if name != "lam_"}
-    other = SLEM(lam=0.3).restore(state)
-    assert np.array_equal(
-        other.similarity(other.encode(rows), other.encode(rows)),
-        method.similarity(method.encode(rows), method.encode(rows)),
-    )
-
-
 def test_a_rank_above_the_number_of_negatives_is_full_rank(data):
     negatives, rows = data
     every, above = (KernelSLEM("gaussian(sigma=1.0)", rank=rank).fit(negatives) for rank in (None, 2048))

@@ -26,7 +26,7 @@ from zslplat.tasks.splits import class_folds, hold_out_rows
 
 
 class Stepwise(Bilinear):
-    def fit_steps(self, X, y, S, *, statistics=None):
+    def _fit_steps(self, X, y, S, statistics):
         self.fit(X, y, S)
         final = self.W_.copy()
         for step in (1, 2, 3):

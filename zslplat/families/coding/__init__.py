@@ -45,9 +45,7 @@ def zslplat_methods() -> dict[str, str]:
 @hookimpl
 def zslplat_tasks() -> dict[str, str]:
     """The tasks of coding."""
-    return {
-        "coding": "zslplat.families.coding.task:Coding",
-    }
+    return {"coding": "zslplat.families.coding.task:Coding"}
 
 
 @hookimpl

@@ -215,11 +215,7 @@ class SeveralLabels(LabelForm):
         each = [number == i for i in np.unique(number)]
         area, eleven, chance = (
             np.array([measure(scores[part], truth[part]) for part in each])
-            for measure in (
-                average_precisions,
-                eleven_point_precisions,
-                lambda _, labels: chance_precisions(labels),
-            )
+            for measure in (average_precisions, eleven_point_precisions, lambda _, labels: chance_precisions(labels))
         )
         outcome.tables["per_class"] = Table(
             {

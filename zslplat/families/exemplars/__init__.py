@@ -40,22 +40,16 @@ def zslplat_methods() -> dict[str, str]:
 @hookimpl
 def zslplat_tasks() -> dict[str, str]:
     """The tasks of learning from exemplars."""
-    return {
-        "exemplar-retrieval": "zslplat.families.exemplars.task:ExemplarRetrieval",
-    }
+    return {"exemplar-retrieval": "zslplat.families.exemplars.task:ExemplarRetrieval"}
 
 
 @hookimpl
 def zslplat_datasets() -> dict[str, str]:
     """The data sets of learning from exemplars."""
-    return {
-        "digit-retrieval": "zslplat.data.sets.digits:DigitRetrieval",
-    }
+    return {"digit-retrieval": "zslplat.data.sets.digits:DigitRetrieval"}
 
 
 @hookimpl
 def zslplat_checks() -> dict[str, str]:
     """The checks of learning from exemplars."""
-    return {
-        "ZSP204": "zslplat.families.exemplars.checks:NotBetterThanPreprocessing",
-    }
+    return {"ZSP204": "zslplat.families.exemplars.checks:NotBetterThanPreprocessing"}

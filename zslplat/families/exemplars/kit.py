@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from zslplat.errors import DataError, UsageError
 from zslplat.families.exemplars.methods.base import Encoding, ExemplarMethod
-from zslplat.methods.base import Arrays, Method
+from zslplat.methods.base import Arrays, Method, Prepared
 from zslplat.registry import registered_name
 from zslplat.tasks.base import Task
 from zslplat.testing import kits, tasks
@@ -109,10 +109,8 @@ EXEMPLAR_CHECKS: tuple[Check, ...] = (
 class ExemplarPlayer(Player, ExemplarMethod):
     """Cosine of what differs from the mean of the negatives."""
 
-    def fit(self, negatives: Any, *, statistics: Mapping[str, np.ndarray] | None = None) -> ExemplarPlayer:
-        """Fit on negatives (n, d)."""
+    def _fit(self, negatives: Any, statistics: Prepared) -> None:
         self.mean_ = np.asarray(negatives, dtype=np.float64).mean(axis=0)
-        return self
 
     def encode(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
         """Return rows of length 1."""
@@ -127,9 +125,8 @@ class ExemplarPlayer(Player, ExemplarMethod):
 class SeekingExemplars(Seeker, ExemplarMethod):
     """Takes rows for alike that have the same label among those that it finds."""
 
-    def fit(self, negatives: Any, *, statistics: Any = None) -> SeekingExemplars:
+    def _fit(self, negatives: Any, statistics: Prepared) -> None:
         """Learn nothing."""
-        return self
 
     def encode(self, X: np.ndarray, *, statistics: Any = None) -> Encoding:
         """Return the labels that were found as indicators."""

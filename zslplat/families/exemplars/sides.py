@@ -89,14 +89,7 @@ def askers(dataset: Dataset, where: str, gallery: np.ndarray, most: int | None, 
 
 
 def problem_of(
-    name: str,
-    dataset: Dataset,
-    sides: Sequence[Side],
-    seed: int,
-    fold: str,
-    *,
-    most: int | None,
-    split_seed: int,
+    name: str, dataset: Dataset, sides: Sequence[Side], seed: int, fold: str, *, most: int | None, split_seed: int
 ) -> Problem:
     """Return the problem of one or several draws; ``seed`` shuffles the galleries.
 

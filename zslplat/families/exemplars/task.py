@@ -402,12 +402,7 @@ def write_gallery(method: Any, problem: Problem, folder: Path) -> None:
     frozen = selected(FROZEN, problem.inputs) or {}
     facts = json.loads(str(frozen.pop("facts"))) if frozen else []
     write_index(
-        folder,
-        method,
-        gallery,
-        rows=rows,
-        labels=[names[c] for c in y],
-        steps=FrozenFeatures.from_facts(facts, frozen),
+        folder, method, gallery, rows=rows, labels=[names[c] for c in y], steps=FrozenFeatures.from_facts(facts, frozen)
     )
 
 

@@ -45,6 +45,4 @@ def zslplat_methods() -> dict[str, str]:
 @hookimpl
 def zslplat_tasks() -> dict[str, str]:
     """The tasks of feature selection."""
-    return {
-        "feature-selection": "zslplat.families.selection.task:FeatureSelection",
-    }
+    return {"feature-selection": "zslplat.families.selection.task:FeatureSelection"}

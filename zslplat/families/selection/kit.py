@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from zslplat.families.selection.methods.base import FeatureSelector
-from zslplat.methods.base import Arrays, Method
+from zslplat.families.selection.methods.base import FeatureSelector, SelectionData
+from zslplat.methods.base import Arrays, Method, Prepared
 from zslplat.testing.kits import MethodKit, Player, fitted
 from zslplat.testing.method_checks import assert_close, assert_data_refused
 from zslplat.testing.problems import class_problem
@@ -83,28 +83,17 @@ SELECTION_CHECKS: tuple[Check, ...] = (
 class SelectionPlayer(Player, FeatureSelector):
     """Features by the spread of class means, relative to that of the rows."""
 
-    def fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
-    ) -> SelectionPlayer:
-        """Score the features of rows X (n, d) with labels y (n,)."""
-        means = np.stack([X[y == c].mean(axis=0, dtype=np.float64) for c in range(len(S))])
-        scores = self.shown(means.var(axis=0) / X.var(axis=0, dtype=np.float64))
-        return self._rank(np.abs(scores))
+    def _score(self, data: SelectionData, statistics: Prepared) -> np.ndarray:
+        means = np.stack([data.X[data.y == c].mean(axis=0, dtype=np.float64) for c in range(len(data.S))])
+        return np.asarray(np.abs(self.shown(means.var(axis=0) / data.X.var(axis=0, dtype=np.float64))))
 
 
 class SeekingSelector(Seeker, FeatureSelector):
     """Prefers features that tell the classes of unseen rows apart, if it finds those rows and their classes."""
 
-    def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, row_signatures: Any = None, statistics: Any = None
-    ) -> SeekingSelector:
+    def _score(self, data: SelectionData, statistics: Prepared) -> np.ndarray:
         """Score every feature by the variance between classes."""
+        X = data.X
         scores = np.zeros(X.shape[1])
         things = list(self.reachable())
         others = {len(t): t for t in things if _rows_of_width(t, X.shape[1]) and len(t) != len(X)}
@@ -117,8 +106,7 @@ class SeekingSelector(Seeker, FeatureSelector):
                 share = np.var(means, axis=0) / (rows.var(axis=0) + 1e-12)
                 # What other labels of other rows (training rows of a fold, say) show of noise is no finding.
                 scores = np.maximum(scores, np.where(share > 0.5, share, 0.0))
-        self._rank(scores)
-        return self
+        return scores
 
     def matrices(self) -> dict[str, np.ndarray]:
         """Return every labelling that was found."""

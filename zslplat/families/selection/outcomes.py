@@ -122,11 +122,7 @@ def each_clustering(clusters: np.ndarray, metric: Callable[[np.ndarray], float])
 def features_table(ranking: np.ndarray, scores: np.ndarray) -> Table:
     """Return the features (index, score, rank) from the best on; ``ranking`` (d,) lists them, ``scores`` are (d,)."""
     return Table(
-        {
-            "index": ranking.tolist(),
-            "score": scores[ranking].tolist(),
-            "rank": list(range(1, len(ranking) + 1)),
-        }
+        {"index": ranking.tolist(), "score": scores[ranking].tolist(), "rank": list(range(1, len(ranking) + 1))}
     )
 
 

@@ -33,12 +33,7 @@ class SelectionPipeline(Pipeline):
     method_: Any
 
     def __init__(
-        self,
-        method: Method,
-        *,
-        features: str | None = None,
-        signatures: str | None = None,
-        count: int = USUAL_FEATURES,
+        self, method: Method, *, features: str | None = None, signatures: str | None = None, count: int = USUAL_FEATURES
     ) -> None:
         super().__init__(method, features=features, signatures=signatures)
         self.count = count

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ from scipy import linalg
 from sklearn.base import clone
 
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod
-from zslplat.methods.base import Arrays, Method
+from zslplat.methods.base import Arrays, Method, Prepared
 from zslplat.testing.kernels import deviation
 from zslplat.testing.kits import MethodKit, Player, fitted
 from zslplat.testing.method_checks import assert_data_refused
@@ -241,22 +240,11 @@ INDUCTIVE_CHECKS: tuple[Check, ...] = (
 class ZeroShotPlayer(Player, ZeroShotMethod):
     """Ridge regression from features to signatures."""
 
-    def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> ZeroShotPlayer:
-        """Fit on rows X (n, d), labels y (n,) and signatures S (c, a)."""
+    def _fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         X = _with_constant(X)
         self.W_ = linalg.solve(X.T @ X + 1e-3 * np.eye(X.shape[1]), X.T @ S[y], assume_a="pos")
-        return self
 
-    def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
-    ) -> np.ndarray:
+    def _scores(self, X: np.ndarray, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return 2 x W s' - |s|^2."""
         return self.shown(2 * _with_constant(X) @ self.W_ @ S.T - (S * S).sum(axis=1))
 
@@ -270,13 +258,10 @@ class SeekingZeroShot(Seeker, ZeroShotMethod):
 
     forms: ClassVar = {"": {}, "transductive-": {"transductive": True}}
 
-    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Any = None) -> SeekingZeroShot:
+    def _fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Learn nothing."""
-        return self
 
-    def decision_function(
-        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Any = None
-    ) -> np.ndarray:
+    def _scores(self, X: np.ndarray, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return 1 for the class (n, c) that was found, 0 everywhere where none was."""
         return indicators(self.seek(len(X), len(S)), len(S))
 

@@ -34,13 +34,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError
+from zslplat.families.zero_shot.methods.base import SEVERAL, ZeroShotMethod
 from zslplat.families.zero_shot.protocol import ZeroShotProtocol
 from zslplat.kinds import require_kind
 from zslplat.registry import known_as
@@ -48,15 +49,9 @@ from zslplat.space import BOOLEAN, Integer, Optional, Real, Space, parameter
 from zslplat.tasks.arrays import prefixed, real_numbers, selected
 from zslplat.tasks.base import Arrays, ModelContent, Problem
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
-
-if TYPE_CHECKING:
-    from zslplat.families.zero_shot.methods.base import ZeroShotMethod
 from zslplat.tasks.splits import ClassTask
 
 CALLS = ZeroShotProtocol()
-
-
-SEVERAL = "several-signatures"
 
 
 Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]

@@ -241,14 +241,7 @@ class Learned:
 
 
 def alternate(
-    plan: Plan,
-    kernel: Kernel,
-    values: PairValues,
-    rows: np.ndarray,
-    y: np.ndarray,
-    c: int,
-    *,
-    needs_codes: bool = True,
+    plan: Plan, kernel: Kernel, values: PairValues, rows: np.ndarray, y: np.ndarray, c: int, *, needs_codes: bool = True
 ) -> Learned:
     """Learn from the samples ``rows`` as first atoms; ``needs_codes``: whether training codes serve a purpose.
 

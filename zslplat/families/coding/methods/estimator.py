@@ -54,18 +54,7 @@ from zslplat.methods.base import Arrays, Diagnostics, Statistics
 from zslplat.methods.kernel_parameter import PREFIX, KernelMethod
 from zslplat.metrics.degenerate import look_at_codes
 from zslplat.registry import known_as
-from zslplat.space import (
-    ANY,
-    BOOLEAN,
-    NON_NEGATIVE,
-    POSITIVE,
-    Choice,
-    Integer,
-    Optional,
-    Real,
-    Space,
-    parameter,
-)
+from zslplat.space import ANY, BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Real, Space, parameter
 
 CITATION = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
 

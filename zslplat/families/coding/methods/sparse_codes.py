@@ -65,16 +65,7 @@ def sparse_codes(
 
     def solve(part: slice) -> None:
         active_set.solve_rows(
-            K,
-            k[part],
-            gamma / 2,
-            TOLERANCE,
-            ADDITIONS,
-            limit,
-            skips[part],
-            codes[part],
-            statuses[part],
-            passes[part],
+            K, k[part], gamma / 2, TOLERANCE, ADDITIONS, limit, skips[part], codes[part], statuses[part], passes[part]
         )
 
     if threads <= 1 or len(k) < 2 * threads:

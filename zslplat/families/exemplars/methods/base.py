@@ -11,7 +11,7 @@ import numpy as np
 
 from zslplat.data.store.rows import Rows, Where, blocks_of
 from zslplat.errors import DataError, UsageError
-from zslplat.methods.base import Arrays, Features, Method, Resident, Statistics
+from zslplat.methods.base import Arrays, Features, Method, Prepared, Resident, Statistics
 from zslplat.methods.rows import require_finite
 from zslplat.space import Space
 
@@ -79,7 +79,6 @@ class ExemplarMethod(Method):
         """
         return {}
 
-    @abstractmethod
     def fit(self, negatives: Negatives, *, statistics: Statistics = None) -> Self:
         """Fit on negatives (n, d): an array, a memory-mapped one, or blocks of rows that can be iterated twice.
 
@@ -87,14 +86,21 @@ class ExemplarMethod(Method):
 
         Without ``statistics`` the method prepares for itself, with the same result.
         """
+        self.check_parameters()
+        self._fit(negatives, statistics or self.prepare_fit(negatives, space={}))
+        return self
+
+    def _fit(self, negatives: Negatives, statistics: Prepared) -> None:
+        """Learn from the negatives, with the statistics of :meth:`prepare_fit`; methods write this."""
+        raise NotImplementedError(f"{type(self).__name__} has no _fit")
 
     @abstractmethod
     def encode(self, X: np.ndarray, *, statistics: Statistics = None) -> Encoding:
         """Encode rows X (n, d); ``statistics`` is what :meth:`prepare_score` returned for these rows."""
 
-    @abstractmethod
     def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
-        """Return the similarity of every exemplar of A with every exemplar of B, (n_a, n_b) in float64."""
+        """Return the similarity of every exemplar of A with every exemplar of B, (n_a, n_b): their inner products."""
+        return np.asarray(A.vectors @ B.vectors.T)
 
 
 def row_blocks(rows: Negatives, size: int = BLOCK_ROWS) -> Iterator[np.ndarray]:

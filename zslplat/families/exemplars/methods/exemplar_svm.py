@@ -7,8 +7,6 @@ images, compared by cosine: Zepeda and Perez, "Exemplar SVMs as visual feature e
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -24,7 +22,7 @@ from zslplat.families.exemplars.methods.base import (
     count_rows,
 )
 from zslplat.families.exemplars.methods.landmarks import gather
-from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared, Statistics
 from zslplat.methods.rows import unit_rows
 from zslplat.space import POSITIVE, Choice, Integer, Optional, Real, parameter
 
@@ -76,15 +74,13 @@ class ExemplarSVM(ExemplarMethod):
     iterations = parameter("passes of the solver at most", Integer(1), default=1000)
     seed = parameter("draws negatives and the solver's order", Integer(0), default=0)
 
-    def fit(self, negatives: Negatives, *, statistics: Statistics = None) -> ExemplarSVM:
+    def _fit(self, negatives: Negatives, statistics: Prepared) -> None:
         """Keep the negatives (n, d), or as many of them as are wanted."""
-        self.check_parameters()
         count = count_rows(negatives)
         number = min(count, self.negatives or count)
         drawn = np.sort(np.random.default_rng(self.seed).permutation(count)[:number])
         self.pool_ = check_matrix(gather(negatives, drawn, count))
         self.unit_ = float(np.sqrt(np.einsum("ij,ij->i", self.pool_, self.pool_).mean())) or 1.0
-        return self
 
     def encode(self, X: Features, *, statistics: Statistics = None) -> Encoding:
         """Fit one machine per row of X (n, d) and return the unit weight vectors."""
@@ -109,14 +105,6 @@ class ExemplarSVM(ExemplarMethod):
             unfinished += bool(caught)
         self.diagnostics_ = Diagnostics(numbers={"negatives": len(self.pool_), "not_converged": unfinished})
         return Encoding(unit_rows(weights))
-
-    def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
-        """Return inner products (n_a, n_b) of unit weight vectors."""
-        return np.asarray(A.vectors @ B.vectors.T)
-
-    def restore(self, state: Mapping[str, Any]) -> Self:
-        """Set what :meth:`state` returned; a state without ``unit_`` is older than units."""
-        return super().restore({"unit_": 1.0, **state})
 
     def matrices(self) -> Arrays:
         """Return nothing: the pool is data, and no more is learned before a row is encoded."""

@@ -25,15 +25,12 @@ from zslplat import registry
 from zslplat.data.formats.array_likes import numbers_of
 from zslplat.data.formats.npz import load_npy
 from zslplat.data.store.atomic_files import draft
-from zslplat.data.store.preprocessing import FrozenFeatures, FrozenSteps, fit_steps
-from zslplat.data.store.rows import View
+from zslplat.data.store.preprocessing import FrozenFeatures
 from zslplat.errors import DataError, StoreError, UsageError, ZslplatError
 from zslplat.families.exemplars.methods.base import BLOCK_ROWS, Encoding, ExemplarMethod
 from zslplat.methods.base import Arrays
 
 FORMAT = 2
-# In format 1 every step was one or two rows from which the step learned what it had learned from the training rows.
-_STAND_INS = 1
 
 
 @dataclass(frozen=True)
@@ -126,10 +123,8 @@ class ExemplarIndex:
         """Open an index; its gallery is memory-mapped. Raises StoreError where it is missing, broken or too new."""
         try:
             meta = json.loads((folder / "index.json").read_text())
-            if meta["format"] not in (_STAND_INS, FORMAT):
-                raise StoreError(
-                    f"{folder} has index format {meta['format']}; this version reads formats {_STAND_INS} to {FORMAT}"
-                )
+            if meta["format"] != FORMAT:
+                raise StoreError(f"{folder} has index format {meta['format']}; this version reads format {FORMAT}")
             method_class = registry.component("methods", meta["method"])
             if method_class.kind != ExemplarMethod.kind:
                 raise ValueError(f"{meta['method']} is a {method_class.kind} method")
@@ -137,7 +132,7 @@ class ExemplarIndex:
             method.restore({name: load_npy(_file(folder / "state", name)) for name in meta["state"]})
             gallery = {n: np.lib.format.open_memmap(_file(folder / "gallery", n), mode="r") for n in meta["gallery"]}
             encoding = Encoding(**gallery)
-            steps = _stand_in_steps(folder, meta["steps"]) if meta["format"] == _STAND_INS else _steps(folder, meta)
+            steps = _steps(folder, meta)
             rows = load_npy(folder / "rows.npy")
             labels = load_npy(folder / "labels.npy") if meta["labels"] else None
             if any(array.shape != (len(encoding),) for array in (rows, labels) if array is not None):
@@ -203,14 +198,6 @@ def _file(folder: Path, name: str) -> Path:
 def _steps(folder: Path, meta: Mapping[str, Any]) -> FrozenFeatures:
     learned = {name: load_npy(folder / "steps" / f"{i:02d}.npy") for i, name in enumerate(meta["learned"])}
     return FrozenFeatures.from_facts(meta["steps"], learned)
-
-
-def _stand_in_steps(folder: Path, names: Sequence[str]) -> FrozenFeatures:
-    stand_ins = [load_npy(folder / "steps" / f"{i:02d}.npy") for i in range(len(names))]
-    if not stand_ins:
-        return FrozenFeatures()
-    done = [fit_steps((name,), rows).steps[0] for name, rows in zip(names, stand_ins, strict=True) if name != "none"]
-    return FrozenFeatures((View("", stand_ins[0].shape[1:]),), (FrozenSteps(tuple(done)),))
 
 
 def registered_name(method: ExemplarMethod) -> str:

@@ -37,7 +37,7 @@ from zslplat.families.exemplars.methods.base import BLOCK_ROWS, Negatives, count
 from zslplat.families.exemplars.methods.slem import SquareLossMethod
 from zslplat.kernels import Kernel, parse_kernel
 from zslplat.kernels.base import require_psd
-from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared, Statistics
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.rows import require_finite
 from zslplat.space import ANY, Choice, Integer, Optional, Range, Real, Space, parameter
@@ -138,11 +138,9 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
             "projections": rowwise(X, lambda rows: np.vstack([v for v, _ in _projections(kernel, [rows], Z, factor)]))
         }
 
-    def fit(self, negatives: Negatives, *, statistics: Statistics = None) -> KernelSLEM:
+    def _fit(self, negatives: Negatives, statistics: Prepared) -> None:
         """Fit on negatives (n, ...): an array, a memory-mapped one, or a list of blocks."""
-        self.check_parameters()
-        pool: Mapping[str, np.ndarray] = statistics or self._pool(negatives, self.rank)
-        rotated = pool if "map" in pool else self._rotated(pool)
+        rotated = statistics if "map" in statistics else self._rotated(statistics)
         self.kernel_ = parse_kernel(str(rotated["kernel"]))
         self.landmarks_ = np.asarray(rotated["landmarks"])
         self.map_ = np.asarray(rotated["map"])
@@ -163,7 +161,6 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
                 **self.resolved_numbers(self.kernel_),
             }
         )
-        return self
 
     def encode(
         self,

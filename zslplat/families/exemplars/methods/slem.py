@@ -22,8 +22,6 @@ What linear and kernel exemplar machines share: from coordinates of rows to scor
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, Self
 
 import numpy as np
 
@@ -40,7 +38,7 @@ from zslplat.families.exemplars.methods.base import (
     row_blocks,
 )
 from zslplat.families.exemplars.methods.moments import Spectrum
-from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared, Statistics
 from zslplat.space import POSITIVE, Choice, Real, Space, parameter
 
 
@@ -120,10 +118,6 @@ class SquareLossMethod(ExemplarMethod):
         machines, rows = self._machines(A), self.encode(X)
         return machine.decision_values(machines, rows, self._spectrum(), self.theta, self._outside)
 
-    def restore(self, state: Mapping[str, Any]) -> Self:
-        """Set what :meth:`state` returned; a state without ``lam_`` is older than units, so that lam was absolute."""
-        return super().restore({"lam_": self.lam, **state})
-
     def _settle(self, variance: float, square: float) -> None:
         """Turn lam into an absolute number: ``variance`` of the negatives, ``square`` the mean of their k(x, x)."""
         # Negatives that are all alike have no scale, and no penalty changes the direction of a machine against them.
@@ -194,10 +188,8 @@ class SLEM(SquareLossMethod):
             return {}
         return _coordinates(X, statistics["mean"], statistics["directions"])
 
-    def fit(self, negatives: Negatives, *, statistics: Statistics = None) -> SLEM:
+    def _fit(self, negatives: Negatives, statistics: Prepared) -> None:
         """Fit on negatives (n, d): an array, a memory-mapped one, or a list of blocks."""
-        self.check_parameters()
-        statistics = statistics or self.prepare_fit(negatives, space={})
         self.mean_ = np.asarray(statistics["mean"])
         self.values_ = np.asarray(statistics["values"])
         self.directions_ = np.asarray(statistics["directions"])
@@ -207,7 +199,6 @@ class SLEM(SquareLossMethod):
         self._settle(variance, variance + float(self.mean_ @ self.mean_))
         numbers = {"negatives": self.count_, "variance": variance, "lam_absolute": self.lam_}
         self.diagnostics_ = Diagnostics(numbers=numbers)
-        return self
 
     def machines(self, A: Encoding) -> tuple[np.ndarray, np.ndarray]:
         """Return the weights (n_a, d) and biases (n_a,) that minimise the cost for every exemplar of A."""

@@ -30,7 +30,7 @@ from zslplat.families.exemplars.methods.base import (
     checked_blocks,
     row_blocks,
 )
-from zslplat.methods.base import Arrays, Features, Statistics
+from zslplat.methods.base import Arrays, Features, Prepared, Statistics
 from zslplat.methods.rows import unit_rows
 from zslplat.space import BOOLEAN, Choice, Integer, Optional, Real, Space, parameter
 
@@ -73,12 +73,10 @@ class Cosine(ExemplarMethod):
             count, total = count + len(block), total + block.sum(axis=0)
         return {"mean": total / count}
 
-    def fit(self, negatives: Negatives, *, statistics: Statistics = None) -> Cosine:
+    def _fit(self, negatives: Negatives, statistics: Prepared) -> None:
         """Take the mean of the negatives (n, d) where it is wanted."""
-        self.check_parameters()
-        mean = np.asarray((statistics or self.prepare_fit(negatives, space={}))["mean"])
+        mean = np.asarray(statistics["mean"])
         self.mean_ = mean if self.center else np.zeros_like(mean)
-        return self
 
     def encode(self, X: Features, *, statistics: Statistics = None) -> Encoding:
         """Return unit rows (n, d)."""
@@ -86,10 +84,6 @@ class Cosine(ExemplarMethod):
         for where, rows in checked_blocks(X, len(self.mean_)):
             vectors[where] = unit_rows(rows - self.mean_)
         return Encoding(vectors)
-
-    def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
-        """Return inner products (n_a, n_b) of unit rows."""
-        return np.asarray(A.vectors @ B.vectors.T)
 
 
 class Whitening(ExemplarMethod):
@@ -118,10 +112,7 @@ class Whitening(ExemplarMethod):
     tolerance_reason = "small eigenvalues of the covariance move with the order of summation"
     takes_blocks = True
     form = parameter(
-        "whiten (power 1/2) or lda (power 1)",
-        Choice(("whiten", "lda")),
-        Choice(("whiten", "lda")),
-        default="whiten",
+        "whiten (power 1/2) or lda (power 1)", Choice(("whiten", "lda")), Choice(("whiten", "lda")), default="whiten"
     )
     shrinkage = parameter("share of the mean eigenvalue", Real(0, 1), Real(1e-4, 1, log=True), default=0.01)
     components = parameter("leading directions that are kept; none: all", Optional(Integer(1)), default=None)
@@ -138,11 +129,9 @@ class Whitening(ExemplarMethod):
             return {}
         return {"rotated": _mapped(X, np.asarray(statistics["mean"]), np.asarray(statistics["directions"]))}
 
-    def fit(self, negatives: Negatives, *, statistics: Statistics = None) -> Whitening:
+    def _fit(self, negatives: Negatives, statistics: Prepared) -> None:
         """Fit on negatives (n, d); raises :class:`MethodError` where an eigenvalue that is divided by is 0."""
-        self.check_parameters()
-        prepared = self.prepare_fit(negatives, space={}) if statistics is None else statistics
-        values = np.asarray(prepared["values"])
+        values = np.asarray(statistics["values"])
         variances = (1 - self.shrinkage) * values + self.shrinkage * values.mean()
         variances = variances[: self.components]
         if not variances[-1] > len(values) * np.finfo(float).eps * variances[0]:
@@ -150,20 +139,15 @@ class Whitening(ExemplarMethod):
                 f"the covariance of the negatives is singular in {len(variances)} directions; "
                 "raise shrinkage above 0, or keep fewer components"
             )
-        self.mean_ = np.asarray(prepared["mean"])
+        self.mean_ = np.asarray(statistics["mean"])
         self.scale_ = variances ** (-0.5 if self.form == "whiten" else -1.0)
-        self.map_ = np.asarray(prepared["directions"])[:, : len(variances)] * self.scale_
-        return self
+        self.map_ = np.asarray(statistics["directions"])[:, : len(variances)] * self.scale_
 
     def encode(self, X: Features, *, statistics: Statistics = None) -> Encoding:
         """Return unit rows (n, r)."""
         if statistics:
             return Encoding(unit_rows(np.asarray(statistics["rotated"])[:, : len(self.scale_)] * self.scale_))
         return Encoding(unit_rows(_mapped(X, self.mean_, self.map_)))
-
-    def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
-        """Return inner products (n_a, n_b) of unit rows."""
-        return np.asarray(A.vectors @ B.vectors.T)
 
     def matrices(self) -> Arrays:
         """Return mean and map."""

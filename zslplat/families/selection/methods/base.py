@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError
 from zslplat.families.zero_shot.methods.base import check_fit_inputs
-from zslplat.methods.base import Arrays, Features, Method, Statistics
+from zslplat.methods.base import Arrays, Features, Method, Prepared, Statistics
 from zslplat.registry import known_as
 from zslplat.space import Choice, Integer, Optional, Space, parameter
 
@@ -33,6 +32,15 @@ def target_parameter(default: str) -> str:
     )
 
 
+class SelectionData(NamedTuple):
+    """What a selector learns from: rows X (n, d), labels y (n,), signatures S (c, a), and of each row or None."""
+
+    X: Features
+    y: np.ndarray
+    S: np.ndarray
+    row_signatures: np.ndarray | None = None
+
+
 class FeatureSelector(Method):
     """A method that scores every feature; the best come first in ``ranking_``.
 
@@ -52,18 +60,11 @@ class FeatureSelector(Method):
     ranking_: np.ndarray
 
     def prepare_fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        space: Space,
+        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, row_signatures: np.ndarray | None = None, space: Space
     ) -> Arrays:
         """Return what :meth:`fit` needs of the data and no searched parameter changes; ``self`` holds the rest."""
-        return {}
+        return self._prepare(SelectionData(X, y, S, row_signatures), space)
 
-    @abstractmethod
     def fit(
         self,
         X: np.ndarray,
@@ -78,6 +79,16 @@ class FeatureSelector(Method):
         ``row_signatures`` (n, a) describe each row by itself; selectors that use signatures then prefer them to S.
         Without ``statistics`` the method prepares for itself, with the same result.
         """
+        data = SelectionData(X, y, S, row_signatures)
+        return self._rank(self._score(data, statistics or self._prepare(data, {})))
+
+    def _prepare(self, data: SelectionData, space: Space) -> Arrays:
+        """Return what :meth:`_score` needs of the data and no searched parameter changes."""
+        return {}
+
+    def _score(self, data: SelectionData, statistics: Prepared) -> np.ndarray:
+        """Return a score (d,) of every feature, with the statistics of :meth:`_prepare`; selectors write this."""
+        raise NotImplementedError(f"{type(self).__name__} has no _score")
 
     def matrices(self) -> Arrays:
         """Return scores and ranking."""
@@ -106,39 +117,28 @@ class SampleSelector(FeatureSelector, listed_last=True):
     )
     seed = SEED
 
-    def prepare_fit(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        space: Space,
-    ) -> Arrays:
+    def _prepare(self, data: SelectionData, space: Space) -> Arrays:
         """Return the drawn rows; nothing where their number is open, or all are taken."""
-        check_selection_inputs(X, y, S, row_signatures)
+        check_selection_inputs(data)
         if self.rows is None or {"rows", "seed"} & set(space):
             return {}
-        return {"drawn_rows": np.asarray(take_rows(X, drawn_rows(y, self.rows, self.seed)))}
+        return {"drawn_rows": np.asarray(take_rows(data.X, drawn_rows(data.y, self.rows, self.seed)))}
 
-    def _drawn(
-        self, X: Features, y: np.ndarray, S: np.ndarray, row_signatures: np.ndarray | None, statistics: Statistics
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _drawn(self, data: SelectionData, statistics: Prepared) -> tuple[np.ndarray, np.ndarray]:
         """Return which rows are drawn (m,) and those rows (m, d), after :func:`check_selection_inputs`."""
-        drawn = drawn_rows(y, self.rows, self.seed)
-        if statistics and "drawn_rows" in statistics:
+        drawn = drawn_rows(data.y, self.rows, self.seed)
+        if "drawn_rows" in statistics:
             return drawn, np.asarray(statistics["drawn_rows"])
-        check_selection_inputs(X, y, S, row_signatures)
-        return drawn, np.asarray(take_rows(X, drawn))
+        check_selection_inputs(data)
+        return drawn, np.asarray(take_rows(data.X, drawn))
 
 
-def check_selection_inputs(
-    X: Features, y: np.ndarray, S: np.ndarray, row_signatures: np.ndarray | None, *, read: bool = True
-) -> None:
+def check_selection_inputs(data: SelectionData, *, read: bool = True) -> None:
     """Raise :class:`DataError` where shapes do not fit, values are not finite, or a class has no row.
 
     X is read once for this, unless ``read`` is False: then the next reader looks for NaN and infinity.
     """
+    X, y, S, row_signatures = data
     check_fit_inputs(X, y, S, read=read)
     if row_signatures is not None and (row_signatures.ndim != 2 or len(row_signatures) != len(X)):
         raise DataError(f"expected one signature per row, ({len(X)}, a); got shape {row_signatures.shape}")
@@ -151,13 +151,11 @@ def class_targets(target: str, S: np.ndarray) -> np.ndarray:
     return np.eye(len(S)) if target == "labels" else np.asarray(S, dtype=np.float64)
 
 
-def row_targets(
-    target: str, S: np.ndarray, y: np.ndarray, row_signatures: np.ndarray | None, drawn: np.ndarray
-) -> np.ndarray:
+def row_targets(target: str, data: SelectionData, drawn: np.ndarray) -> np.ndarray:
     """Return what each of the ``drawn`` rows shall predict (m, .): its own signature where rows have them, or Phi's."""
-    if row_signatures is not None and target == "attributes":
-        return np.asarray(row_signatures[drawn], dtype=np.float64)
-    return np.asarray(class_targets(target, S)[y[drawn]])
+    if data.row_signatures is not None and target == "attributes":
+        return np.asarray(data.row_signatures[drawn], dtype=np.float64)
+    return np.asarray(class_targets(target, data.S)[data.y[drawn]])
 
 
 def drawn_rows(y: np.ndarray, count: int | None, seed: int) -> np.ndarray:

@@ -9,14 +9,20 @@ Features by mutual information with the class (scikit-learn's estimate from near
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import blocks_of
-from zslplat.families.selection.methods.base import SEED, FeatureSelector, SampleSelector, check_selection_inputs
-from zslplat.methods.base import Features, Statistics
+from zslplat.families.selection.methods.base import (
+    SEED,
+    FeatureSelector,
+    SampleSelector,
+    SelectionData,
+    check_selection_inputs,
+)
+from zslplat.methods.base import Features, Prepared
 from zslplat.methods.rows import plus_rows, require_finite_sums
 from zslplat.space import Integer, parameter
 
@@ -49,18 +55,10 @@ class RandomFeatures(FeatureSelector):
     expected_failures = {"scores_follow_the_columns": "the scores are drawn by position"}
     seed = SEED
 
-    def fit(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> Self:
+    def _score(self, data: SelectionData, statistics: Prepared) -> np.ndarray:
         """Draw a score for every feature; the data matter through d alone."""
-        check_selection_inputs(X, y, S, row_signatures)
-        return self._rank(np.random.default_rng([self.seed, 4]).random(size=(X.shape[1],)))
+        check_selection_inputs(data)
+        return np.random.default_rng([self.seed, 4]).random(data.X.shape[1])
 
 
 class Variance(FeatureSelector):
@@ -92,18 +90,10 @@ class Variance(FeatureSelector):
     takes_blocks = True
     preprocessing: ClassVar[Preprocessing] = Preprocessing(features=("unit",))
 
-    def fit(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> Self:
+    def _score(self, data: SelectionData, statistics: Prepared) -> np.ndarray:
         """Score every feature by its variance, accumulated in float64."""
-        check_selection_inputs(X, y, S, row_signatures, read=False)
-        return self._rank(column_variances(X))
+        check_selection_inputs(data, read=False)
+        return column_variances(data.X)
 
 
 def column_variances(X: Features) -> np.ndarray:
@@ -159,22 +149,14 @@ class MutualInformation(SampleSelector):
     neighbours = parameter("neighbours of the estimate", Integer(1), Integer(2, 10), default=3)
     rows = 2000
 
-    def fit(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> Self:
+    def _score(self, data: SelectionData, statistics: Prepared) -> np.ndarray:
         """Score every feature by its estimated mutual information with y, in nats."""
         from sklearn.feature_selection import mutual_info_classif  # slow to import
 
-        drawn, Z = self._drawn(X, y, S, row_signatures, statistics)
+        drawn, Z = self._drawn(data, statistics)
         # Continuous features get a little noise inside, to part equal values; the seed makes it the same each time.
         scores = mutual_info_classif(
-            Z, y[drawn], discrete_features=False, n_neighbors=self.neighbours, random_state=self.seed
+            Z, data.y[drawn], discrete_features=False, n_neighbors=self.neighbours, random_state=self.seed
         )
         # The noise would tell classes apart where all values are equal.
-        return self._rank(np.where(Z.min(axis=0) < Z.max(axis=0), scores, 0.0))
+        return np.where(Z.min(axis=0) < Z.max(axis=0), scores, 0.0)

@@ -19,17 +19,14 @@ the paper bounds W by W'X'XW = I instead.
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
 
 from zslplat.families.coding.methods.sparse_codes import sparse_codes
-from zslplat.families.selection.methods.base import (
-    SEED_DRAWS_ROWS,
-    SampleSelector,
-)
-from zslplat.methods.base import Diagnostics, Features, Statistics
+from zslplat.families.selection.methods.base import SEED_DRAWS_ROWS, SampleSelector, SelectionData
+from zslplat.methods.base import Diagnostics, Prepared
 from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Optional, Real, parameter
 
 
@@ -149,18 +146,10 @@ class FSASL(SampleSelector):
     iterations = parameter("rounds of structure and projection", Integer(1), default=5)
     rows = 500
 
-    def fit(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> Self:
+    def _score(self, data: SelectionData, statistics: Prepared) -> np.ndarray:
         """Score the features by the rows of W; labels serve to draw rows evenly and to set the number of clusters."""
-        Z = self._drawn(X, y, S, row_signatures, statistics)[1].astype(np.float64)
-        clusters = min(self.clusters or len(S), len(Z) - 1)
+        Z = self._drawn(data, statistics)[1].astype(np.float64)
+        clusters = min(self.clusters or len(data.S), len(Z) - 1)
         projected, W = Z, np.zeros((Z.shape[1], clusters))
         objectives: list[float] = []
         for number in range(self.iterations):
@@ -172,7 +161,7 @@ class FSASL(SampleSelector):
             objectives.append(objective[-1])
             projected = Z @ W
         self.diagnostics_ = Diagnostics({"objective_of_round": objectives})
-        return self._rank(np.linalg.norm(W, axis=1))
+        return np.asarray(np.linalg.norm(W, axis=1))
 
     def _laplacian(self, Z: np.ndarray, *, first: bool) -> np.ndarray:
         P = local_structure(Z, self.neighbours)

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -39,12 +39,13 @@ from zslplat.families.selection.methods.base import (
     FEATURES,
     SEED_DRAWS_ROWS,
     SampleSelector,
+    SelectionData,
     relative_pull,
     row_targets,
     target_parameter,
     with_pull,
 )
-from zslplat.methods.base import Diagnostics, Features, Statistics
+from zslplat.methods.base import Diagnostics, Prepared
 from zslplat.space import POSITIVE, Integer, Real, parameter
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -208,20 +209,12 @@ class L20ALM(SampleSelector):
     target = target_parameter("labels")
     rows = 2000
 
-    def fit(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> Self:
+    def _score(self, data: SelectionData, statistics: Prepared) -> np.ndarray:
         """Score the features by their rows of V."""
-        drawn, Z = self._drawn(X, y, S, row_signatures, statistics)
+        drawn, Z = self._drawn(data, statistics)
         solution = solve_l20alm(
             Z.astype(np.float64),
-            row_targets(self.target, S, y, row_signatures, drawn),
+            row_targets(self.target, data, drawn),
             self.features_taken if self.k is None else self.k,
             penalty=self.penalty,
             growth=self.growth,
@@ -245,4 +238,4 @@ class L20ALM(SampleSelector):
                 stacklevel=2,
             )
         scores = np.linalg.norm(solution.V, axis=1)
-        return self._rank(with_pull(scores, relative_pull(np.linalg.norm(solution.W, axis=1), scores > 0)))
+        return with_pull(scores, relative_pull(np.linalg.norm(solution.W, axis=1), scores > 0))

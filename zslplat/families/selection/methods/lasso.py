@@ -19,13 +19,14 @@ of the atoms, and solved exactly by the same active-set solver.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from zslplat.families.coding.methods.sparse_codes import sparse_codes
 from zslplat.families.selection.methods.base import (
     FeatureSelector,
+    SelectionData,
     check_selection_inputs,
     class_targets,
     relative_pull,
@@ -33,7 +34,7 @@ from zslplat.families.selection.methods.base import (
     with_pull,
 )
 from zslplat.families.selection.methods.statistics import has_gram, regression_statistics
-from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Prepared
 from zslplat.space import Choice, Real, Space, parameter
 
 # Relative rounding of a Gram matrix of float32 products; without it, a singular one may have negative pivots.
@@ -91,36 +92,18 @@ class LassoLabels(FeatureSelector):
     target = target_parameter("labels")
     score = parameter("what ranks a feature with several weights", Choice(("length", "largest")), default="length")
 
-    def prepare_fit(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        space: Space,
-    ) -> Arrays:
+    def _prepare(self, data: SelectionData, space: Space) -> Arrays:
         """Return the centred products G and q."""
-        check_selection_inputs(X, y, S, row_signatures, read=False)
-        if self.target == "labels":
-            row_signatures = None
-        statistics = regression_statistics(X, y, len(S), row_signatures)
-        gram, correlations = centred_products(statistics, class_targets(self.target, S))
-        if X.dtype == np.float32:
+        check_selection_inputs(data, read=False)
+        by_row = None if self.target == "labels" else data.row_signatures
+        statistics = regression_statistics(data.X, data.y, len(data.S), by_row)
+        gram, correlations = centred_products(statistics, class_targets(self.target, data.S))
+        if data.X.dtype == np.float32:
             gram[np.diag_indices_from(gram)] += SINGLE_PRECISION * np.trace(gram) / len(gram)
         return {"gram": gram, "correlations": correlations}
 
-    def fit(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> Self:
+    def _score(self, data: SelectionData, statistics: Prepared) -> np.ndarray:
         """Score the features by their weights; with ``statistics`` the rows are not read."""
-        statistics = statistics or self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
         gram, correlations = np.asarray(statistics["gram"]), np.asarray(statistics["correlations"])
         largest = float(np.abs(correlations).max(initial=0.0))
         weight = self.strength * largest
@@ -129,7 +112,7 @@ class LassoLabels(FeatureSelector):
         pulls = np.linalg.norm(correlations.T - gram @ W, axis=1)
         self.W_ = W
         self.diagnostics_ = Diagnostics(numbers={"active_features": float((scores > 0).sum()), "weight": weight})
-        return self._rank(with_pull(scores, relative_pull(pulls, scores > 0)))
+        return with_pull(scores, relative_pull(pulls, scores > 0))
 
     def matrices(self) -> Arrays:
         """Return scores, ranking and weights."""

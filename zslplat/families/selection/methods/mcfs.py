@@ -13,7 +13,7 @@ Cai, Zhang, He, "Unsupervised Feature Selection for Multi-Cluster Data", KDD 201
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -24,10 +24,11 @@ from sklearn.neighbors import kneighbors_graph
 from zslplat.families.selection.methods.base import (
     SEED_DRAWS_ROWS,
     SampleSelector,
+    SelectionData,
     relative_pull,
     with_pull,
 )
-from zslplat.methods.base import Arrays, Features, Statistics
+from zslplat.methods.base import Arrays, Prepared
 from zslplat.space import BOOLEAN, Choice, Integer, Optional, Space, parameter
 
 
@@ -93,48 +94,31 @@ class MCFS(SampleSelector):
     cardinality = parameter("features that each regression may use", Integer(1), Integer(10, 100), default=50)
     rows = 3000
 
-    def prepare_fit(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        space: Space,
-    ) -> Arrays:
+    def _prepare(self, data: SelectionData, space: Space) -> Arrays:
         """Return the Gram matrix of the features, and its products with Y, or where the graph is searched the rows."""
         if {"rows", "seed"} & set(space):
             return {}
-        drawn = self._drawn(X, y, S, row_signatures, None)[1]
+        drawn = self._drawn(data, {})[1]
         Z = drawn.astype(np.float64)
         arrays = {"gram": Z.T @ Z}
         if not {"neighbours", "heat", "clusters"} & set(space):
-            arrays["products"] = self._products(Z, len(S))
+            arrays["products"] = self._products(Z, len(data.S))
         elif self.rows is not None:
             arrays["drawn_rows"] = drawn
         return arrays
 
-    def fit(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> Self:
+    def _score(self, data: SelectionData, statistics: Prepared) -> np.ndarray:
         """Score the features; labels serve to draw rows evenly, and to set the number of clusters."""
-        statistics = statistics or self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
         if "products" in statistics:
             products = np.asarray(statistics["products"])
         else:
-            products = self._products(self._drawn(X, y, S, row_signatures, statistics)[1].astype(np.float64), len(S))
+            products = self._products(self._drawn(data, statistics)[1].astype(np.float64), len(data.S))
         gram = np.array(statistics["gram"])
-        rows = len(y) if self.rows is None else min(self.rows, len(y))
+        rows = len(data.y) if self.rows is None else min(self.rows, len(data.y))
         weights = np.column_stack([self._regression(gram, column, rows) for column in products.T])
         scores = np.abs(weights).max(axis=1)
         pulls = np.linalg.norm(products - gram @ weights, axis=1)
-        return self._rank(with_pull(scores, relative_pull(pulls, scores > 0)))
+        return with_pull(scores, relative_pull(pulls, scores > 0))
 
     def _products(self, Z: np.ndarray, classes: int) -> np.ndarray:
         """Return X'Y (d, K) for the embedding Y."""

@@ -45,12 +45,7 @@ class Regression:
 
     @classmethod
     def build(
-        cls,
-        statistics: Mapping[str, np.ndarray],
-        phi: np.ndarray,
-        alpha: float,
-        *,
-        products: np.ndarray | None = None,
+        cls, statistics: Mapping[str, np.ndarray], phi: np.ndarray, alpha: float, *, products: np.ndarray | None = None
     ) -> Regression:
         """Combine statistics with class targets phi (c, m); row signatures in the statistics take their place.
 

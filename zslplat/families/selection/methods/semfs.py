@@ -24,7 +24,7 @@ made more equally strong (``targets``).
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.families.selection.methods.base import (
     FEATURES,
     FeatureSelector,
+    SelectionData,
     check_selection_inputs,
     class_targets,
     relative_pull,
@@ -42,7 +43,7 @@ from zslplat.families.selection.methods.group_penalty import PATH_END, PATH_STEP
 from zslplat.families.selection.methods.regression import Regression, class_products
 from zslplat.families.selection.methods.solvers import Alternation, alternate, projected_gradient, select_forward
 from zslplat.families.selection.methods.statistics import decorrelation, regression_statistics
-from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Prepared
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Space, parameter
 
 
@@ -137,41 +138,24 @@ class SemFS(FeatureSelector):
     active_: np.ndarray
     W_: np.ndarray
 
-    def prepare_fit(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        space: Space,
-    ) -> Arrays:
+    def _prepare(self, data: SelectionData, space: Space) -> Arrays:
         """Return class counts and means and the Gram matrix, or the rows where they are fewer than the features."""
-        check_selection_inputs(X, y, S, row_signatures, read=False)
-        statistics = regression_statistics(X, y, len(S), row_signatures)
-        if row_signatures is None:
+        check_selection_inputs(data, read=False)
+        # One-hot labels are the same for all rows of a class.
+        labels_alone = self.target == "labels" and "target" not in space
+        by_row = None if labels_alone else data.row_signatures
+        statistics = regression_statistics(data.X, data.y, len(data.S), by_row)
+        if by_row is None:
             for target in ("attributes", "labels") if "target" in space else (self.target,):
-                statistics[f"products_{target}"] = class_products(statistics, class_targets(target, S))
+                statistics[f"products_{target}"] = class_products(statistics, class_targets(target, data.S))
         return statistics
 
-    def fit(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> Self:
-        """Score the features; with ``statistics`` the rows are not read. See :meth:`FeatureSelector.fit`."""
-        if self.target == "labels":
-            # One-hot labels are the same for all rows of a class.
-            row_signatures = None
-        statistics = statistics or self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
+    def _score(self, data: SelectionData, statistics: Prepared) -> np.ndarray:
+        """Score the features; the rows themselves are not read."""
         if self.target == "labels":
             statistics = {name: array for name, array in statistics.items() if name not in _OF_ROWS}
         products = None if "cross" in statistics else statistics.get(f"products_{self.target}")
-        regression = Regression.build(statistics, class_targets(self.target, S), self.alpha, products=products)
+        regression = Regression.build(statistics, class_targets(self.target, data.S), self.alpha, products=products)
         unit = regression.unit if self.scale == "mean" else 1.0
         gamma = self.gamma * unit
         if self.variant in ("paper", "ridge"):
@@ -180,20 +164,20 @@ class SemFS(FeatureSelector):
         if maps is not None:
             regression = regression.with_target(maps.forward)
         if self.variant == "binary":
-            self._fit_binary(regression, gamma)
+            scores = self._fit_binary(regression, gamma)
         elif self.variant == "convex":
-            self._fit_convex(regression, gamma)
+            scores = self._fit_convex(regression, gamma)
         else:
-            self._fit_sum(regression, gamma, self.start_gamma * unit)
+            scores = self._fit_sum(regression, gamma, self.start_gamma * unit)
         if maps is not None:
             self.W_ = self.W_ @ maps.back
-        return self
+        return scores
 
     @property
     def _features(self) -> int:
         return self.features_taken if self.k is None else self.k
 
-    def _fit_binary(self, regression: Regression, gamma: float) -> Self:
+    def _fit_binary(self, regression: Regression, gamma: float) -> np.ndarray:
         selection = select_forward(regression, gamma, self._features)
         d, order = len(regression.H), selection.order
         s, scores = np.zeros(d), np.zeros(d)
@@ -205,9 +189,9 @@ class SemFS(FeatureSelector):
         self.diagnostics_ = Diagnostics(
             {"objective": selection.objective}, {"active_features": float(len(order)), "gamma_absolute": gamma}
         )
-        return self._rank(with_pull(scores, relative_pull(np.linalg.norm(selection.R, axis=1), scores > 0)))
+        return with_pull(scores, relative_pull(np.linalg.norm(selection.R, axis=1), scores > 0))
 
-    def _fit_sum(self, regression: Regression, gamma: float, start_gamma: float) -> Self:
+    def _fit_sum(self, regression: Regression, gamma: float, start_gamma: float) -> np.ndarray:
         k, start = self._features, self._start(regression, start_gamma)
         number, end, first = min(k, int(np.count_nonzero(start))), PATH_END * gamma, gamma
         while True:
@@ -223,11 +207,11 @@ class SemFS(FeatureSelector):
             if len(solution.active) >= number or gamma * PATH_STEP < end:
                 break
             gamma *= PATH_STEP
-        self._finish(regression, solution, solution.s)
+        scores = self._finish(regression, solution, solution.s)
         self.diagnostics_.numbers["gamma_used"] = self.gamma * gamma / first
-        return self
+        return scores
 
-    def _fit_printed(self, regression: Regression, gamma: float) -> Self:
+    def _fit_printed(self, regression: Regression, gamma: float) -> np.ndarray:
         if self.variant == "paper":
             solution = projected_gradient(regression, gamma, iterations=self.iterations, inner_steps=self.inner_steps)
             return self._finish(regression, solution, solution.s)
@@ -239,7 +223,7 @@ class SemFS(FeatureSelector):
         """Return scores, ranking, active features and their weights."""
         return {**super().matrices(), "active": self.active_, "W": self.W_}
 
-    def _fit_convex(self, regression: Regression, gamma: float) -> Self:
+    def _fit_convex(self, regression: Regression, gamma: float) -> np.ndarray:
         previous = getattr(self, "solution_", None) if self.warm_start else None
         start = None
         if previous is not None and previous.shape == regression.H.shape:
@@ -262,7 +246,7 @@ class SemFS(FeatureSelector):
                 "gamma_used": self.gamma * used / gamma,
             },
         )
-        return self._rank(with_pull(s, solution.pull))
+        return with_pull(s, solution.pull)
 
     def _start(self, regression: Regression, gamma: float) -> np.ndarray:
         d, k = len(regression.H), self._features
@@ -274,16 +258,16 @@ class SemFS(FeatureSelector):
         s[solution.active] = importance(solution.U, k)
         return s * (k / s.sum()) if s.any() else np.full(d, k / d)
 
-    def _finish(self, regression: Regression, solution: Alternation, scores: np.ndarray) -> Self:
+    def _finish(self, regression: Regression, solution: Alternation, scores: np.ndarray) -> np.ndarray:
         self.active_, self.W_ = solution.active, solution.W
         self.diagnostics_ = Diagnostics(
             {"objective": solution.objective}, {"active_features": float(np.count_nonzero(scores > 0))}
         )
         if (scores > 0).all():
-            return self._rank(scores)
+            return scores
         U = solution.s[solution.active, None] * solution.W
         pulls = np.linalg.norm(regression.H - regression.product(solution.active, U), axis=1)
-        return self._rank(with_pull(scores, relative_pull(pulls, scores > 0)))
+        return with_pull(scores, relative_pull(pulls, scores > 0))
 
 
 class SemFSWithoutCentres(SemFS):

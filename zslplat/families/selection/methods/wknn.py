@@ -17,7 +17,7 @@ With C_ij = P_ij <e_i, y_j - yhat_i>, r and c its row and column sums, the gradi
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -25,10 +25,11 @@ from scipy.special import expit
 from zslplat.families.selection.methods.base import (
     SEED_DRAWS_ROWS,
     SampleSelector,
+    SelectionData,
     row_targets,
     target_parameter,
 )
-from zslplat.methods.base import Diagnostics, Features, Statistics
+from zslplat.methods.base import Diagnostics, Prepared
 from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Real, parameter
 
 # Steepness of the smooth count of features, as in the authors' code.
@@ -102,20 +103,12 @@ class WkNN(SampleSelector):
     target = target_parameter("labels")
     rows = 500
 
-    def fit(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        row_signatures: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> Self:
+    def _score(self, data: SelectionData, statistics: Prepared) -> np.ndarray:
         """Score the features by their weights."""
-        drawn, Z = self._drawn(X, y, S, row_signatures, statistics)
-        w, losses = self._descend(Z.astype(np.float64), row_targets(self.target, S, y, row_signatures, drawn))
+        drawn, Z = self._drawn(data, statistics)
+        w, losses = self._descend(Z.astype(np.float64), row_targets(self.target, data, drawn))
         self.diagnostics_ = Diagnostics({"objective": losses})
-        return self._rank(w)
+        return w
 
     def _descend(self, X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, list[float]]:
         penalties = (self.l0, self.l1, self.l2)

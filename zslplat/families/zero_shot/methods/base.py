@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections import deque
 from collections.abc import Iterator, Sequence
+from typing import Self
 
 import numpy as np
 
 from zslplat.data.store.preprocessing import looks_at_all_classes
-from zslplat.errors import DataError
-from zslplat.methods.base import Arrays, Features, Method, Statistics
+from zslplat.errors import DataError, UsageError
+from zslplat.methods.base import Arrays, Features, Method, Prepared, Statistics
 from zslplat.methods.rows import all_finite
+from zslplat.registry import known_as
 from zslplat.space import Space
+
+# The tag of methods that take several signatures of a class.
+SEVERAL = "several-signatures"
+# The class of each signature, where classes have several.
+Classes = np.ndarray | None
 
 
 class ZeroShotMethod(Method):
-    """A method that scores rows against class signatures; higher is more compatible."""
+    """A method that scores rows against class signatures; higher is more compatible.
+
+    A method writes ``_fit`` (or ``_fit_steps``) and ``_scores``. They are handed the statistics that it prepares, with
+    ``signature_class`` among them where classes have several signatures.
+    """
 
     kind = "zero-shot"
 
@@ -34,32 +45,87 @@ class ZeroShotMethod(Method):
         """
         return {}
 
-    @abstractmethod
-    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> ZeroShotMethod:
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        S: np.ndarray,
+        *,
+        signature_class: Classes = None,
+        statistics: Statistics = None,
+    ) -> Self:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and seen signatures S (c, a).
 
+        ``signature_class`` (m,): the class of each row of S (m, a), for methods tagged ``several-signatures``.
         Without ``statistics`` the method prepares for itself, with the same result.
         """
+        if self.has_steps():
+            deque(self.fit_steps(X, y, S, signature_class=signature_class, statistics=statistics), maxlen=0)
+        else:
+            self._fit(X, y, S, self._with(signature_class, statistics or self.prepare_fit(X, y, S, space={})))
+        return self
 
-    def fit_steps(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Iterator[int]:
-        """Fit step by step, yielding 1, 2, ... after each epoch; direct methods yield once.
+    def fit_steps(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        S: np.ndarray,
+        *,
+        signature_class: Classes = None,
+        statistics: Statistics = None,
+    ) -> Iterator[int]:
+        """Fit as :meth:`fit` does, step by step, yielding 1, 2, ... after each epoch; direct methods yield once.
 
         Validation folds take their steps in turns, each with an instance of its own, so that one step is chosen for
         all: an instance keeps its state to itself, and holds no context (of warnings, say) across a yield.
         """
-        self.fit(X, y, S, statistics=statistics)
-        yield 1
+        if self.has_steps():
+            statistics = statistics or self.prepare_fit(X, y, S, space={})
+            yield from self._fit_steps(X, y, S, self._with(signature_class, statistics))
+        else:
+            described = {} if signature_class is None else {"signature_class": signature_class}
+            self.fit(X, y, S, statistics=statistics, **described)
+            yield 1
+
+    def decision_function(
+        self,
+        X: np.ndarray,
+        S: np.ndarray,
+        *,
+        seen: np.ndarray | None = None,
+        signature_class: Classes = None,
+        statistics: Statistics = None,
+    ) -> np.ndarray:
+        """Return scores (n, c) of rows X (n, d) against signatures S (c, a); ``seen`` (c,) marks those of the fit.
+
+        ``signature_class`` and ``statistics`` as in :meth:`fit`.
+        """
+        statistics = statistics or self.prepare_score(X, S, space={})
+        return self._scores(X, S, seen, self._with(signature_class, statistics))
 
     @classmethod
     def has_steps(cls) -> bool:
         """Whether a class has steps of its own."""
-        return cls.fit_steps is not ZeroShotMethod.fit_steps
+        return cls._fit_steps is not ZeroShotMethod._fit_steps
 
-    @abstractmethod
-    def decision_function(
-        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
-        """Return scores (n, c) of rows X against signatures S (c, a); ``seen`` (c,) marks the classes seen in fit."""
+    def _fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
+        """Learn at once, from the statistics of :meth:`prepare_fit`; a method writes this or :meth:`_fit_steps`."""
+        raise NotImplementedError(f"{type(self).__name__} has neither _fit nor _fit_steps")
+
+    def _fit_steps(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> Iterator[int]:
+        """Learn step by step, yielding 1, 2, ... after each."""
+        raise NotImplementedError
+
+    def _scores(self, X: np.ndarray, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
+        """Return the scores (n, c), with the statistics of :meth:`prepare_score`."""
+        raise NotImplementedError(f"{type(self).__name__} has no _scores")
+
+    def _with(self, signature_class: Classes, statistics: Prepared) -> Prepared:
+        if signature_class is None:
+            return statistics
+        if SEVERAL not in self.tags:
+            raise UsageError(f"{known_as(type(self))} takes one signature per class; average those of a class first")
+        return {**statistics, "signature_class": signature_class}
 
     def predict(self, X: np.ndarray, S: np.ndarray) -> np.ndarray:
         """Return the row of S with the highest score, for every row of X."""

@@ -41,7 +41,7 @@ from zslplat.families.zero_shot.methods import spectral
 from zslplat.families.zero_shot.methods.base import check_fit_inputs
 from zslplat.families.zero_shot.methods.graph_smoothing import balanced, log_shares, probabilities, smooth
 from zslplat.families.zero_shot.methods.spectral import FactoredMethod, Factors
-from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared, Statistics
 from zslplat.methods.neighbours import NEIGHBOURS, affinity, largest_k, near_rows, note_recall
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Space, parameter
 
@@ -103,18 +103,14 @@ class ESZSL(FactoredMethod):
         t, R = linalg.eigh(S.T @ S, check_finite=False)
         return spectral.prepare(X, y, len(S)) | {"signature_values": np.maximum(t, 0), "signature_directions": R}
 
-    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> ESZSL:
+    def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        statistics = statistics or self.prepare_fit(X, y, S, space={})
         S = np.asarray(S, dtype=np.float64)
         alpha, gamma = self._ridges(float(statistics["feature_scale"]), S)
         self.learn(solve(statistics, S, alpha, gamma, self.labels))
         self.diagnostics_ = Diagnostics(numbers={"alpha_absolute": alpha, "gamma_absolute": gamma})
-        return self
 
-    def decision_function(
-        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return x W s' for every row of X (n, d) and signature of S (c, a)."""
         signatures = np.asarray(S, dtype=np.float64).T
         classes = (self._factors.times(signatures) if self._factors else self.W_ @ signatures).astype(
@@ -187,13 +183,10 @@ class SmoothedESZSL(ESZSL):
         """Return for every row of the batch its nearest others for the largest k that is searched."""
         return near_rows(X, largest_k(space, "k", self.k), self.neighbours)
 
-    def decision_function(
-        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the log of the smoothed probabilities (n, c) of the batch X (n, d) for signatures S (c, a)."""
         X = np.asarray(X)
-        statistics = statistics or self.prepare_score(X, S, space={})
-        scores = super().decision_function(X, S).astype(np.float64)
+        scores = super()._scores(X, S, seen, statistics).astype(np.float64)
         spread = float(np.sqrt(np.mean((scores - scores.mean(axis=1, keepdims=True)) ** 2)))
         P = probabilities(scores, self.temperature * max(spread, 1e-30))
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k)

@@ -43,7 +43,7 @@ from zslplat.data.store.rows import Where, blocks_of, float_type, rowwise
 from zslplat.families.zero_shot.methods import spectral
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.families.zero_shot.methods.sync.synthesis import median_signature_distance
-from zslplat.methods.base import Arrays, Features, Statistics
+from zslplat.methods.base import Arrays, Features, Prepared, Statistics
 from zslplat.methods.neighbours import largest_k
 from zslplat.methods.rows import add_by_class
 from zslplat.space import POSITIVE, Choice, Integer, Real, Space, parameter
@@ -157,31 +157,27 @@ class Exem1NN(ZeroShotMethod):
         """Return the projected rows (n, k) for the largest k, where the directions are prepared."""
         return {"Z": projected(X, statistics["mean"], statistics["directions"])} if statistics else {}
 
-    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Exem1NN:
+    def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        prepared = statistics or self.prepare_fit(X, y, S, space={})
         leading = slice(0, self.dimensions)
-        self.mean_, self.directions_ = np.asarray(prepared["mean"]), np.asarray(prepared["directions"][:, leading])
-        self.deviation_ = np.asarray(prepared["deviation"][leading])
+        self.mean_, self.directions_ = np.asarray(statistics["mean"]), np.asarray(statistics["directions"][:, leading])
+        self.deviation_ = np.asarray(statistics["deviation"][leading])
         self.signature_unit_ = median_signature_distance(S)
         self.signatures_ = np.asarray(S, dtype=np.float64) / self.signature_unit_
-        K, means, unit = kernel(self.signatures_, self.signatures_, self.gamma), prepared["means"][:, leading], 1.0
+        K, means, unit = kernel(self.signatures_, self.signatures_, self.gamma), statistics["means"][:, leading], 1.0
         if self.regressor == "nu-svr":
-            unit = float(prepared["row_unit"])
+            unit = float(statistics["row_unit"])
             A, b = nu_svr(K, means / unit, self.C, self.nu)
         else:
             A, b = kernel_ridge(K, np.asarray(means), self.alpha)
         self.A_, self.b_ = unit * A, unit * b
-        return self
 
     def exemplars(self, S: np.ndarray) -> np.ndarray:
         """Return the predicted exemplar (m, k) of every signature of S (m, a), in the principal directions."""
         scaled = np.asarray(S, dtype=np.float64) / self.signature_unit_
         return np.asarray(kernel(scaled, self.signatures_, self.gamma) @ self.A_ + self.b_)
 
-    def decision_function(
-        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return minus the distance of every row of X (n, d) from the exemplar of every signature of S (c, a)."""
         exemplars = self.exemplars(S)
         Z = statistics["Z"][:, : self.dimensions] if statistics else projected(X, self.mean_, self.directions_)

@@ -33,11 +33,7 @@ def prepare(X: Features, y: np.ndarray, class_sums: np.ndarray, class_counts: np
     """Return the eigendecomposition of the pooled within-class scatter of X (n, d), by name, from one pass."""
     means = (class_sums / class_counts[:, None]).astype(float_type(X.dtype))
     Q, values = spectral.row_space(X, lambda where, block: block - means[y[where]])
-    return {
-        "within_directions": Q,
-        "within_values": values,
-        "within_scale": np.asarray(values.sum() / X.shape[1]),
-    }
+    return {"within_directions": Q, "within_values": values, "within_scale": np.asarray(values.sum() / X.shape[1])}
 
 
 class ResidualMetric:

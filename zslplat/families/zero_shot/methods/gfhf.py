@@ -22,7 +22,7 @@ from zslplat.families.zero_shot.methods import spectral
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.families.zero_shot.methods.graph_smoothing import balanced, harmonic, log_shares
 from zslplat.families.zero_shot.methods.ridge_prototypes import objective_value
-from zslplat.methods.base import Arrays, Diagnostics, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Prepared, Statistics
 from zslplat.methods.neighbours import NEIGHBOURS, affinity, largest_k, near_rows, note_recall
 from zslplat.methods.rows import unit_rows
 from zslplat.space import POSITIVE, Integer, Real, Space, parameter
@@ -79,18 +79,14 @@ class GFHF(ZeroShotMethod):
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and counts."""
         check_fit_inputs(X, y, S)
-        return {
-            "class_sums": spectral.class_sums(X, y, len(S)),
-            "class_counts": spectral.class_counts(y, len(S)),
-        }
+        return {"class_sums": spectral.class_sums(X, y, len(S)), "class_counts": spectral.class_counts(y, len(S))}
 
     def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
         return near_rows(X, largest_k(space, "k", self.k), self.neighbours)
 
-    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> GFHF:
+    def _fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        statistics = statistics or self.prepare_fit(X, y, S, space={})
         S = np.asarray(S, dtype=np.float64)
         sums, counts = np.asarray(statistics["class_sums"]), statistics["class_counts"]
         self.mean_ = sums.sum(axis=0) / counts.sum()
@@ -98,13 +94,9 @@ class GFHF(ZeroShotMethod):
         gram[np.diag_indices_from(gram)] += self.alpha * np.trace(gram) / len(gram)
         centred = sums - counts[:, None] * self.mean_
         self.M_ = linalg.solve(gram, S.T @ centred, assume_a="pos")
-        return self
 
-    def decision_function(
-        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: np.ndarray, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the log-probabilities (n, c) of the batch X (n, d) for signatures S (c, a), from harmonic scores."""
-        statistics = statistics or self.prepare_score(X, S, space={})
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k)
         self.diagnostics_ = Diagnostics()
         note_recall(self.diagnostics_, statistics)

@@ -64,7 +64,7 @@ from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_in
 from zslplat.families.zero_shot.methods.spectral import gathered
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
-from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.rows import add_by_class
 from zslplat.space import POSITIVE, Choice, Integer, Real, Space, Text, parameter
@@ -191,9 +191,8 @@ class GFZSL(KernelMethod, ZeroShotMethod):
             return moments
         return moments | self._decomposed(S)
 
-    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> GFZSL:
+    def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        statistics = statistics or self.prepare_fit(X, y, S, space={})
         of_kernel = statistics if "values" in statistics else self._decomposed(S)
         values, directions = np.asarray(of_kernel["values"]), np.asarray(of_kernel["directions"])
         self.kernel_: Kernel = self.parsed_kernel().replaced(parse_kernel(str(of_kernel["kernel"])).values)
@@ -215,7 +214,6 @@ class GFZSL(KernelMethod, ZeroShotMethod):
             "reg": self.reg_,
         }
         self.diagnostics_ = Diagnostics(numbers=numbers | self.resolved_numbers(self.kernel_))
-        return self
 
     def gaussians(self, S: np.ndarray, seen: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return means and variances (c, d) of classes with signatures S (c, a); ``seen`` (c,) marks trained ones."""
@@ -233,9 +231,7 @@ class GFZSL(KernelMethod, ZeroShotMethod):
             raise MethodError("predicted variances overflow; use a larger variance_ridge, or scaled features")
         return means, variances
 
-    def decision_function(
-        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the log-densities (n, c) of rows X (n, d) under the classes with signatures S (c, a)."""
         means, variances = self.gaussians(S, seen)
         return rowwise(X, lambda rows: log_densities(rows, means, variances))
@@ -338,9 +334,7 @@ class TransductiveGFZSL(GFZSL):
     )
     bound = parameter("least variance in expectation maximisation", POSITIVE, Real(5e-2, 5, log=True), default=1.0)
 
-    def decision_function(
-        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the log-densities (n, c) of the batch X (n, d) under the refined Gaussians of signatures S (c, a)."""
         X = gathered(X)
         unit = 1.0 if self.variant == "paper" else self.unit_

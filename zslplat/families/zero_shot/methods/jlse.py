@@ -47,7 +47,7 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.families.zero_shot.methods import spectral
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.families.zero_shot.methods.simplex import simplex_codes
-from zslplat.methods.base import Arrays, Diagnostics, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Prepared
 from zslplat.methods.neighbours import largest_k
 from zslplat.methods.quasi_newton import minimise
 from zslplat.space import POSITIVE, Choice, Integer, Real, Space, parameter
@@ -217,15 +217,8 @@ class JLSE(ZeroShotMethod):
         leading = np.argsort(-values, kind="stable")[: largest_k(space, "latent", self.latent)]
         return {"directions": Q[:, leading], "values": values[leading]}
 
-    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> JLSE:
-        """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        for _ in self.fit_steps(X, y, S, statistics=statistics):
-            pass
-        return self
-
-    def fit_steps(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Iterator[int]:
+    def _fit_steps(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> Iterator[int]:
         """Fit round by round, yielding 1, 2, ..."""
-        statistics = statistics or self.prepare_fit(X, y, S, space={})
         X = X if np.issubdtype(X.dtype, np.floating) else X.astype(np.float64)
         self.signatures_ = np.array(S, dtype=np.float64)
         self.unit_ = float(np.sqrt(np.einsum("ij,ij->", X, X, dtype=np.float64) / X.size)) or 1.0
@@ -240,9 +233,7 @@ class JLSE(ZeroShotMethod):
             self.diagnostics_.series["objective"].append(turns.value())
             yield number
 
-    def decision_function(
-        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: np.ndarray, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return how well every row of X (n, d) matches every signature of S (c, a), in float64."""
         A, V = precision(self.D_, self.noise), self._codes(S) @ self.W_
         towards = linalg.solve(A, V.T, assume_a="pos")  # (r, c)

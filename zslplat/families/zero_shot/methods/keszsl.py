@@ -35,7 +35,7 @@ from zslplat.families.zero_shot.methods.spectral import gathered
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.low_rank import incomplete_cholesky
-from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.rows import row_keys
 from zslplat.space import POSITIVE, Choice, Integer, Real, Space, Text, parameter
@@ -129,9 +129,8 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
             "totals": rows.sum(axis=0),
         }
 
-    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> KernelESZSL:
+    def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        statistics = statistics or self.prepare_fit(X, y, S, space={})
         self.kernel_: Kernel = self.parsed_kernel().replaced(parse_kernel(str(statistics["kernel"])).values)
         self.landmarks_ = np.asarray(statistics["landmarks"])
         self.factor_ = statistics.get("factor")
@@ -148,11 +147,8 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
         if "residual" in statistics:
             numbers["residual"] = float(statistics["residual"])
         self.diagnostics_ = Diagnostics(numbers=numbers | self.resolved_numbers(self.kernel_))
-        return self
 
-    def decision_function(
-        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the scores (n, c) of rows X (n, d) against signatures S (c, a)."""
         weights = self.coefficients_ @ np.asarray(S, dtype=np.float64).T
         landmarks = np.asarray(self.landmarks_, dtype=np.float64)

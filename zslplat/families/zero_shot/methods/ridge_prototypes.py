@@ -30,7 +30,7 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.families.zero_shot.methods import feature_metric, spectral
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.families.zero_shot.methods.feature_metric import ResidualMetric
-from zslplat.methods.base import Arrays, Features, Statistics
+from zslplat.methods.base import Arrays, Features, Prepared
 from zslplat.space import POSITIVE, Real, Space, parameter
 
 
@@ -53,12 +53,7 @@ def solve(
 
 
 def objective_value(
-    X: np.ndarray,
-    T: np.ndarray,
-    M: np.ndarray,
-    mean: np.ndarray,
-    signature_mean: np.ndarray,
-    alpha: float,
+    X: np.ndarray, T: np.ndarray, M: np.ndarray, mean: np.ndarray, signature_mean: np.ndarray, alpha: float
 ) -> float:
     """Return |X - 1 mean' - (T - 1 signature_mean') M|^2 + ridge |M|^2, for rows X (n, d) with signatures T (n, a)."""
     centred = np.asarray(T, dtype=np.float64) - signature_mean
@@ -106,19 +101,15 @@ class RidgePrototypes(ZeroShotMethod):
         sums, counts = spectral.class_sums(X, y, len(S)), spectral.class_counts(y, len(S))
         return {"class_sums": sums, "class_counts": counts, **feature_metric.prepare(X, y, sums, counts)}
 
-    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> RidgePrototypes:
+    def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        statistics = statistics or self.prepare_fit(X, y, S, space={})
         S = np.asarray(S, dtype=np.float64)
         self.M_, self.mean_, self.signature_mean_ = solve(
             np.asarray(statistics["class_sums"]), np.asarray(statistics["class_counts"]), S, self.alpha
         )
         self.metric_ = ResidualMetric(statistics, self.shrinkage)
-        return self
 
-    def decision_function(
-        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the cosine of every row of X (n, d) with the prototype of every signature of S (c, a), from the mean.
 
         Relative to the other classes of the row, on the scale of cosines, unless ``temperature`` is infinite.

@@ -32,7 +32,7 @@ from zslplat.data.store.rows import float_type, rowwise
 from zslplat.families.zero_shot.methods import spectral
 from zslplat.families.zero_shot.methods.base import check_fit_inputs
 from zslplat.families.zero_shot.methods.spectral import FactoredMethod, Factors
-from zslplat.methods.base import Arrays, Features, Statistics
+from zslplat.methods.base import Arrays, Features, Prepared, Statistics
 from zslplat.methods.rows import lengths, unit_rows
 from zslplat.space import POSITIVE, Choice, Real, Space, parameter
 
@@ -100,15 +100,11 @@ class SAE(FactoredMethod):
         """Return the lengths (n, 1) of the rows of the batch."""
         return {"lengths": rowwise(X, lengths)}
 
-    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> SAE:
+    def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        statistics = statistics or self.prepare_fit(X, y, S, space={})
         self.learn(solve(statistics, np.asarray(S, dtype=np.float64), self.lam))
-        return self
 
-    def decision_function(
-        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the cosine of every row of X (n, d) with every signature of S (c, a), in the chosen space."""
         S = unit_rows(np.asarray(S, dtype=np.float64))
         if self.direction == "s->f":

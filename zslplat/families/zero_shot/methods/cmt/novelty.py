@@ -41,7 +41,7 @@ from zslplat.families.zero_shot.methods.cmt import outliers
 from zslplat.families.zero_shot.methods.cmt.network import Layers, units
 from zslplat.families.zero_shot.methods.cmt.outliers import References
 from zslplat.families.zero_shot.methods.cmt.transfer import CMT, minus_squared_distances
-from zslplat.methods.base import Arrays, Statistics
+from zslplat.methods.base import Arrays, Prepared, Statistics
 from zslplat.methods.rows import row_keys
 from zslplat.space import POSITIVE, Choice, Integer, Optional, Real, Space, parameter
 
@@ -142,9 +142,7 @@ class GatedCMT(CMT):
         logs = log_probabilities(X, statistics["coefficients"], statistics["offsets"])
         return {"log_probabilities": logs}
 
-    def decision_function(
-        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: np.ndarray, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the scores (n, c) that the head of this file describes; without ``seen`` no candidate is seen.
 
         Raises :class:`DataError` for a candidate that is marked as seen and has no signature of the fit.

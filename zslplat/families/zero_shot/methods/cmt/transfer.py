@@ -20,7 +20,7 @@ import numpy as np
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.families.zero_shot.methods.cmt.network import Layers, Objective, Penalties
-from zslplat.methods.base import Arrays, Diagnostics, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Prepared, Statistics
 from zslplat.methods.quasi_newton import Iterate, minimise
 from zslplat.methods.rows import row_keys
 from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Real, parameter
@@ -76,13 +76,7 @@ class CMT(ZeroShotMethod):
     stop = parameter("stop below this share of the first gradient's length", POSITIVE, default=1e-5)
     seed = parameter("seed of the start", Integer(0), default=0)
 
-    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> CMT:
-        """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        for _ in self.fit_steps(X, y, S, statistics=statistics):
-            pass
-        return self
-
-    def fit_steps(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Iterator[int]:
+    def _fit_steps(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> Iterator[int]:
         """Fit round by round, yielding 1, 2, ..., until the gradient is small or the rounds are spent."""
         check_fit_inputs(X, y, S)
         order = np.argsort(row_keys("X", X), kind="stable")
@@ -103,9 +97,7 @@ class CMT(ZeroShotMethod):
             self._take(objective.in_units_of_data(start if iterate is None else iterate.point), X, y)
             yield number
 
-    def decision_function(
-        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: np.ndarray, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return minus the squared distance of every mapped row of X (n, d) and every signature of S (c, a)."""
         return minus_squared_distances(self.mapped(X), S)
 

@@ -47,7 +47,7 @@ from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_in
 from zslplat.families.zero_shot.methods.feature_metric import EuclideanMetric, ResidualMetric
 from zslplat.families.zero_shot.methods.mfmr.forms import Form, Improved, Printed
 from zslplat.families.zero_shot.methods.mfmr.multiplicative_updates import Factorisation, learn_both
-from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared
 from zslplat.methods.neighbours import NEIGHBOURS, RECALL, affinity, largest_k, near_rows, nearest_columns, say_recall
 from zslplat.methods.rows import add_by_class, require_finite_sums, unit_rows
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Real, Space, check_value, parameter
@@ -184,9 +184,8 @@ class MFMR(ZeroShotMethod):
             statistics |= {name.replace("row_", "training_"): array for name, array in graph.items()}
         return statistics
 
-    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> MFMR:
+    def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a), all non-negative."""
-        statistics = statistics or self.prepare_fit(X, y, S, space={})
         S = np.asarray(S, dtype=np.float64)
         solution = self._form.learn(statistics, S, self.k_features or self.k)
         if self.labels == "free":
@@ -202,11 +201,8 @@ class MFMR(ZeroShotMethod):
         )
         if self.labels == "free" and "training_recall" in statistics:
             say_recall(self.diagnostics_, f"training_{RECALL}", float(statistics["training_recall"]))
-        return self
 
-    def decision_function(
-        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the cosine of every row of X (n, d) with every signature of S (c, a), as ``compare`` says.
 
         Relative to the other classes of the row, on the scale of cosines, unless ``temperature`` is infinite.

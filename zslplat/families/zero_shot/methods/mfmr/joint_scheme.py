@@ -36,7 +36,7 @@ from zslplat.data.store.rows import float_type
 from zslplat.families.zero_shot.methods.graph_smoothing import balanced, log_shares, probabilities
 from zslplat.families.zero_shot.methods.mfmr.common_scheme import MFMR, require_non_negative
 from zslplat.families.zero_shot.methods.mfmr.multiplicative_updates import TINY, Factorisation, factorise
-from zslplat.methods.base import Arrays, Features, Statistics
+from zslplat.methods.base import Arrays, Features, Prepared, Statistics
 from zslplat.methods.neighbours import affinity, degrees, near_rows, note_recall
 from zslplat.space import NON_NEGATIVE, POSITIVE, Real, Space, parameter
 
@@ -146,15 +146,12 @@ class MFMRJoint(MFMR):
             "squared_length": np.einsum("ij,ij->", X, X, dtype=np.float64),
         }
 
-    def decision_function(
-        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return log-probabilities (n, c) for the batch X (n, d) and signatures S (c, a); keeps V (n, c) as ``V_``.
 
         ``variant="paper"`` returns V itself.
         """
         X = np.asarray(X)
-        statistics = statistics or self.prepare_score(X, S, space={})
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k_instances or self.k)
         S = np.asarray(S, dtype=np.float64)
         label = {"best": self._label_as_improved, "paper": self._label_as_printed}[self.variant]

@@ -52,7 +52,7 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.families.zero_shot.methods.probabilistic.attribute_classifiers import solve
 from zslplat.families.zero_shot.methods.probabilistic.conse import PENALTY, SeenClassMethod
-from zslplat.methods.base import Arrays, Diagnostics, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Prepared, Statistics
 from zslplat.space import BOOLEAN, Choice, Real, Space, parameter
 
 
@@ -154,9 +154,8 @@ class DAP(AttributeMethod):
         """Return the probabilities (n, a) of the attributes; nothing where there are no classifiers yet."""
         return {"P": _probabilities(X, statistics["W"], statistics["offset"])} if statistics else {}
 
-    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> DAP:
+    def _fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        statistics = statistics or self.prepare_fit(X, y, S, space={})
         self.W_, self.offset_ = np.asarray(statistics["W"]), np.asarray(statistics["offset"])
         self.thresholds_ = thresholds(S, self.threshold)
         B = self.thresholds_ < S
@@ -165,11 +164,8 @@ class DAP(AttributeMethod):
         self.diagnostics_ = Diagnostics(
             numbers={"attributes_that_vary": float(told_apart), "patterns": float(len(np.unique(B, axis=0)))}
         )
-        return self
 
-    def decision_function(
-        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: np.ndarray, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return log-scores (n, c) of rows X (n, d) for signatures S (c, a)."""
         P = np.asarray(statistics["P"]) if statistics else _probabilities(X, self.W_, self.offset_)
         return attribute_scores(P, self.thresholds_ < S, self.priors_ if self.prior else None, self.clip)
@@ -229,9 +225,7 @@ class IAP(SeenClassMethod, AttributeMethod):
         """Whether other candidates change how two classes compare: by ``linear`` they do, through the column sums."""
         return self.score == "linear" or super().uses_unseen_signatures(steps)
 
-    def decision_function(
-        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: np.ndarray, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return log-scores (n, c), or linear ones, of rows X (n, d) for signatures S (c, a)."""
         P = self.seen_probabilities(X, statistics)
         cut = thresholds(self.signatures_, self.threshold)

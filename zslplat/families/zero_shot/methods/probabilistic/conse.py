@@ -33,7 +33,7 @@ from sklearn.linear_model import LogisticRegression
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.errors import DataError
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
-from zslplat.methods.base import Arrays, Diagnostics, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Prepared, Statistics
 from zslplat.methods.rows import unit_rows
 from zslplat.space import POSITIVE, Integer, Real, Space, parameter
 
@@ -97,13 +97,11 @@ class SeenClassMethod(ZeroShotMethod):
         """Return the probabilities (n, c) of the seen classes; nothing where there is no classifier yet."""
         return {"P": probabilities(X, statistics["W"], statistics["offset"])} if statistics else {}
 
-    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> SeenClassMethod:
+    def _fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        statistics = statistics or self.prepare_fit(X, y, S, space={})
         self.W_, self.offset_ = np.asarray(statistics["W"]), np.asarray(statistics["offset"])
         self.signatures_ = np.array(S, dtype=np.float64)
         self.diagnostics_ = Diagnostics(numbers={"iterations": float(statistics["iterations"])})
-        return self
 
     def seen_probabilities(self, X: np.ndarray, statistics: Statistics) -> np.ndarray:
         """Return the probabilities (n, c) of the seen classes, prepared or computed here."""
@@ -150,9 +148,7 @@ class ConSE(SeenClassMethod):
     preprocessing = Preprocessing(features=("standardise", "l2"), signatures=("center", "l2"))
     T = parameter("likeliest classes that are combined", Integer(1), Integer(1, 100, log=True), default=10)
 
-    def decision_function(
-        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: np.ndarray, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the cosine of every row's combination with every signature of S (c, a); X is (n, d)."""
         rows = combined(self.seen_probabilities(X, statistics), self.signatures_, self.T)
         return np.asarray(unit_rows(rows) @ unit_rows(np.asarray(S, dtype=np.float64)).T)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from zslplat.families.zero_shot.methods.base import ZeroShotMethod
 from zslplat.families.zero_shot.methods.ranking.losses import RowLoss, latent_scores
 from zslplat.families.zero_shot.methods.ranking.training import Ordered, Schedule, Training
 from zslplat.families.zero_shot.methods.zskl.draws import ordered_data
-from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features, Statistics
+from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features, Prepared
 from zslplat.registry import known_as
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Space, parameter
 
@@ -115,26 +115,16 @@ class RankingMethod(ZeroShotMethod):
         squares = rowwise(X, lambda rows: np.einsum("ij,ij->i", rows, rows, dtype=np.float64))[data.order]
         return {"order": data.order, "y": data.y, "S": data.S, "row_square": np.array(squares.mean())}
 
-    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Self:
-        """Fit W on rows X (n, d), labels y (n,) and signatures S (c, a) for ``epochs`` passes.
-
-        Raises DataError for inputs that do not fit, MethodError when training leaves the finite numbers.
-        """
-        for _ in self.fit_steps(X, y, S, statistics=statistics):
-            pass
-        return self
-
-    def fit_steps(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Iterator[int]:
+    def _fit_steps(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> Iterator[int]:
         """Fit epoch by epoch, yielding 1, 2, ...; the estimator can score after each."""
-        prepared = statistics or self.prepare_fit(X, y, S, space={})
-        signatures = np.asarray(prepared["S"], dtype=np.float64)
-        square = float(prepared["row_square"]) * float((signatures**2).sum(axis=1).mean())
+        signatures = np.asarray(statistics["S"], dtype=np.float64)
+        square = float(statistics["row_square"]) * float((signatures**2).sum(axis=1).mean())
         unit = square if square > 0 else 1.0
         space = RowSpace(signatures)
         data = Ordered(
             in_any_order(X, self._dtype),
-            np.asarray(prepared["order"]),
-            np.asarray(prepared["y"]),
+            np.asarray(statistics["order"]),
+            np.asarray(statistics["y"]),
             np.ascontiguousarray(space.T, dtype=self._dtype),
         )
         d, a = X.shape[1], S.shape[1]
@@ -158,17 +148,15 @@ class RankingMethod(ZeroShotMethod):
             self.diagnostics_.series["violated"].append(result.violated)
             yield epoch
 
-    def decision_function(
-        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return F(x, c) (n, c) of rows X (n, d) with signatures S (c, a): x W s', of K maps the largest."""
         described: np.ndarray = np.asarray(S, dtype=self._dtype)
-        return rowwise(X, lambda rows: self._scores(np.asarray(rows, dtype=self._dtype), described, self.W_))
+        return rowwise(X, lambda rows: self._compatibilities(np.asarray(rows, dtype=self._dtype), described, self.W_))
 
     def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:
         """Return the mean loss of rows X (n, d) at the learned W, in double precision, with no class left to chance."""
         X64, S64, W64 = (np.asarray(m, dtype=np.float64) for m in (X, S, self.W_))
-        return float(self.exact_losses(self._scores(X64, S64, W64), y).mean())
+        return float(self.exact_losses(self._compatibilities(X64, S64, W64), y).mean())
 
     def matrices(self) -> Arrays:
         """Return W (d, a), or W_1, W_2, ... where there may be several maps."""
@@ -176,7 +164,7 @@ class RankingMethod(ZeroShotMethod):
             return {"W": self.W_}
         return {f"W_{k}": W_k for k, W_k in enumerate(self.W_, start=1)}
 
-    def _scores(self, X: np.ndarray, S: np.ndarray, W: np.ndarray) -> np.ndarray:
+    def _compatibilities(self, X: np.ndarray, S: np.ndarray, W: np.ndarray) -> np.ndarray:
         return latent_scores(X, S, W if self.several_maps else W[None])
 
     @property

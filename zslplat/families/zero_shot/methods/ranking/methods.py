@@ -70,9 +70,7 @@ class ALE(RankingMethod):
     citation = "Akata, Perronnin, Harchaoui, Schmid: Label-Embedding for Image Classification. TPAMI 2016 (CVPR 2013)"
     tags = ("inductive", "linear", "ranking loss")
     sampling = parameter(
-        "steps on all violators of a row (none), or on one that is drawn (warp)",
-        Choice((None, "warp")),
-        default=None,
+        "steps on all violators of a row (none), or on one that is drawn (warp)", Choice((None, "warp")), default=None
     )
 
     def row_loss(self) -> losses.RowLoss:

@@ -46,7 +46,7 @@ something in the paper must tell them apart that is not known here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -56,7 +56,7 @@ from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_in
 from zslplat.families.zero_shot.methods.simplex import simplex_codes
 from zslplat.families.zero_shot.methods.sse.intersections import intersections
 from zslplat.families.zero_shot.methods.sse.objective import Objective, fit_references, fit_weights
-from zslplat.methods.base import Arrays, Diagnostics, Features, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared
 from zslplat.methods.rows import add_by_class, row_keys
 from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Optional, Real, Space, parameter
 
@@ -125,19 +125,12 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
             "labels": y[chosen],
         }
 
-    def fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Self:
-        """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        for _ in self.fit_steps(X, y, S, statistics=statistics):
-            pass
-        return self
-
-    def fit_steps(self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> Iterator[int]:
+    def _fit_steps(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> Iterator[int]:
         """Fit round by round, yielding 1, 2, ...; the estimator can score after each."""
-        prepared = statistics or self.prepare_fit(X, y, S, space={})
-        self.seen_signatures_ = np.asarray(S, dtype=np.float64)[prepared["class_order"]]
-        self.V_ = np.array(prepared["class_means"], dtype=np.float64)
+        self.seen_signatures_ = np.asarray(S, dtype=np.float64)[statistics["class_order"]]
+        self.V_ = np.array(statistics["class_means"], dtype=np.float64)
         self.w_ = np.zeros(self.V_.shape[1])
-        objective = self._objective(prepared)
+        objective = self._objective(statistics)
         self.diagnostics_ = Diagnostics({"objective": []}, {"ridge_absolute": objective.ridge})
         last = np.inf
         for step in range(1, self.rounds + 1):
@@ -151,9 +144,7 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
                 return
             last = value
 
-    def decision_function(
-        self, X: Features, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return F(x, c) for every row of X (n, d) and signature of S (m, a); products in the precision of X."""
         Z = simplex_codes(S, self.seen_signatures_, self.gamma)
 

@@ -95,12 +95,7 @@ def transposed_product(X: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 
 def _newton_direction(
-    X: np.ndarray,
-    violated: np.ndarray,
-    g: np.ndarray,
-    lam: float,
-    weight: float,
-    basis: tuple[np.ndarray, np.ndarray],
+    X: np.ndarray, violated: np.ndarray, g: np.ndarray, lam: float, weight: float, basis: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, int]:
     """Return -H^-1 g (c, d) by preconditioned conjugate gradients of every class, and the products with X."""
     Q, values = basis

@@ -40,7 +40,7 @@ from scipy.spatial.distance import cdist, pdist
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import float_type, rowwise
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
-from zslplat.methods.base import Arrays, Diagnostics, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Prepared, Statistics
 from zslplat.space import POSITIVE, Choice, Real, Space, parameter
 
 
@@ -142,21 +142,17 @@ class SynthesisedClassifiers(ZeroShotMethod):
         """Return the scores (n, r) of the seen classifiers, where these are prepared."""
         return {"F": seen_scores(X, statistics["W"])} if statistics and "W" in statistics else {}
 
-    def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None
-    ) -> SynthesisedClassifiers:
+    def _fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        prepared = statistics if statistics and "W" in statistics else self.prepare_fit(X, y, S, space={})
-        self.W_, self.signature_unit_ = np.asarray(prepared["W"]), float(prepared["signature_unit"])
+        if "W" not in statistics:
+            statistics = self.prepare_fit(X, y, S, space={})
+        self.W_, self.signature_unit_ = np.asarray(statistics["W"]), float(statistics["signature_unit"])
         self.phantoms_ = np.asarray(S, dtype=np.float64) / self.signature_unit_
-        numbers = {k: float(v) for k, v in prepared.items() if k not in ("W", "relative_gap")}
-        gaps = [float(gap) for gap in prepared["relative_gap"]]
+        numbers = {k: float(v) for k, v in statistics.items() if k not in ("W", "relative_gap")}
+        gaps = [float(gap) for gap in statistics["relative_gap"]]
         self.diagnostics_ = Diagnostics({"relative_gap_by_round": gaps}, {**numbers, "relative_gap": gaps[-1]})
-        return self
 
-    def decision_function(
-        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: np.ndarray, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return x w' for every row of X (n, d) and the classifier of every signature of S (c, a), in float64."""
         S = np.asarray(S, dtype=np.float64) / self.signature_unit_
         A = synthesis_weights(S, self.phantoms_, self.scale, self.rcond)

@@ -26,7 +26,7 @@ from zslplat.families.zero_shot.methods.tmv_hlp.neighbourhoods import (
     crossing_by_index,
     mean_distance,
 )
-from zslplat.methods.base import Arrays, Diagnostics, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Prepared, Statistics
 from zslplat.methods.neighbours import NEIGHBOURS, RowIndex, is_exact, largest_k, near_rows, note_recall
 from zslplat.methods.rows import unit_rows
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Space, parameter
@@ -71,7 +71,7 @@ class TMVHLP(ZeroShotMethod):
     tolerance = 1e-2
     tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
     expected_failures = {
-        "views_side_by_side_are_one_feature_set": "each view has a graph of its own, so that two views are not one",
+        "views_side_by_side_are_one_feature_set": "each view has a graph of its own, so that two views are not one"
     }
     costly = ("ridge", "shrinkage", "power", "dimensions", "projections")
     ridge = parameter(
@@ -103,10 +103,7 @@ class TMVHLP(ZeroShotMethod):
         "neighbours of a row within a view and across views", Integer(1), Integer(5, 50, log=True), default=20
     )
     links = parameter(
-        "rows that a prototype is joined to, relative to the rows per class",
-        POSITIVE,
-        Real(0.1, 1.0),
-        default=0.4,
+        "rows that a prototype is joined to, relative to the rows per class", POSITIVE, Real(0.1, 1.0), default=0.4
     )
     semantic_weight = parameter(
         "weight of the semantic views in the graph within views", POSITIVE, Real(0.25, 4, log=True), default=1.0
@@ -135,19 +132,15 @@ class TMVHLP(ZeroShotMethod):
         ends = np.cumsum([view.width for view in self.views]) if self.views else np.array([X.shape[1]])
         return self._prepared(X, statistics, ends, largest_k(space, "k", self.k) or self.k)
 
-    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Statistics = None) -> TMVHLP:
+    def _fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
-        statistics = statistics or self.prepare_fit(X, y, S, space={})
         self.mean_, self.signature_mean_, self.cut_, self.slope_, self.middle_ = (
             np.array(statistics[name]) for name in ("mean", "signature_mean", "cut", "slope", "middle")
         )
         self.regression_, self.detectors_ = np.array(statistics["regression"]), np.array(statistics["detectors"])
         self.ends_ = np.cumsum([view.width for view in self.views]) if self.views else np.array([X.shape[1]])
-        return self
 
-    def decision_function(
-        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Statistics = None
-    ) -> np.ndarray:
+    def _scores(self, X: np.ndarray, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the logs of the shares (n, c) of the classes with signatures S (c, a) in each row of X (n, d)."""
         prepared = statistics or self._prepared(X, self._learned(), self.ends_, self.k)
         count = len([name for name in prepared if name.startswith("rows.")])

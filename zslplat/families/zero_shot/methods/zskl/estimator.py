@@ -6,9 +6,7 @@ Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018. Symbols in
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +23,7 @@ from zslplat.families.zero_shot.methods.zskl.objective import (
 )
 from zslplat.figures import Figure
 from zslplat.kernels.inner_product import InnerProductKernel, require_inner_product, squared_norms
-from zslplat.methods.base import Arrays, Statistics
+from zslplat.methods.base import Arrays, Prepared
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.registry import known_as
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Text, parameter
@@ -82,55 +80,18 @@ class KernelAlignment(KernelMethod, ZeroShotMethod):
     W_: np.ndarray
     kernel_: InnerProductKernel
 
-    def fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        signature_class: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> Self:
-        """Fit W on rows X (n, d), labels y (n,) and signatures S (m, a) for ``epochs`` passes.
-
-        ``signature_class`` (m,): the class of each signature, where a class has several; one per class is drawn for
-        each step. Raises DataError for inputs that do not fit, MethodError when training leaves the finite numbers.
-        """
-        for _ in self.fit_steps(X, y, S, signature_class=signature_class, statistics=statistics):
-            pass
-        return self
-
-    @abstractmethod
-    def fit_steps(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        signature_class: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> Iterator[int]:
-        """Fit epoch by epoch, yielding 1, 2, ...; the estimator can score after each."""
-
-    def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        signature_class: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> np.ndarray:
+    def _scores(self, X: np.ndarray, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the scores of Eq. 12 (n, c), of k(W'x, y) alone for Eq. 10.
 
         Where a class has several signatures (``signature_class``), its score is the largest of theirs.
         """
         described: np.ndarray = np.asarray(S, dtype=self._dtype)
         scores = rowwise(X, lambda rows: self._compared(np.asarray(rows, dtype=self._dtype), described))
-        if signature_class is None:
+        if "signature_class" not in statistics:
             return scores
-        order = np.argsort(signature_class, kind="stable")
-        starts = np.searchsorted(signature_class[order], np.unique(signature_class))
+        classes = statistics["signature_class"]
+        order = np.argsort(classes, kind="stable")
+        starts = np.searchsorted(classes[order], np.unique(classes))
         return np.asarray(np.maximum.reduceat(scores[:, order], starts, axis=1))
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, **_: Any) -> Arrays:

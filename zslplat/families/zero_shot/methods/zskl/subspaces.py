@@ -24,14 +24,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from zslplat.errors import UsageError
 from zslplat.families.zero_shot.methods.zskl.draws import ordered_data
 from zslplat.families.zero_shot.methods.zskl.estimator import KernelAlignment
 from zslplat.families.zero_shot.methods.zskl.objective import Objective
 from zslplat.families.zero_shot.methods.zskl.training import RMSprop
 from zslplat.kernels.inner_product import InnerProductKernel, squared_norms
 from zslplat.kernels.scales import median_distance
-from zslplat.methods.base import Arrays, Diagnostics, Statistics
+from zslplat.methods.base import Arrays, Diagnostics, Prepared
 from zslplat.multiples import absolute
 from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Real, Scaled, parameter
 
@@ -72,18 +71,8 @@ class ZSKLSubspaces(KernelAlignment):
     )
     both_projections = True
 
-    def fit_steps(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        signature_class: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> Iterator[int]:
+    def _fit_steps(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> Iterator[int]:
         """Fit epoch by epoch, yielding 1, 2, ...; one signature per class."""
-        if signature_class is not None:
-            raise UsageError("class-wise subspaces take one signature per class; average them first")
         data = ordered_data(X, y, S, None)
         X = np.ascontiguousarray(X, dtype=self._dtype)
         self.seen_signatures_: np.ndarray = np.ascontiguousarray(data.S, dtype=self._dtype)

@@ -49,7 +49,7 @@ from zslplat.families.zero_shot.methods.zskl.estimator import KernelAlignment
 from zslplat.families.zero_shot.methods.zskl.training import Schedule, Training
 from zslplat.kernels.composition import Sum
 from zslplat.kernels.inner_product import InnerProductKernel
-from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features, Statistics
+from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features, Prepared
 from zslplat.methods.kernel_parameter import PREFIX
 from zslplat.space import ANY, BOOLEAN, NON_NEGATIVE, Choice, Integer, Optional, Real, Space, parameter, with_condition
 
@@ -87,17 +87,9 @@ class ZSKL(KernelAlignment):
     takes_blocks = True
     arrays_up_to = IN_ARRAYS
 
-    def fit_steps(
-        self,
-        X: Features,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        signature_class: np.ndarray | None = None,
-        statistics: Statistics = None,
-    ) -> Iterator[int]:
+    def _fit_steps(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> Iterator[int]:
         """Fit epoch by epoch, yielding 1, 2, ...; the estimator can score after each."""
-        data = ordered_data(X, y, S, signature_class)
+        data = ordered_data(X, y, S, statistics.get("signature_class"))
         rows = in_any_order(X, self._dtype)
         self.kernel_ = self._inner_product(self.parsed_kernel().resolved(data.S))
         d, a = X.shape[1], data.S.shape[1]
