@@ -100,7 +100,7 @@ def zslplat_datasets() -> dict[str, str]:
         "npz": "zslplat.data.formats.npz:NpzSource",
         "arrays": "zslplat.data.formats.in_memory:ArraysSource",
         "digits": "zslplat.data.sets.digits:Digits",
-        "csv": "zslplat.data.formats.csv_tables:CsvSource",
+        "csv": "zslplat.data.formats.csv_source:CsvSource",
         "npy": "zslplat.data.formats.npy_folder:NpySource",
         "parquet": "zslplat.data.formats.parquet:ParquetSource",
         "arrow": "zslplat.data.formats.parquet:ArrowSource",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from strange_texts import CUTS, HUGE, SEEDS, WORDS, Kind, bent, chars, damaged
 
 from zslplat.data.archives import unpack_datasets
-from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.hdf5 import Hdf5Source
 from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.formats.npz import NpzSource

@@ -12,7 +12,7 @@ import pytest
 from xlsa17_toys import toy_arrays, write_folder
 
 from zslplat.data.catalogue import open_source, parse_dataset, title_of
-from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.importing import import_arrays

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zslplat.data.formats.csv_tables import CsvSource, read_lines
+from zslplat.data.formats.csv_source import CsvSource
+from zslplat.data.formats.csv_tables import read_lines
 from zslplat.data.formats.templates import write_template
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError

@@ -10,7 +10,7 @@ from array_toys import save, toy, write_csv
 from xlsa17_toys import toy_arrays, write_folder
 
 from zslplat.data.catalogue import available, describe, open_source, roots_below
-from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.importing import import_arrays

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from array_toys import NAMES, save, toy, write_csv
 
-from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError

@@ -13,7 +13,7 @@ from xlsa17_toys import NAMES as CLASSES
 from xlsa17_toys import SEEN as SEEN_IDS
 from xlsa17_toys import UNSEEN as UNSEEN_IDS
 
-from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.hdf5 import Hdf5Source
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.parquet import ParquetSource

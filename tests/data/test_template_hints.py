@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.parquet import ParquetSource
@@ -74,14 +74,12 @@ def test_an_attribute_that_holds_texts_is_not_left_out_in_silence(tmp_path):
 def test_one_table_is_told_from_a_folder_of_them(tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
-    (folder / "all.csv").write_text("label,f0,f1\nant,0.5,1\n")
-    for given in (folder, folder / "all.csv"):
-        with pytest.raises(
-            DataError, match=r"all\.csv: a table alone is no data set; make a folder .*data template csv"
-        ):
-            import_arrays(given, tmp_path / "root", "mine")
-    with pytest.raises(DataError, match=r"all\.csv: is a file; expected a folder"):
-        CsvSource(path=str(folder / "all.csv")).load(DataPlaces())
+    (folder / "all.csv").write_text("label,f0,f1\nant,0.5,1\nbee,1,2\n")
+    with pytest.raises(
+        DataError, match=r"give one table with label and split, such as .*all\.csv; .*data template csv"
+    ):
+        import_arrays(folder, tmp_path / "root", "mine")
+    assert import_arrays(folder / "all.csv", tmp_path / "root", "mine").dataset.class_names == ("ant", "bee")
 
 
 def test_a_data_set_without_signatures_or_splits_is_told_what_to_give(tmp_path):
@@ -93,7 +91,10 @@ def test_a_data_set_without_signatures_or_splits_is_told_what_to_give(tmp_path):
         DataError, match=r"set 'rows' has a row per row of features; one with a row per class is needed"
     ):
         dataset.class_signatures()
-    with pytest.raises(DataError, match=r"no split 'train', .* none; say which rows train and which are tested"):
+    with pytest.raises(
+        DataError,
+        match=r"no split 'train', .* none; say which classes are tested and never train: --dataset .*unseen=0.2",
+    ):
         split_rows(dataset, "train", "task zsl")
     (folder / "row_signatures.csv").unlink()
     with pytest.raises(DataError, match=r"d has no signatures, .*; give a row of attributes per class"):

@@ -20,6 +20,7 @@ from zslplat.data.splits import (
     folds_by_row,
     place_of_split,
     rows_of_splits,
+    splits_of_unseen,
     validation_fold,
     whole_numbers,
 )
@@ -52,7 +53,8 @@ class RawArrays:
     ``X`` features as an array or a stream, or {view: array or stream} of several feature sets of the same rows; ``y``
     (n,) numbers or names of classes, or (n, l) of 1, 0 and -1 (not counted); ``splits`` index vectors or masks;
     ``folds`` (k, c): 1 for the classes that a fold holds out, 0 for those it trains on, -1 for those it leaves out; or
-    (n,): the fold that holds out the class of each row, or, in data without signatures, the fold of each row.
+    (n,): the fold that holds out the class of each row, or, in data without signatures, the fold of each row;
+    ``unseen`` classes by name or number, their count or share, where there are no splits.
 
     ``columns`` are the names of the columns of X, where they have any; ``notes`` are sentences that say what was taken
     for what, ``unread`` the fields that play no part; the data set keeps both under these names in ``source``.
@@ -70,6 +72,7 @@ class RawArrays:
     groups: np.ndarray | None = None
     base: int = 0
     index_base: int = 0
+    unseen: Any = None
     naming: str = ""
     columns: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
@@ -101,6 +104,8 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
     splits = rows_of_splits(raw.splits, rows, raw.where, raw.index_base, raw.notes)
     by_row = _folds_by_row(raw, y, splits)
     splits |= by_row
+    if raw.unseen is not None:
+        splits |= splits_of_unseen(raw.unseen, y, class_names, splits, raw.where, raw.base, raw.notes)
     zero_shot = bool(signatures) and y.ndim == 1
     folds = () if by_row else _folds(raw, y, class_names, splits, zero_shot=zero_shot)
     complete_splits(splits, y, raw.notes, zero_shot=zero_shot)
@@ -255,7 +260,7 @@ def _named_labels(
         if any(s.classes is None and not s.per_row for s in raw.signatures.values()):
             raise DataError(
                 f"{where}: are names, so class_names must say in which order the signatures come: add class_names, "
-                "with a name for each row of the signatures"
+                f"with a name for each row of the signatures{f', or let {raw.naming}' if raw.naming else ''}"
             )
         names = sorted_names(texts.tolist())
     return _positions(texts, names, where, raw.naming), tuple(names)

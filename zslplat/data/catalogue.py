@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.formats.csv_tables import CsvSource
+from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.hdf5 import Hdf5Source
 from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.formats.npz import NpzSource
-from zslplat.data.formats.parquet import SUFFIXES as TABLE_SUFFIXES
-from zslplat.data.formats.parquet import ArrowSource, ParquetSource, signature_files
+from zslplat.data.formats.parquet import ArrowSource, ParquetSource
 from zslplat.data.formats.torch_files import TorchSource
 from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import HOW_TO_SET, DataPlaces, DataSource, FileSource
@@ -72,10 +71,10 @@ def find_data_set(root: Path, name: str) -> tuple[Path, type[FileSource] | None]
 
 def data_sets_under(root: Path) -> Iterator[tuple[str, Path, type[FileSource]]]:
     """Yield (name, path, layout) of all data sets of the data root, by name."""
-    tables = (path for path in root.iterdir() if path.suffix in TABLE_SUFFIXES)
-    beside = {file for path in tables for file in signature_files(path)}
     for path in sorted(root.iterdir()):
-        layout = None if path.name.startswith(".") or path in beside else layout_of(path)
+        # Files of signatures lie beside tables, and are no data sets.
+        beside = path.is_file() and ".signatures" in f".{path.name}"
+        layout = None if path.name.startswith(".") or beside else layout_of(path)
         if layout is not None:
             yield path.name if path.is_dir() else path.stem, path, layout
 

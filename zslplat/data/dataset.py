@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ import numpy as np
 from zslplat.data.store.rows import Rows, Source, View, in_row_order
 from zslplat.errors import DataError, UnknownNameError, quoted
 from zslplat.names import visible
+from zslplat.spec import Spec
 
 QUERY_SPLITS = ("validation", "test")
 
@@ -259,9 +263,11 @@ class Dataset:
         """Return the named signature set, or the default one."""
         name = name or self.default_signatures or next(iter(self.signatures), "")
         if not self.signatures:
+            table = self.source.get("loader") in ("csv", "parquet", "arrow") and not Path(self.source["path"]).is_dir()
+            mend = f"{option_line(self, signatures='classes.csv')} with lines of class,attributes" if table else ""
             raise DataError(
-                f"{self.name} has no signatures, which say what describes a class; give a row of attributes per class "
-                "(docs/formats.md), or use a task that needs none, such as coding"
+                f"{self.name} has no signatures, which say what describes a class; give a row of attributes per class, "
+                f"{mend or 'see docs/formats.md'}, or use a task that needs none, such as coding"
             )
         if name not in self.signatures:
             raise UnknownNameError(f"signature set of {self.name}", name, self.signatures)
@@ -353,6 +359,13 @@ class Dataset:
             if both:
                 names = ", ".join(self.class_names[i] for i in sorted(both)[:5])
                 raise DataError(f"{self.name}, fold {fold.name!r}: classes on both sides: {names}")
+
+
+def option_line(dataset: Dataset, **options: Any) -> str:
+    """Return how a data set of a file is written with further options on the command line."""
+    path = Path(str(dataset.source.get("path", dataset.name)))
+    shown = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+    return f"--dataset {shlex.quote(str(Spec(shown, {**dataset.source.get('options', {}), **options})))}"
 
 
 def row_folds(dataset: Dataset) -> list[np.ndarray]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from zslplat.data.catalogue import EXPECTED, FILE_SUFFIXES, layout_of
 from zslplat.data.dataset import Dataset
+from zslplat.data.formats.feature_files import is_signature_file
 from zslplat.data.formats.templates import with_right_form
 from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import About, DataPlaces, FileSource, about_path, read_about
@@ -26,7 +27,7 @@ from zslplat.names import unfit
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*")
 
-_BLOCK_ROWS = 4096
+SIGNED = "signatures"  # the option, and the files beside a table
 
 
 @dataclass(frozen=True)
@@ -185,8 +186,8 @@ def _layout(source: Path) -> type[FileSource]:
         files = [source] if source.is_file() else [path for path in sorted(source.iterdir()) if path.is_file()]
         if files and all(file.suffix.lower() in (".csv", ".tsv") for file in files):
             raise DataError(
-                f"{files[0]}: a table alone is no data set; make a folder of features.csv (numbers alone), labels.csv, "
-                "signatures.csv and splits.csv; `zslplat data template csv` writes an example"
+                f"{source}: holds tables, but no features.csv beside labels.csv; give one table with label and split, "
+                f"such as {shlex.quote(str(files[0]))}; `zslplat data template csv` writes an example of a folder"
             )
         raise DataError(
             f"{source}: no layout that is known; expected a file or folder with {EXPECTED}; "
@@ -227,7 +228,13 @@ def _copy(
         if source.is_file():
             # Files that belong to a single one begin with its stem, and go by the new name.
             for file in files:
-                bring(file, temporary / f"{path.stem}{file.name.removeprefix(source.stem)}")
+                end = file.name.removeprefix(source.stem)
+                if end == file.name:
+                    end = f".{end}" if end.startswith(SIGNED) else f".{SIGNED}{file.suffix}"
+                bring(file, temporary / f"{path.stem}{end}")
+            # What an option named lies beside the copy now.
+            options = {k: v for k, v in about.options.items() if not (k == SIGNED and is_signature_file(str(v)))}
+            about = replace(about, options=options)
         else:
             new.mkdir()
             if isinstance(loader, Xlsa17):

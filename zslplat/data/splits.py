@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -89,6 +90,8 @@ SPLITS = ("train", "test_seen", "test_unseen", "test")
 VALIDATION = "val"
 
 OF_ROWS = (*SPLITS, VALIDATION)
+
+_DRAWN = 43  # seed of classes that are unseen by their number alone
 
 _OWN_FOLD = re.compile(r"fold-([1-9]\d*)")
 
@@ -175,6 +178,56 @@ def place_of_split(name: str) -> tuple[int, int]:
 def folds_by_row(splits: Mapping[str, np.ndarray]) -> list[str]:
     """Return the names of the splits that are folds of cross-validation."""
     return [name for name in splits if _OWN_FOLD.fullmatch(name)]
+
+
+def splits_of_unseen(
+    unseen: Any,
+    y: np.ndarray,
+    class_names: Sequence[str],
+    splits: Mapping[str, np.ndarray],
+    where: str,
+    base: int,
+    notes: list[str],
+) -> dict[str, np.ndarray]:
+    """Return the splits of classes that are tested and never train, while the rows of all others do.
+
+    ``unseen``: names as ``a+b`` or in a list, numbers from ``base`` on in a list, how many, or a share below 1; classes
+    that are only counted are drawn, always alike. Raises :class:`DataError` for a class that is not there.
+    """
+    if splits:
+        raise DataError(f"{where}: unseen and {next(iter(splits))} both say which classes are tested; leave one out")
+    if y.ndim != 1:
+        raise DataError(f"{where}: unseen names classes, and rows have several labels; say with split what is tested")
+    present = np.unique(y)
+    if isinstance(unseen, int | float):
+        count = round(unseen * len(present) if unseen < 1 else unseen)
+        if not 0 < count < len(present) or (unseen >= 1 and count != unseen):
+            raise DataError(
+                f"{where}: unseen={unseen} of {len(present)} classes; give names, a count below {len(present)}, or a "
+                "share between 0 and 1"
+            )
+        chosen = np.sort(np.random.default_rng(_DRAWN).permutation(present)[:count])
+        notes.append(f"unseen={unseen}: drawn are {', '.join(class_names[label] for label in chosen)}")
+    else:
+        listed = [unseen] if isinstance(unseen, str) and unseen in class_names else unseen
+        listed = listed.split("+") if isinstance(listed, str) else listed
+        chosen = np.array([_class_of(one, class_names, where, base) for one in listed], dtype=np.int64)
+    lost = np.setdiff1d(chosen, present)
+    if len(lost):
+        raise DataError(f"{where}: unseen names class {class_names[lost[0]]!r}, of which there is no row")
+    tested = np.isin(y, chosen)
+    return {"train": np.flatnonzero(~tested), "test_unseen": np.flatnonzero(tested)}
+
+
+def _class_of(one: Any, class_names: Sequence[str], where: str, base: int) -> int:
+    name = str(one).strip()
+    if name in class_names:
+        return list(class_names).index(name)
+    if isinstance(one, int | np.integer) and 0 <= one - base < len(class_names):
+        return int(one) - base
+    near = near_names(name, class_names, most=1, cutoff=0.6)
+    hint = f"did you mean {near[0]}?" if near else f"the classes are {', '.join(class_names[:5])}, ..."
+    raise DataError(f"{where}: unseen names class {name!r}, which has no name, signature or row; {hint}")
 
 
 def complete_splits(splits: dict[str, np.ndarray], y: np.ndarray, notes: list[str], *, zero_shot: bool) -> None:

@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-from zslplat.data.dataset import ClassFold, Dataset
+from zslplat.data.dataset import ClassFold, Dataset, option_line
 from zslplat.data.splits import hold_out_rows as hold_out_rows
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.space import Integer, Optional, Real, Text, parameter
@@ -31,6 +31,13 @@ FEWEST_FOLDS, MOST_FOLDS = 3, 10
 _MOST_DRAWN = 10_000  # folds, until some are found that all differ
 
 
+def unseen_line(dataset: Dataset) -> str:
+    """Return how the unseen classes of a data set without splits are named: on the command line, or in Python."""
+    if "path" not in dataset.source:
+        return "make_dataset(X, y, S, unseen=[...]) with names or numbers of classes, how many, or a share"
+    return f"{option_line(dataset, unseen=0.2)}, or names as in unseen=wren+owl"
+
+
 def split_rows(dataset: Dataset, split: str, purpose: str) -> np.ndarray:
     """Return the rows of a split; raises :class:`DataError` where it is missing or empty, or labels are not single."""
     if dataset.y.ndim != 1:
@@ -39,7 +46,7 @@ def split_rows(dataset: Dataset, split: str, purpose: str) -> np.ndarray:
         )
     if split not in dataset.splits or len(dataset.splits[split]) == 0:
         names = ", ".join(dataset.splits) or "none"
-        hint = "" if dataset.splits else "; say which rows train and which are tested (splits, docs/formats.md)"
+        hint = "" if dataset.splits else f"; say which classes are tested and never train: {unseen_line(dataset)}"
         if "test" in dataset.splits and not dataset.signatures:
             hint = (
                 "; rows called test are divided by class where there are signatures: give a row of attributes per class"

@@ -9,7 +9,6 @@ fold does not score are empty. The index of a data frame, which has no name, is 
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import re
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.formats.array_likes import names_of
-from zslplat.data.formats.csv_tables import is_number, not_utf8, other_separator
+from zslplat.data.formats.csv_tables import read_arrow
 from zslplat.data.formats.npz import load_npy
 from zslplat.data.store.precision import in_type
 from zslplat.errors import DataError
@@ -31,8 +30,6 @@ ROW, FOLD, CLASS = "row", "fold", "class"
 _INDEX = re.compile(r"(__index_level_\d+__)?")
 
 SUFFIXES = (".npy", ".csv", ".parquet")
-
-_SEPARATORS = ";\t|"  # that others write in place of commas
 
 _EXPECTED_ROWS = "expected rows of the data set, whole numbers counted from 0"
 
@@ -160,63 +157,11 @@ def _array(path: Path) -> np.ndarray:
 
 
 def _table(path: Path, texts: Sequence[str] = (FOLD,)) -> Any:
-    import pyarrow as pa
-    import pyarrow.csv
-
+    if _suffix(path) == ".csv":
+        return read_arrow(path, texts)  # a class may be called 01
     from zslplat.data.formats.arrow_files import read_table
 
-    if _suffix(path) == ".parquet":
-        return read_table(path)
-    try:
-        _check_text(path)
-        options = pyarrow.csv.ReadOptions(use_threads=False)
-        # Only an empty cell is empty: a cell with the text NaN is not.
-        types = {name: pa.string() for name in texts}  # a class may be called 01
-        convert = pyarrow.csv.ConvertOptions(null_values=[""], column_types=types)
-        return pyarrow.csv.read_csv(path, options, convert_options=convert)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())
-        raise DataError(f"{path}: cannot be read as a CSV file ({reason}); write it again") from error
-
-
-def _check_text(path: Path) -> None:
-    """Raise :class:`DataError` for text that is not UTF-8, or not separated by commas; files may be large."""
-    before, first = 0, list[str]()
-    with path.open("rb") as file:
-        for line in file:
-            try:
-                text = line.decode()
-            except UnicodeDecodeError as error:
-                error.start += before
-                raise DataError(f"{path}: {not_utf8(path, error)}") from error
-            if b"\0" in line:
-                raise DataError(f"{path}: holds NUL bytes, as text in UTF-16 does; save it as UTF-8")
-            if not before and b"," not in line and (separator := other_separator([text])):
-                raise DataError(f"{path}: {separator}")
-            if len(first) < 2 and text.strip():
-                first.append(text)
-                if len(first) == 2:
-                    _check_separator(path, *first)
-            before += len(line)
-
-
-def _check_separator(path: Path, head: str, line: str) -> None:
-    """Raise :class:`DataError` where the first two lines agree in another separator, though names hold commas."""
-    for sign in _SEPARATORS:
-        cells = _cells(line, sign)
-        if not len(cells) == len(_cells(head, sign)) > 1:
-            continue
-        if len(_cells(line, ",")) != len(_cells(head, ",")) or all(is_number(cell.replace(",", ".")) for cell in cells):
-            raise DataError(f"{path}: {other_separator([line])}; put a name that holds a comma in quotes")
-
-
-def _cells(line: str, sign: str) -> list[str]:
-    if sign not in line:
-        return [line]
-    try:
-        return next(csv.reader([line], delimiter=sign))
-    except csv.Error:  # a cell is longer than one may be
-        return [line]
+    return read_table(path)
 
 
 def _column(path: Path, name: str, what: str) -> Any:

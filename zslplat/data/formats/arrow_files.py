@@ -18,8 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from zslplat.data.formats import csv_tables
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.bounds import require_memory
+from zslplat.data.formats.fields import ALIASES
 from zslplat.data.formats.reader_process import Form
 from zslplat.data.store.precision import in_type
 from zslplat.errors import DataError
@@ -91,7 +93,7 @@ def values(array: pa.Array | pa.ChunkedArray, where: str, *, first: int = 0, emp
     if is_list(array.type):
         return _lists(array, where, first)
     if array.null_count and empty is None:
-        raise DataError(f"{where}: row {first + _first_null(array)} is null; every row needs a value")
+        raise DataError(f"{where}: row {first + _first_null(array)} is empty (null); every row needs a value")
     if is_text(array.type):
         return np.array(["" if text is None else text for text in array.to_pylist()], dtype=np.str_)
     if array.null_count:
@@ -139,6 +141,8 @@ def _first_null(array: pa.Array) -> int:
 
 
 _TOGETHER = 64
+# Columns of CSV whose cells are names, also those that look like numbers.
+_TEXTS_OF_ROWS = tuple(name for role in ("y", "split", "folds", "groups") for name in ALIASES[role])
 
 
 class _Parquet:
@@ -210,8 +214,42 @@ class _Arrow:
             yield from map(reader.get_batch, range(reader.num_record_batches))
 
 
-def _opened(file: Path) -> contextlib.closing[_Parquet | _Arrow]:
-    """Open a file as what its first bytes say that it is."""
+class _Csv:
+    """A CSV file, with the names of its columns in the first line; what says something of a row stays text."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._bytes = file, file.stat().st_size
+        with file.open(encoding="utf-8-sig", errors="replace") as lines:
+            first = [cell.strip() for cell in lines.readline().split(",")]
+        if all(map(csv_tables.is_number, first)):
+            raise DataError(
+                f"{file}: line 1 holds numbers; write the names of the columns there, such as label,split,f0,f1"
+            )
+        table = self.read()
+        self.schema, self.rows = table.schema, table.num_rows
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def declared(self, name: str) -> int:
+        """Return how many bytes a column takes at most: no cell is shorter than two characters."""
+        return 8 * self._bytes
+
+    def read(self, names: Sequence[str] | None = None) -> pa.Table:
+        """Return some columns, or all."""
+        table = csv_tables.read_arrow(self._file, _TEXTS_OF_ROWS)
+        table = table.rename_columns([name or f"Unnamed: {place}" for place, name in enumerate(table.column_names)])
+        return table if names is None else table.select(list(names))
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield some columns, so many rows at most."""
+        yield from self.read(names).to_batches(rows)
+
+
+def _opened(file: Path) -> contextlib.closing[_Parquet | _Arrow | _Csv]:
+    """Open a CSV file, or another as what its first bytes say that it is."""
+    if file.suffix == ".csv":
+        return contextlib.closing(_Csv(file))
     with file.open("rb") as start:
         begins = start.read(6)
     if begins.startswith(b"FEA1"):
@@ -336,4 +374,5 @@ def read_table(file: Path) -> pa.Table:
 
 def form_of(file: Path) -> Form:
     """Return how a file is read, by its suffix."""
-    return Form("a Parquet file" if file.suffix == ".parquet" else "an Arrow file", "copy or write it again")
+    kinds = {".parquet": "a Parquet file", ".csv": "a CSV file"}
+    return Form(kinds.get(file.suffix, "an Arrow file"), "copy or write it again")

@@ -23,15 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.assembly import RawArrays, RawSignatures, assemble, sorted_names
-from zslplat.data.dataset import Dataset
-from zslplat.data.formats.feature_files import LEAVE_OUT, without_columns
-from zslplat.data.source import ABOUT_FILE, About, DataPlaces, FileSource
+from zslplat.data.assembly import RawArrays, RawSignatures, sorted_names
+from zslplat.data.formats.feature_files import is_identifier
 from zslplat.data.splits import splits_from_names
-from zslplat.data.store.array_store import sha256_of
 from zslplat.data.store.precision import DOUBLE, SINGLE, Narrowing, beyond_whole, require_exact
 from zslplat.errors import DataError, near_names
-from zslplat.space import Text, parameter
 
 # What spreadsheets and databases put in place of the comma.
 _OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -107,7 +103,7 @@ def counts(cells: Sequence[str]) -> bool:
 
 FEATURES, LABELS, SIGNATURES = "features.csv", "labels.csv", "signatures.csv"
 
-_HEADERS = ("label", "class", "split", "group")
+_HEADERS = ("label", "labels", "class", "split", "splits", "group", "groups")
 
 _NUMBERS = 1 << 17  # that are read at once, the text of which stays in the processor's cache
 
@@ -260,6 +256,17 @@ def read_cells(path: Path) -> list[list[str]]:
     return [line for line in _read_lines(path) if any(line)]
 
 
+def _named_cells(path: Path) -> list[str]:
+    """Return the column of a table of identifiers and one entry a line, nothing where the file is another table."""
+    lines = _read_lines(path)
+    head = [cell.lower() for cell in lines[0]] if lines else []
+    places = [place for place, name in enumerate(head) if name in _HEADERS]
+    others = [name for name in head if name not in _HEADERS]
+    if len(places) != 1 or not others or not all(name == "" or is_identifier(name) for name in others):
+        return []
+    return [line[places[0]] if len(line) == len(head) else "" for line in lines]
+
+
 def _single_cells(path: Path) -> list[str]:
     """Return the cell of every line, empty for a blank one; raises :class:`DataError` for lines of several."""
     lines = _read_lines(path)
@@ -267,7 +274,7 @@ def _single_cells(path: Path) -> list[str]:
         if any(line[1:]):
             raise DataError(
                 f"{path}: line {number} has {len(line)} cells, {', '.join(map(shown, line[:3]))}; expected one a line: "
-                "leave other columns out, and put a text with a comma in double quotes"
+                "leave other columns out, or name them in line 1, as in id,label; texts with commas are quoted"
             )
     return [line[0] if line else "" for line in lines]
 
@@ -284,7 +291,7 @@ def read_lines(path: Path) -> list[str]:
 
 def read_column(path: Path, rows: int, features: str = FEATURES) -> list[str]:
     """Return one text per row; a first line that names the column and blank lines at the end are no rows."""
-    cells = _single_cells(path)
+    cells = _named_cells(path) or _single_cells(path)
     if len(cells) > rows and cells[0].lower() in _HEADERS:
         cells = cells[1:]
     while len(cells) > rows and not cells[-1]:
@@ -373,66 +380,64 @@ def _read_folds(path: Path, class_names: list[str]) -> np.ndarray | None:
     return folds
 
 
-class CsvSource(FileSource):
-    r"""A folder with ``features.csv``, ``labels.csv`` and, for zero-shot tasks, signatures and splits.
+def read_arrow(path: Path, texts: Sequence[str], columns: Sequence[str] | None = None) -> Any:
+    """Return a table as Arrow has it, of all columns or of some; ``texts`` are columns that stay texts: 01 is not 1.
 
-    Equations
-    ---------
-    Reads what a spreadsheet writes: features, labels, signatures and splits as tables of a folder.
-
-    Symbols
-    -------
-    | part       | shape           | meaning                                                   |
-    |------------|-----------------|-----------------------------------------------------------|
-    | X          | (n, d)          | features, rows are samples                                |
-    | y          | (n,)            | class of each row                                         |
-    | S          | (c, a)          | signatures, one row per class                             |
-    | splits     |                 | rows of ``train``, ``test_seen`` and ``test_unseen``      |
-
-    Example
-    -------
-    >>> import pathlib, zslplat
-    >>> mine = pathlib.Path("mine")
-    >>> mine.mkdir()
-    >>> _ = (mine / "features.csv").write_text("width,height\n1,2\n2,1\n4,3\n3,4\n")
-    >>> _ = (mine / "labels.csv").write_text("cat\ncat\ndog\nowl\n")
-    >>> _ = (mine / "signatures.csv").write_text("class,furry,flies\ncat,1,0\ndog,1,0\nowl,0,1\n")
-    >>> _ = (mine / "splits.csv").write_text("train\ntrain\ntrain\ntest_unseen\n")
-    >>> data = zslplat.load_dataset("csv(path=mine)")
-    >>> data.X.shape, data.class_names, data.splits["test_unseen"].tolist()
-    ((4, 2), ('cat', 'dog', 'owl'), [3])
-
-    Related
-    -------
-    ``npz`` is one file of arrays; ``npy``, ``parquet`` and ``hdf5`` are for data that are larger than the memory.
+    Only an empty cell is null. Raises :class:`DataError` for what is no table of UTF-8 with commas between cells.
     """
+    import pyarrow as pa
+    import pyarrow.csv
 
-    summary = "a folder of CSV files of your own: features, labels, signatures, splits, folds"
-    signatures = parameter("the signature set that is used when nothing is said", Text())
-    leave_out = LEAVE_OUT
+    try:
+        _check_text(path)
+        options = pyarrow.csv.ReadOptions(use_threads=False)
+        convert = pyarrow.csv.ConvertOptions(
+            null_values=[""],
+            strings_can_be_null=True,
+            column_types={name: pa.string() for name in texts},
+            include_columns=columns,
+        )
+        return pyarrow.csv.read_csv(path, options, convert_options=convert)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(f"{path}: cannot be read as a CSV file ({reason}); write it again") from error
 
-    kind, expected = "csv", "features.csv with labels.csv"
 
-    @classmethod
-    def is_folder(cls, folder: Path) -> bool:
-        """Tell whether a folder has this layout."""
-        return (folder / FEATURES).is_file() and (folder / LABELS).is_file()
+def _check_text(path: Path) -> None:
+    """Raise :class:`DataError` for text that is not UTF-8, or not separated by commas; files may be large."""
+    before, first = 0, list[str]()
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                error.start += before
+                raise DataError(f"{path}: {not_utf8(path, error)}") from error
+            if b"\0" in line:
+                raise DataError(f"{path}: holds NUL bytes, as text in UTF-16 does; save it as UTF-8")
+            if not before and b"," not in line and (separator := other_separator([text])):
+                raise DataError(f"{path}: {separator}")
+            if len(first) < 2 and text.strip():
+                first.append(text)
+                if len(first) == 2:
+                    _check_separator(path, *first)
+            before += len(line)
 
-    @classmethod
-    def summary_of(cls, path: Path) -> str:
-        """Return what it is."""
-        return "folder of CSV files"
 
-    def files(self, path: Path) -> list[Path]:
-        """Return all CSV files of the folder."""
-        return sorted(path.glob("*.csv"))
+def _check_separator(path: Path, head: str, line: str) -> None:
+    """Raise :class:`DataError` where the first two lines agree in another separator, though names hold commas."""
+    for sign in _OTHERS:
+        cells = _cells(line, sign)
+        if not len(cells) == len(_cells(head, sign)) > 1:
+            continue
+        if len(_cells(line, ",")) != len(_cells(head, ",")) or all(is_number(cell.replace(",", ".")) for cell in cells):
+            raise DataError(f"{path}: {other_separator([line])}; put a name that holds a comma in quotes")
 
-    def read_files(self, places: DataPlaces, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
-        """Read the tables."""
-        raw = read_folder(path)
-        raw.default_signatures = str(options.get("signatures", ""))
-        assert isinstance(raw.X, np.ndarray)
-        raw.X, raw.columns = without_columns(raw.X, raw.columns, options.get("leave_out", ""), str(path))
-        files = (*self.files(path), path / ABOUT_FILE)
-        sums = {p.name: sha256_of(p) for p in files if p.name != FEATURES and p.is_file()}
-        return assemble(raw, about, {"loader": "csv", "path": str(path), "sha256": sums})
+
+def _cells(line: str, sign: str) -> list[str]:
+    if sign not in line:
+        return [line]
+    try:
+        return next(csv.reader([line], delimiter=sign))
+    except csv.Error:  # a cell is longer than one may be
+        return [line]

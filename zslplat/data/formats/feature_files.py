@@ -29,6 +29,11 @@ _FEWEST_COUNTED = 20
 _IDENTIFIERS = re.compile(r"(.*_)?ids?|(row_?)?(index|idx|number)|uu?id|unnamed: \d+|__index_level_\d+__")
 
 
+def is_signature_file(name: str) -> bool:
+    """Tell whether a name, of an option or of a file, is that of a file of signatures beside a table."""
+    return name.endswith((".csv", ".parquet", ".arrow", ".feather", ".npz", ".npy"))
+
+
 def is_identifier(name: str) -> bool:
     """Tell whether a column is called what identifiers are called: ``id``, ``image_id``, ``index``, ``Unnamed: 0``."""
     return bool(_IDENTIFIERS.fullmatch(name.strip().lower()))

@@ -55,7 +55,7 @@ from zslplat.data.source import About, DataPlaces, FileSource
 from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, mask_of, splits_from_names, splits_of_parts
 from zslplat.data.store.rows import RowStream
 from zslplat.errors import DataError, UsageError, near_names
-from zslplat.space import Choice, Optional, Parameter, Text
+from zslplat.space import Choice, Domain, Optional, Parameter, Text
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "X": ("X", "features"),
@@ -79,6 +79,24 @@ VIEWS = ("X", "features", "views")
 
 _ENDINGS = ("", "_mask", "_idx", "_indices")
 
+
+class _Classes(Domain[Any]):
+    """Some classes: their names, as a text or a list, how many, or which share."""
+
+    def contains(self, value: Any) -> bool:
+        """Tell whether a value is one of these."""
+        return isinstance(value, str | int | float | list | tuple) and not isinstance(value, bool)
+
+    def __str__(self) -> str:
+        return "names|count|share"
+
+
+UNSEEN = Parameter(
+    "classes that are tested and never train, where there is no split: names as wren+owl, how many, or a share such as "
+    "0.2; drawn where they are not named",
+    _Classes(),
+)
+
 TEXTS = ("description", "licence", "citation")
 
 
@@ -99,6 +117,7 @@ class Fields(ABC):
     names: tuple[str, ...]
     columns: Sequence[str] = ()
     notes: Sequence[str] = ()
+    naming: str = ""
 
     @abstractmethod
     def read(self, name: str) -> np.ndarray:
@@ -123,6 +142,10 @@ class Fields(ABC):
     def class_signatures(self) -> dict[str, RawSignatures]:
         """Return the signature sets that lie in files of their own."""
         return {}
+
+    def default_signatures(self, options: Mapping[str, Any]) -> str:
+        """Return the signature set that is used when nothing is said, ``""`` for the first."""
+        return str(options.get("signatures", ""))
 
     def class_names(self) -> Sequence[str] | None:
         """Return the names of the classes that stand beside the fields (attributes, metadata)."""
@@ -247,12 +270,14 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
         y=_as_named(y, names) if named_by_signatures else y,
         class_names=names,
         signatures=signatures,
-        default_signatures=str(options.get("signatures", "")),
+        default_signatures=fields.default_signatures(options),
         splits=_splits(fields, roles, rows, index_base, options, notes),
         folds=fields.column(roles["folds"]) if roles["folds"] else None,
         groups=fields.column(roles["groups"]) if roles["groups"] else None,
         base=int(options.get("base", 0)),
         index_base=index_base,
+        unseen=options.get("unseen"),
+        naming=fields.naming,
         columns=fields.columns,
         notes=notes,
         unread=fields.unread({*features.values(), *roles.values()}),
@@ -427,6 +452,7 @@ def field_parameters(thing: str) -> dict[str, Parameter]:
         },
         "features": Parameter("feature sets to read, in this order: cq+phog; default: all that there are", Text()),
         "signatures": Parameter("the signature set that is used when nothing is said", Text()),
+        "unseen": UNSEEN,
         "base": Parameter("number of the first class in the labels", Choice((0, 1))),
         "index_base": Parameter("number of the first row in the index vectors of the splits", Choice((0, 1))),
     }
@@ -450,7 +476,11 @@ class FieldsSource(FileSource):
 
     def origin(self, path: Path) -> dict[str, Any]:
         """Return what is recorded of where the data came from."""
-        return {"path": str(path), "files": [file.name for file in self.files(path)][:8]}
+        return {
+            "path": str(path),
+            "files": [file.name for file in self.files(path)][:8],
+            "options": {name: value for name, value in self.options.items() if name != "path"},
+        }
 
     def read_files(self, places: DataPlaces, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
         """Read the fields and bring them together."""

@@ -41,7 +41,7 @@ from zslplat.data.formats import csv_tables
 from zslplat.data.formats.bounds import require_memory
 from zslplat.data.formats.feature_files import Piece, in_natural_order, rows_of_a_block, stream_of
 from zslplat.data.formats.fields import ALIASES, Fields, FieldsSource
-from zslplat.data.formats.npz import NpzFile, load_npy
+from zslplat.data.formats.npz import NpzFile, read_npy
 from zslplat.data.store.rows import RowStream, Stored
 from zslplat.errors import DataError
 
@@ -135,12 +135,7 @@ def _file(base: Path, name: str) -> Path:
 
 
 def _row(path: Path) -> np.ndarray:
-    try:
-        array = load_npy(path)
-    except DataError:
-        raise
-    except Exception as error:
-        raise DataError(f"{path}: cannot be read as an .npy file ({error}); save it again with numpy.save") from error
+    array = read_npy(path)
     return array[0] if array.ndim > 1 and len(array) == 1 else array
 
 

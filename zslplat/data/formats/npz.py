@@ -32,6 +32,16 @@ def load_npy(path: Path) -> np.ndarray:
         return array
 
 
+def read_npy(path: Path) -> np.ndarray:
+    """Return what :func:`load_npy` does; raises :class:`DataError` for what is no such file."""
+    try:
+        return load_npy(path)
+    except DataError:
+        raise
+    except Exception as error:
+        raise DataError(f"{path}: cannot be read as an .npy file ({error}); save it again with numpy.save") from error
+
+
 def load_member(path: Path, name: str) -> np.ndarray:
     """Return an array of an ``.npz`` file by its key; errors are NumPy's and zipfile's own, and those of the checks."""
     with zipfile.ZipFile(path) as archive:
@@ -156,5 +166,5 @@ class NpzSource(FieldsSource, thing="key"):
         return NpzFile(path)
 
     def origin(self, path: Path) -> dict[str, Any]:
-        """Return the file and its checksum."""
-        return {"path": str(path), "sha256": sha256_of(path)}
+        """Return the file, too, and its checksum."""
+        return {**super().origin(path), "sha256": sha256_of(path)}

@@ -16,7 +16,9 @@ A column plays the part that its name says, by the names of :mod:`zslplat.data.f
 ``signatures.parquet`` in the folder, or ``<stem>.signatures.parquet`` beside a single file, describes the classes: a
 column ``class`` (or ``label``, ``name``, or the only column of texts), and the attributes as columns of numbers or one
 column of lists; the order of its rows is the order of the classes, and a class may have several rows.
-``signatures-<name>.parquet`` adds a further set.
+``signatures-<name>.parquet`` adds a further set. A file of signatures may be CSV, ``.npz`` (``S`` and ``class_names``)
+or ``.npy`` (rows in the order of the classes) as well; beside a single file ``signatures.csv`` serves, too, and
+``signatures=classes.csv`` names any other.
 
 Kept of a file's metadata: ``class_names`` (a JSON list), those of a Hugging Face ``ClassLabel``, ``description``,
 ``licence`` and ``citation``.
@@ -28,15 +30,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from zslplat.data.formats.feature_files import LEAVE_OUT, in_natural_order
+from zslplat.data.formats.feature_files import LEAVE_OUT, in_natural_order, is_signature_file
 from zslplat.data.formats.fields import Fields, FieldsSource
 from zslplat.data.splits import OF_ROWS, place_of_split, split_of
+from zslplat.errors import MissingDataError
 
 SUFFIX = ".parquet"
 
 ARROW_SUFFIXES = (".arrow", ".feather")
-
-SUFFIXES = (SUFFIX, *ARROW_SUFFIXES)
 
 # Parts that describe the classes lie in files of their own.
 _OF_CLASSES = ("S", "signature_classes", "attribute_names", "class_names")
@@ -88,14 +89,26 @@ class ParquetSource(FieldsSource, thing="column", without=_OF_CLASSES):
 
     def files(self, path: Path) -> list[Path]:
         """Return the files with features, then those of the signatures."""
-        return [*data_files(path, self.suffixes), *signature_files(path)]
+        return [*data_files(path, self.suffixes), *self._signatures(path, self.options)]
+
+    def _signatures(self, path: Path, options: Mapping[str, Any]) -> list[Path]:
+        """Return the files of signatures: the one that an option names, or those that lie there."""
+        name = str(options.get("signatures", ""))
+        if not is_signature_file(name):
+            return signature_files(path)
+        named = Path(name).expanduser()
+        places = [folder / named for folder in (path if path.is_dir() else path.parent, Path())]
+        file = next((place for place in places if place.is_file()), None)
+        if file is None:
+            raise MissingDataError(f"{places[0]}: no such file of signatures; correct signatures={name}")
+        return [file]
 
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
         """Return the columns."""
         # The library is large, and few processes read Parquet.
         from zslplat.data.formats.parquet_columns import ParquetFields
 
-        return ParquetFields(path, data_files(path, self.suffixes), signature_files(path), options)
+        return ParquetFields(path, data_files(path, self.suffixes), self._signatures(path, options), options)
 
 
 class ArrowSource(ParquetSource):
@@ -162,9 +175,14 @@ def _own_files(folders: Sequence[Path], suffixes: Sequence[str]) -> list[Path]:
 
 
 def signature_files(path: Path) -> list[Path]:
-    """Return the files of signatures: inside a folder, or beside a single file with its stem in front."""
-    folder, start = (path, "") if path.is_dir() else (path.parent, f"{path.stem}.")
-    starts = tuple(f"{start}signatures{mark}" for mark in ".-_")
-    return in_natural_order(
-        file for file in folder.glob("*") if file.suffix in SUFFIXES and file.name.startswith(starts)
-    )
+    """Return the files of signatures: inside a folder, or beside a single file.
+
+    There they have its stem in front; where none has, those of a folder serve.
+    """
+    folder, starts = (path, ("",)) if path.is_dir() else (path.parent, (f"{path.stem}.", ""))
+    for start in starts:
+        names = tuple(f"{start}signatures{mark}" for mark in ".-_")
+        files = [file for file in folder.glob("*") if is_signature_file(file.suffix) and file.name.startswith(names)]
+        if files:
+            return in_natural_order(files)
+    return []

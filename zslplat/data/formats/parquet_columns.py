@@ -12,18 +12,20 @@ import numpy as np
 import pyarrow as pa
 
 from zslplat.data.assembly import RawSignatures
-from zslplat.data.formats import arrow_files
+from zslplat.data.formats import arrow_files, csv_tables
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.arrow_files import ParquetPart
 from zslplat.data.formats.feature_files import (
     Piece,
     columns_to_leave_out,
     is_identifier,
+    is_signature_file,
     note_of_identifiers,
     rows_of_a_block,
     stream_of,
 )
 from zslplat.data.formats.fields import ALIASES, TEXTS, Fields
+from zslplat.data.formats.npz import NpzFile, read_npy
 from zslplat.data.splits import SPLITS, mask_of
 from zslplat.data.store.precision import DOUBLE, in_type
 from zslplat.data.store.rows import RowStream
@@ -47,6 +49,7 @@ class ParquetFields(Fields):
 
     class_sets: ClassVar = ()
     row_sets: ClassVar = ("row_signatures", "row_signature", "signatures")
+    naming = "signatures name their classes in a column class, as in class,wings,fur of a CSV file"
 
     def __init__(self, path: Path, files: list[Path], signatures: list[Path], options: Mapping[str, Any]) -> None:
         self.path = path
@@ -113,7 +116,9 @@ class ParquetFields(Fields):
 
     def column(self, name: str) -> np.ndarray:
         """Return a column of all files; null is an empty text in columns of splits and folds."""
-        return _joined([part.column(name, empty="" if name in self._optional else None) for part in self.files])
+        entries = _joined([part.column(name, empty="" if name in self._optional else None) for part in self.files])
+        numbers = self.files[0].file.suffix == ".csv" and name not in self._optional and entries.dtype.kind == "U"
+        return _as_numbers(entries) if numbers else entries
 
     def indices(self, name: str, base: int) -> np.ndarray:
         """Return a mask; a column has one entry per row, so that it cannot hold indices."""
@@ -152,9 +157,14 @@ class ParquetFields(Fields):
         row = arrow_files.tensor_shape(self.schema.field(name).type, where) or self._row_of(name)
         return self._stream((name,), row, where)
 
+    def default_signatures(self, options: Mapping[str, Any]) -> str:
+        """Return the set that an option names; one that names a file names no set."""
+        name = super().default_signatures(options)
+        return "" if is_signature_file(name) else name
+
     def class_signatures(self) -> dict[str, RawSignatures]:
         """Return the sets of the files of signatures."""
-        return {name: _read_signatures(file) for name, file in self.sets.items()}
+        return {name: read_signatures(file) for name, file in self.sets.items()}
 
     def class_names(self) -> Sequence[str] | None:
         """Return the names that the metadata state."""
@@ -214,7 +224,8 @@ class ParquetFields(Fields):
                 raise DataError(f"{where}: features are of type {self.schema.field(name).type}; expected numbers")
         # Whole numbers and float32 side by side are float64, of which the values decide.
         dtype = np.result_type(*(kind for kind in stored.values() if kind is not None))
-        narrow = np.dtype(np.float64) not in stored.values()
+        # What CSV writes has no type, and its values decide.
+        narrow = np.dtype(np.float64) not in stored.values() or self.files[0].file.suffix == ".csv"
         rows = rows_of_a_block(row, dtype.itemsize)
         shown = f"column {names[0]!r}" if len(names) == 1 else "columns of numbers"
         pieces = [
@@ -225,10 +236,15 @@ class ParquetFields(Fields):
 
 
 def _set_name(file: Path) -> str:
-    return file.stem.rpartition("signatures")[2][1:] or "S"
+    return file.stem.rpartition("signatures")[2][1:] or "S" if "signatures" in file.stem else "S"
 
 
-def _read_signatures(file: Path) -> RawSignatures:
+def read_signatures(file: Path) -> RawSignatures:
+    """Return the signatures of a file: CSV, Parquet, Arrow, ``.npz`` with or ``.npy`` without names of classes."""
+    if file.suffix == ".csv":
+        return csv_tables.read_signatures(file)
+    if file.suffix in (".npy", ".npz"):
+        return _read_arrays(file)
     part = ParquetPart(file)
     fields = {field.name: field.type for field in part.schema}
     words = [name for name, kind in fields.items() if arrow_files.is_text(kind)]
@@ -255,6 +271,17 @@ def _read_signatures(file: Path) -> RawSignatures:
     return RawSignatures(matrix, described, names=numbers, named=True)
 
 
+def _read_arrays(file: Path) -> RawSignatures:
+    if file.suffix == ".npy":
+        return RawSignatures(read_npy(file))
+    keys = NpzFile(file)
+    values, names = keys.key_of("S", {}), keys.key_of("class_names", {})
+    if not values:
+        raise DataError(f"{file}: no key {' or '.join(ALIASES['S'])} for the signatures; {keys.listing}")
+    classes = np.array(names_of(keys.read(names), f"{file}, {names}")) if names else None
+    return RawSignatures(keys.read(values), classes, named=classes is not None)
+
+
 def _listed_names(names: Any, where: str) -> list[str]:
     if not isinstance(names, list):
         raise ValueError(f"{type(names).__name__} in place of a list")
@@ -267,6 +294,14 @@ def _alike(here: pa.DataType, there: pa.DataType) -> bool:
     if arrow_files.is_list(here) and arrow_files.is_list(there):
         return _alike(here.value_type, there.value_type)
     return bool(here == there) or (arrow_files.is_text(here) and arrow_files.is_text(there))
+
+
+def _as_numbers(texts: np.ndarray) -> np.ndarray:
+    """Return texts as whole numbers where these would be written so: 01 is none."""
+    if not (np.char.isdigit(texts).all() and np.char.str_len(texts).max(initial=0) < 18):
+        return texts
+    numbers = texts.astype(np.int64)
+    return numbers if (numbers.astype(np.str_) == texts).all() else texts
 
 
 def _joined(pieces: list[np.ndarray]) -> np.ndarray:
