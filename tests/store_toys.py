@@ -36,7 +36,7 @@ class MadeStore:
             "data": more.get("data", DATA),
         }
         name = name or f"{Spec.parse(method).name}@{dataset}-zsl-{key_of(asked, self.now)[:8]}"
-        study = self.records.open_study(name, asked, maximise=True)
+        study = self.records.open_study(name, asked, [True])
         origin = study.recall("origin", str)
         for number in range(trials):
             value = more.get("validation", share) - 0.01 * number

@@ -10,6 +10,9 @@ from typing import Any
 # record of an evaluation, and in the JSON form of an experiment.
 RECORD_CHOICES, EXPERIMENT_CHOICES = "carry", "carried"
 
+# The entry of a search that names the metrics it selects by, separated by commas; none: the task's own.
+METRIC = "metric"
+
 
 def key_of(*parts: Any) -> str:
     """Return a 32-digit key of JSON-able parts; equal inputs give equal keys in every process."""

@@ -46,7 +46,7 @@ def test_reading_records_loads_no_heavy_library(made, command, tmp_path):
 def test_studies_are_listed_with_what_they_reached(made, call):
     first = made.study("eszsl", 0.7, trials=4, validation=0.75)
     made.study("sae", 0.6, dataset="other", name="mine")
-    unfinished = made.records.open_study("begun", {"method": "sae", "dataset": "made", "task": "zsl"}, maximise=True)
+    unfinished = made.records.open_study("begun", {"method": "sae", "dataset": "made", "task": "zsl"}, [True])
     done = call("studies", "list", "--json")
     assert done.returncode == 0, done.stderr
     rows = {row["study"]: row for row in json.loads(done.stdout)}

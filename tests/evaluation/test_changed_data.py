@@ -65,7 +65,7 @@ def test_what_is_asked_of_other_data_is_another_question_and_another_study(tmp_p
     settings = resolve_settings({"store": str(tmp_path / "mlruns")})
     settings.make_store()
     records = Records(settings)
-    records.open_study("mine", experiment.to_json(), maximise=True)
+    records.open_study("mine", experiment.to_json(), [True])
     with pytest.raises(StoreError, match=next(iter(changed))):
-        records.open_study("mine", other.to_json(), maximise=True)
+        records.open_study("mine", other.to_json(), [True])
     records.close()

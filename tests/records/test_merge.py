@@ -48,7 +48,7 @@ def add_trials(study, numbers, *, state="complete"):
 
 
 def fill(records, settings, *, trials=3, ended=5.0):
-    study = records.open_study("s", {"method": "m", "dataset": "d"}, True)
+    study = records.open_study("s", {"method": "m", "dataset": "d"}, [True])
     add_trials(study, range(len(study.finished()), trials))
     study.note("about", {"mlflow_experiment": "e"})
     study.note("finished", {"winner": trials - 1, "ended": ended})
@@ -90,7 +90,7 @@ def test_a_merge_that_was_stopped_anywhere_is_completed_by_the_next(opened, know
         name = f"ours-{stopped_at}"
         ours, settings = opened(name)
         if known:
-            study = ours.open_study("s", {"method": "m", "dataset": "d"}, True)
+            study = ours.open_study("s", {"method": "m", "dataset": "d"}, [True])
             study.note("origin", theirs.identity)
             add_trials(study, range(known))
             study.note("finished", {"winner": known - 1, "ended": 3.0})
@@ -121,7 +121,7 @@ def test_what_a_copy_has_tried_again_or_finished_is_taken_over(opened):
     theirs, place = opened("theirs")
     ours, settings = opened("ours")
     for records in (theirs, ours):
-        study = records.open_study("s", {"method": "m"}, True)
+        study = records.open_study("s", {"method": "m"}, [True])
         study.note("origin", "same")
         add_trials(study, [0], state="failed")
     theirs.study("s").retry({"number": 0, "state": "complete", "parameters": {"a": 0.5}, "value": 0.7, "steps": {}})
@@ -136,7 +136,7 @@ def test_a_copy_that_only_went_on_is_named_among_what_was_taken_over(opened):
     theirs, place = opened("theirs")
     ours, settings = opened("ours")
     for records, trials in ((theirs, 3), (ours, 1)):
-        study = records.open_study("s", {"method": "m"}, True)
+        study = records.open_study("s", {"method": "m"}, [True])
         study.note("origin", "same")
         add_trials(study, range(trials))
     assert merge(ours, settings, theirs, place).studies == ["s"]

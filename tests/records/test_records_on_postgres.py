@@ -42,7 +42,7 @@ def trial(number, text="", value=0.1 + 0.2):
 
 
 def filled(records, text=""):
-    study = records.open_study("s", {"method": "m"}, True)
+    study = records.open_study("s", {"method": "m"}, [True])
     for number in range(3):
         study.add(*trial(number, text), SPACE)
     study.retry({**trial(1)[1], "value": 0.7})
@@ -148,7 +148,7 @@ def test_a_server_that_was_restarted_is_asked_again(postgres, tmp_path):
 
 def test_a_trial_whose_commit_was_not_answered_is_stored_once(postgres, tmp_path):
     records, _ = opened(tmp_path, postgres.new_database())
-    study = records.open_study("s", {"method": "m"}, True)
+    study = records.open_study("s", {"method": "m"}, [True])
     calls = []
 
     def lose(connection):

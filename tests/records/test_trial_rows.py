@@ -30,7 +30,7 @@ def records(tmp_path):
 
 
 def written(records, name):
-    study = records.open_study(name, {"method": "m"}, True)
+    study = records.open_study(name, {"method": "m"}, [True])
     for trial in TRIALS:
         record = {"number": trial.number, "started": 10.5, "ended": 12.25, "steps": {}, "text": "ä"}
         study.add(trial, record, SPACE)
@@ -98,7 +98,7 @@ def test_optuna_writes_where_its_tables_ask_for_more(records, monkeypatch):
 def test_a_trial_that_cannot_be_written_as_a_whole_is_not_there(records, monkeypatch):
     from optuna.storages._rdb import models
 
-    study = records.open_study("broken", {"method": "m"}, True)
+    study = records.open_study("broken", {"method": "m"}, [True])
     stored = models.TrialIntermediateValueModel.intermediate_value_to_stored_repr
 
     def fail(value):
@@ -114,7 +114,7 @@ def test_a_trial_that_cannot_be_written_as_a_whole_is_not_there(records, monkeyp
 def test_trials_are_written_with_few_statements(records):
     import sqlalchemy as sa
 
-    study = records.open_study("few", {"method": "m"}, True)
+    study = records.open_study("few", {"method": "m"}, [True])
     counted = []
     sa.event.listen(records.engine, "before_cursor_execute", lambda *given: counted.append(given[2]))
     study.add(TRIALS[0], {"number": 0, "started": 1.0, "ended": 2.0}, SPACE)

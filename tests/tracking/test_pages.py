@@ -200,7 +200,7 @@ def test_a_study_that_runs_can_be_looked_at(tmp_path, new_store):
     settings.make_store()
     records = Records(settings)
     identity = {"method": "eszsl", "dataset": "toy", "task": "zsl", "seed": 0, "space": {"gamma": "0..1"}}
-    study = records.open_study("eszsl@toy-zsl-1", identity, maximise=True)
+    study = records.open_study("eszsl@toy-zsl-1", identity, [True])
     data = {"name": "toy", "fingerprint": "f" * 64, "source": {}, "profile": {}}
     about = {
         "mlflow_experiment": "zsl: toy",

@@ -46,7 +46,7 @@ def propose(batch, earlier, *, seed=0, sampler="tpe", space=SPACE, fixed=None, d
         fixed={"variant": "plain"} if fixed is None else fixed,
         defaults=defaults,
         sampler=sampler,
-        maximise=maximise,
+        maximise=[maximise],
     ).batch(batch, earlier)
 
 

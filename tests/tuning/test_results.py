@@ -78,7 +78,7 @@ def test_a_damaged_cache_is_made_again_with_the_same_numbers(call, tmp_path):
 def test_what_a_plugin_raises_is_not_blamed_on_the_store(new_store, error):
     settings = resolve_settings({"store": new_store()})
     records = Records(settings)
-    study = records.open_study("x", {}, maximise=True)
+    study = records.open_study("x", {}, [True])
 
     def fail():
         raise error

@@ -39,7 +39,7 @@ def stopped_after(count):
 
 def proposer():
     given = {"seed": 0, "batch_size": BATCH, "space": SPACE, "fixed": {}, "defaults": {}, "sampler": "tpe"}
-    return Proposer(**given, maximise=True)
+    return Proposer(**given, maximise=[True])
 
 
 def proposed(earlier):

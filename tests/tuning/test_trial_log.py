@@ -10,6 +10,7 @@ from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.records.trials import FinishedTrial
 from zslplat.spec import Spec
+from zslplat.tasks.base import Metric
 from zslplat.tuning.trial_log import TrialLog
 
 EXPERIMENT = Experiment(Spec("eszsl"), Spec("digit-pairs"), Spec("zsl"))
@@ -47,7 +48,7 @@ class Silent:
 
 
 def log_of(*values, maximise):
-    return TrialLog(Recorded(*values), EXPERIMENT, maximise, Silent(), len(values), Path("studies"))
+    return TrialLog(Recorded(*values), EXPERIMENT, [Metric("score", maximise)], Silent(), len(values), Path("studies"))
 
 
 @pytest.mark.parametrize(("maximise", "best"), [(True, 2), (False, 1)])
@@ -73,7 +74,7 @@ def test_the_best_is_kept_as_trials_come_and_as_others_are_tried_again(maximise)
     log, told, rng = log_of(maximise=maximise), [], np.random.default_rng(3)
     for number in [*range(12), *rng.integers(0, 12, 30)]:
         value = None if rng.random() < 0.3 else float(rng.integers(0, 6))
-        result = None if value is None else {"state": "complete", "value": value, "steps": {}}
+        result = None if value is None else {"state": "complete", "metrics": {"score": value}, "steps": {}}
         log.add(int(number), {}, Answer(result, "it broke"), 0.0, Limits())
         values = [(record["value"], i) for i, record in enumerate(log.records) if record["value"] is not None]
         best = min(values, key=lambda v: (-v[0] if maximise else v[0], v[1]), default=(None, -1))

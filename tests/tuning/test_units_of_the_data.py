@@ -78,7 +78,7 @@ def values_of(name, folder, scale, features, store):
         fixed=template.get_params(deep=False),
         defaults=defaults_of(template, space),
         sampler="random",
-        maximise=True,
+        maximise=[True],
     ).batch(0, [])
     return [
         evaluate(EvaluateJob("trial", name, {**fixed, **p}, 0, str(experiment.task), problems), context.cache.root)[

@@ -46,8 +46,9 @@ def tune(options: TuneCommand) -> None:
 
     path = options["write_config"]
     if path is not None:
-        study_request(options)
-        write_study_file(path, options, TuneCommand)
+        experiment, study_options, _ = study_request(options)
+        sampler = study_options.for_search_of(experiment).sampler  # another default would make another study of it
+        write_study_file(path, {**options, "sampler": sampler}, TuneCommand)
         echo(f"wrote {path}; zslplat tune --config {shlex.quote(str(path))} carries it out")
         return
     outcome = carry_out_study(options)

@@ -67,12 +67,12 @@ def list_(options: ListStudyOptions) -> None:
         return
     rows = [
         (
-            *(one.study, one.state, str(one.trials), _number(one.validation), _number(one.test), one.metric or ""),
+            *(one.study, one.state, str(one.trials), _number(one.validation), _number(one.test), one.selected_by or ""),
             time.strftime("%Y-%m-%d %H:%M", time.localtime(one.ended)) if one.ended else "",
         )
         for one in studies
     ]
-    titles = ("study", "state", "trials", "validation", "test", "metric", "ended")
+    titles = ("study", "state", "trials", "validation", "test", "selected by", "ended")
     print_columns([titles, *rows], right=(2, 3, 4))
 
 

@@ -23,6 +23,7 @@ from zslplat.evidence.matching import EVERYTHING, Filters, best_indices_of, inde
 from zslplat.evidence.results import Result
 from zslplat.evidence.scores import Scored, scores_of, with_outcomes
 from zslplat.evidence.table import BASELINE, ResultTable, newest_data, nothing_recorded
+from zslplat.keys import METRIC
 from zslplat.listeners import run_of_alias
 from zslplat.records.opening import existing_records
 from zslplat.settings import Settings
@@ -350,8 +351,9 @@ def _reached(study: Result) -> str:
 
 
 def _primary(entries: Sequence[_Entry], otherwise: Metric) -> Metric:
-    """Return the metric that the records of some entries say was optimised."""
-    return next((e.scored.primary for e in entries if e.scored.primary is not None), otherwise)
+    """Return the metric that the records of some entries say was optimised; of several, first the task's own."""
+    ordered = sorted(entries, key=lambda e: METRIC in e.result.identity)
+    return next((e.scored.primary for e in ordered if e.scored.primary is not None), otherwise)
 
 
 def _add_dataset(

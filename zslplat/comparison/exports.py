@@ -47,7 +47,7 @@ _TEXTS |= {
     "tags",
     "data",
 }
-_TEXTS |= {"test_rows", "runs", "others", "unequal"}
+_TEXTS |= {"selected_by", "test_rows", "runs", "others", "unequal"}
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>|#~$&]")
 _LATEX = {
     "\\": r"\textbackslash{}",

@@ -239,12 +239,13 @@ def row_details(group: ResultGroup, knows: str | None, seconds: float | None) ->
     """Return what a row says beside its scores; None is what was not recorded or does not apply.
 
     ``tested`` is the method as it was evaluated, ``trials`` those of the search that chose its parameters, in a suite
-    that of another task, ``trial_seconds`` what its own took, ``epochs`` what validation chose for a method of steps,
-    ``test_seconds`` and ``peak_memory_bytes`` what a final evaluation took, a mean over ``repeats``, with its
-    preparation, cached or not; ``labels_exported`` whether scores made elsewhere are of a split whose test labels were
-    exported, too; ``data`` and ``test_rows`` are the fingerprints of data set and scored rows; ``others`` are the other
-    studies and runs of the same experiment, ``folded`` how many these are; a name with a comma stands in quotes, as
-    values of tags do (:attr:`zslplat.comparison.compare.Comparison.hidden_results` has the names themselves).
+    that of another task, ``selected_by`` the metrics that chose among them, ``trial_seconds`` what its own took,
+    ``epochs`` what validation chose for a method of steps, ``test_seconds`` and ``peak_memory_bytes`` what a final
+    evaluation took, a mean over ``repeats``, with its preparation, cached or not; ``labels_exported`` whether scores
+    made elsewhere are of a split whose test labels were exported, too; ``data`` and ``test_rows`` are the fingerprints
+    of data set and scored rows; ``others`` are the other studies and runs of the same experiment, ``folded`` how many
+    these are; a name with a comma stands in quotes, as values of tags do
+    (:attr:`zslplat.comparison.compare.Comparison.hidden_results` has the names themselves).
     """
     result = group.shown
     records = [evaluation.record for evaluation in result.tested]
@@ -254,6 +255,7 @@ def row_details(group: ResultGroup, knows: str | None, seconds: float | None) ->
         "kind": "study" if result.is_study else "run",
         "tested": str(result.experiment["method"]),
         "trials": result.search_trials,
+        "selected_by": result.selected_by,
         "trial_seconds": seconds,
         "epochs": None if steps is None else float(steps),
         "repeats": len(records),
@@ -284,6 +286,7 @@ def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
     ``newest``: the fingerprint of the data that the others are measured by; of its test rows, those that most have
     scored are the usual ones. Empty where there is nothing to say.
     """
+    several_metrics = len({row.get("selected_by") for row in rows} - {None}) > 1
     most = max((row["trials"] or 0 for row in rows), default=0)
     tested = [row["test_rows"] for row in rows if row["data"] == newest and row["test_rows"] is not None]
     usual = max(dict.fromkeys(tested), key=tested.count, default=None)
@@ -295,6 +298,7 @@ def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
             words.append(NOT_TUNED)
         elif row["trials"] is not None and row["trials"] < most:
             words.append(f"{row['trials']} trials, not {most}")
+        words += [f"selected by {row['selected_by']}"] if several_metrics and row.get("selected_by") else []
         words += [LABELS_EXPORTED] if row["labels_exported"] else []
         words += [row["code"]] if row["code"] else []
         texts.append("; ".join(words))

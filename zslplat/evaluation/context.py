@@ -24,10 +24,11 @@ from zslplat.evaluation.cache.problems import data_of, folds_of, load_problem, s
 from zslplat.evaluation.cache.problems import preprocess as preprocess
 from zslplat.evaluation.code import CodeReader, code_of, libraries, roots_of
 from zslplat.evaluation.components import build_component, describe_knowledge, open_dataset, source_of
+from zslplat.evaluation.criteria import criteria_of
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe_range
 from zslplat.evaluation.jobs import PrepareJob
 from zslplat.evaluation.scoring.messages import MOST_TEXTS, Entries, collect_warnings, warning_entries
-from zslplat.keys import key_of
+from zslplat.keys import METRIC, key_of
 from zslplat.kinds import require_kind
 from zslplat.methods.base import Method
 from zslplat.settings import Settings
@@ -39,7 +40,8 @@ from zslplat.tasks.base import Problem, Task
 class ExperimentContext:
     """The data set, task and method of an experiment, and the cache of what was made for them.
 
-    ``experiment`` is the one that was passed, with the fingerprint of its data. ``counts`` says, for the log, how many
+    ``experiment`` is the one that was passed, with the fingerprint of its data; ``criteria`` are the metrics that its
+    search selects by, of which the first is the primary metric of ``task``. ``counts`` says, for the log, how many
     problems and statistics were computed and how many were found in the cache.
     """
 
@@ -63,6 +65,8 @@ class ExperimentContext:
         with collect_warnings() as self._loading_warnings, with_right_form(registry.known_as(type(self._source))):
             self.dataset = in_files(open_dataset(experiment.dataset, settings), settings.cache / "data")
         self.task = self.task.suited(self.dataset)
+        self.criteria = criteria_of(self.task, experiment.search.get(METRIC))
+        self.task = self.task.optimising(self.criteria[0])
         # A method that cannot use these views says so before anything is computed.
         self.method_class.build(experiment.method.parameters).take_views(self.dataset.views)
         self.experiment = replace(experiment, data=self.dataset.fingerprint)

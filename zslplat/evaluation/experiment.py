@@ -14,13 +14,13 @@ from typing import Any
 from zslplat.data.catalogue import title_of
 from zslplat.data.class_draws import NAME as REDRAWN
 from zslplat.data.formats.in_memory import NAME as GIVEN
-from zslplat.keys import EXPERIMENT_CHOICES, key_of
+from zslplat.keys import EXPERIMENT_CHOICES, METRIC, key_of
 from zslplat.space import Space
 from zslplat.spec import Spec, format_value
 
 VALIDATION, TEST = "validation", "test"
 # The entries that say how a search proposes.
-_SEARCH = ("batch_size", "sampler", "pruner", "step", "warm_start")
+_SEARCH = ("batch_size", "sampler", "pruner", METRIC, "step", "warm_start")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,11 @@ class Experiment:
     ) -> Experiment:
         """Return the experiment of one evaluation: these values in place of the search."""
         method = self.method.with_parameters(parameters)
-        changed = {"method": method, "space": {}, "search": {}, "split": split}
+        # Which metric is optimised matters to an evaluation where it chooses the step of an iterative method.
+        metric = self.search.get(METRIC, "").partition(",")[0]
+        of_steps = "step" in self.search or set(self.search) == {METRIC}
+        search = {METRIC: metric} if metric and split == VALIDATION and of_steps else {}
+        changed = {"method": method, "space": {}, "search": search, "split": split}
         return replace(self, **changed, method_seed=method_seed, validation_choices=dict(validation_choices or {}))  # type: ignore[arg-type]
 
     def to_json(self) -> dict[str, Any]:

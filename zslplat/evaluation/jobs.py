@@ -74,6 +74,7 @@ class EvaluateJob(Job):
     - ``matrices_bytes``: limit of the matrices; ``model_bytes``: limit of the model, 0 for none.
     - ``replicates``: number of bootstrap replicates of the metrics; with them the record says which rows were scored.
     - ``outcomes``: folder for outcomes per row, with a folder for each problem if there are several.
+    - ``metric``: what the step of an iterative method is chosen by, where it is not the task's primary metric.
     - ``test``: the problems are of the test split, whose rows choose no step of an iterative method.
     - ``blocks``: the method takes features in blocks.
     - ``about``: what is stored with the model.
@@ -93,6 +94,7 @@ class EvaluateJob(Job):
     replicates: int = 0
     outcomes: Path | None = None
     maps: bool = False
+    metric: str = ""
     test: bool = False
     blocks: bool = False
     model_bytes: int = 0

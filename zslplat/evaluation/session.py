@@ -22,7 +22,7 @@ from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, PrepareJob, Wor
 from zslplat.evaluation.reporter import Reporter, StageProgress
 from zslplat.evaluation.scoring.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.workers.pool import Deadline, Workers
-from zslplat.keys import RECORD_CHOICES, key_of
+from zslplat.keys import METRIC, RECORD_CHOICES, key_of
 from zslplat.models.folder import MODEL, SHARED, exists, settle
 from zslplat.records.costs import SECONDS, prepared_seconds
 from zslplat.records.database import Records
@@ -299,6 +299,7 @@ class Session:
             replicates=REPLICATES if test and request.full else 0,
             outcomes=self.records.evaluation_folder(request.run) if test and request.full else None,
             maps=request.maps,
+            metric=experiment.search.get(METRIC, ""),
             test=test,
             blocks=self.context.blocks,
             sources=self.context.sources(self.experiment.space, request.parameters),

@@ -13,15 +13,15 @@ from zslplat.checks.base import Finding
 from zslplat.checks.records import findings_of
 from zslplat.data.class_draws import images_of
 from zslplat.evaluation.experiment import TEST
-from zslplat.keys import EXPERIMENT_CHOICES, key_of
-from zslplat.records.studies import parts_of, suites_of
+from zslplat.keys import EXPERIMENT_CHOICES, METRIC, key_of
+from zslplat.records.studies import parts_of, selected_by, suites_of
 from zslplat.tasks.base import Metric
 
 Record = Mapping[str, Any]
 WARM_START = "warm_start"  # the key of a study's identity that says where its search began
 # Default names of studies end in eight digits of the key of their experiment.
 _DEFAULT_NAME = re.compile(r"@.*-([0-9a-f]{8})$", re.DOTALL)
-_EXPERIMENT = ("method", "dataset", "task", "features", "signatures", "seed", "data")
+_EXPERIMENT = ("method", "dataset", "task", "features", "signatures", "seed", "data", METRIC)
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,11 @@ class Result:
         return Metric(**self.about["primary"]) if "primary" in self.about else None
 
     @property
+    def selected_by(self) -> str | None:
+        """The metrics by which a study selected its winner; None of a single run."""
+        return selected_by(self.identity, self.about) if self.is_study else None
+
+    @property
     def rows(self) -> str | None:
         """The hash of the scored rows, None where no record has it."""
         return next((str(fold["rows"]) for one in self.tested for fold in one.record["folds"] if "rows" in fold), None)
@@ -173,6 +178,7 @@ class Result:
             "signatures": f"signatures {identity.get('signatures') or 'its own'}",
             "seed": f"seed {identity.get('seed', 0)}",
             "search": "tuned" if self.is_study else "not tuned",
+            "metric": f"selected by {identity[METRIC]}" if METRIC in identity else "selected by the task's own metric",
             "ranges": ", ".join(f"{name}={space[name]}" for name in sorted(space)) or "nothing searched",
             "data": f"data {self.data[:8]}",
         }

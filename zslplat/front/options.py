@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypedDict
 
 from zslplat.front.schema import OUTPUT, PLACES, REQUIRED, Option
-from zslplat.tuning.options import ARTIFACT_MIB, BATCH_SIZE, PRUNER, REPEATS, SAMPLER
+from zslplat.tuning.options import ARTIFACT_MIB, BATCH_SIZE, PRUNER, REPEATS
 
 if TYPE_CHECKING:
     from zslplat.front.datasets import DatasetLike
@@ -188,6 +188,11 @@ class MethodOptions(TypedDict, total=False):
 class SearchOptions(TypedDict, total=False):
     """How hyperparameters are searched in every study."""
 
+    metric: Annotated[
+        Texts | None,
+        Option("Metric to select by: H, AUSUC, mAP, ...; two, H,seconds, give a front.", cli_type=str | None),
+    ]
+
     space: Annotated[
         Mapping[str, Any] | None,
         Option(
@@ -213,13 +218,11 @@ class ProposalOptions(TypedDict, total=False):
 
     study: Annotated[str | None, Option("Name of the study; default: made from the request.", complete="studies")]
     sampler: Annotated[
-        str,
+        str | None,
         Option(
-            "tpe, random, qmc (Sobol points), gp (Gaussian process; needs torch), cmaes (needs cmaes), or grid: "
-            "all combinations of 7 values of each range, never more than --trials, more than 1000 with --yes.",
-            SAMPLER,
-            complete=("tpe", "random", "grid", "qmc", "gp", "cmaes"),
-            write_even_if_default=True,
+            "tpe (default), nsga2 (for two metrics), random, qmc (Sobol points), gp (Gaussian process; needs torch), "
+            "cmaes (needs cmaes), or grid: all combinations of 7 values of each range, more than 1000 with --yes.",
+            complete=("tpe", "random", "grid", "qmc", "gp", "cmaes", "nsga2"),
         ),
     ]
     yes: Annotated[bool, Option("Search a grid of more than 1000 points.", False)]
@@ -329,6 +332,7 @@ class SweepOptions(MethodOptions, WorkOptions, RecordOptions, total=False):
     test: Annotated[bool, Option("Score the test split, too, for analysis; each point counts as a look at it.", False)]
     repeats: Repeats
     seed: Seed
+    metric: Annotated[str | None, Option("Metric of the curve; default: the task's.")]
 
 
 class SweepArguments(TypedDict, total=False):
@@ -336,13 +340,7 @@ class SweepArguments(TypedDict, total=False):
 
     method: Annotated[
         "MethodLike | Sequence[MethodLike]",
-        Option(
-            _SEVERAL_METHODS_HELP,
-            REQUIRED,
-            short="-m",
-            complete="methods",
-            cli_type=list[str],
-        ),
+        Option(_SEVERAL_METHODS_HELP, REQUIRED, short="-m", complete="methods", cli_type=list[str]),
     ]
     param: Annotated[str, Option("The hyperparameter, or the option of the task, that varies.", REQUIRED, short="-p")]
     range: Annotated[Any, Option("low..high, low..high:log or a|b|c; default: its search range.", cli_type=str | None)]
@@ -373,10 +371,7 @@ class BenchOptions(StudyWorkOptions, RecordOptions, total=False):
     ]
     out: Annotated[Folder | None, Option("Folder of the tables; default: suites/SUITE in the store.")]
     keep: Annotated[bool, Option("Keep scores and differences with their provenance among the results.", False)]
-    results: Annotated[
-        Folder | None,
-        Option("Folder of kept results; default: ./results."),
-    ]
+    results: Annotated[Folder | None, Option("Folder of kept results; default: ./results.")]
     abreast: Annotated[
         int | None,
         Option("Studies carried out side by side; default: as many as keep the workers busy.", least=1),

@@ -105,10 +105,17 @@ def experiment_of(
     if ranges is not None:
         template = component("methods", spec.name).build(spec.parameters)
         space = searched_space(template, spec.parameters, ranges)
-    return Experiment(spec, dataset, parse_spec(task, "task"), space, features, signatures, options["seed"])
+    protocol = parse_spec(task, "task")
+    search = {}
+    if metric := options.get("metric"):
+        from zslplat.evaluation.components import build_component
+        from zslplat.evaluation.criteria import search_entry
+
+        search = search_entry(build_component("tasks", protocol), metric)
+    return Experiment(spec, dataset, protocol, space, features, signatures, options["seed"], search=search)
 
 
-def check_search(sampler: str, pruner: str) -> None:
+def check_search(sampler: str | None, pruner: str) -> None:
     """Raise :class:`UnknownNameError` for a sampler or pruner that is not there, :class:`UsageError` for a sampler
     whose package is not.
     """

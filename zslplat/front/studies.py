@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zslplat.drawing import draw_figure
 from zslplat.errors import UsageError
-from zslplat.evaluation.components import describe_knowledge
+from zslplat.evaluation.components import build_component, describe_knowledge
+from zslplat.evaluation.criteria import criteria_of, values_of
 from zslplat.evaluation.experiment import Experiment
 from zslplat.figures import Curve
 from zslplat.front.datasets import dataset_spec
@@ -17,7 +18,7 @@ from zslplat.front.options import TuneCommand
 from zslplat.front.progress import QuietReporter, progress
 from zslplat.front.requests import check_search, experiment_of, range_texts, settings_of, workforce_of
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
-from zslplat.keys import RECORD_CHOICES
+from zslplat.keys import METRIC, RECORD_CHOICES
 from zslplat.names import counted
 from zslplat.pipelines.base import Pipeline, make
 from zslplat.records.opening import existing_records
@@ -31,6 +32,8 @@ from zslplat.tuning.study import run_study
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from zslplat.tasks.base import Metric
 
 # Options of a study that are called the same here and in the engine.
 _PASSED_ON = (
@@ -144,7 +147,7 @@ class Study(Result):
         """Return the values of the trials in their order, and the best so far."""
         frame = self.to_frame()
         values = frame["value"].dropna()
-        best = values.cummax() if self._maximise else values.cummin()
+        best = values.cummax() if self._criteria[0].maximise else values.cummin()
         numbers, primary = [int(n) for n in values.index], self.result.primary
         title = f"{self.experiment.method.name} on {self.experiment.dataset_title}: {primary} on validation"
         figure = draw_figure(Curve({"best so far": (numbers, best.tolist())}, "trial", primary, title))
@@ -156,8 +159,26 @@ class Study(Result):
         return figure
 
     @property
-    def _maximise(self) -> bool:
-        return bool(component("tasks", self.experiment.task.name).primary.maximise)
+    def front(self) -> pd.DataFrame:
+        """The trials that no other beats in both metrics of ``metric="H,seconds"``, the best in the first one first.
+
+        Columns are the metrics on validation and the hyperparameters. Of one metric it is the best trial alone.
+        """
+        import pandas as pd
+
+        numbers = self.result.front or [self.result.winner]
+        records = {record["number"]: record for record in self._records()}
+        lines = [
+            dict(zip(self.result.criteria, values_of(records[number], self._criteria), strict=True))
+            | records[number]["parameters"]
+            for number in numbers
+        ]
+        return pd.DataFrame(lines, index=pd.Index(numbers, name="number"))
+
+    @property
+    def _criteria(self) -> tuple[Metric, ...]:
+        task = build_component("tasks", self.experiment.task)
+        return criteria_of(task, self.experiment.search.get(METRIC) or self.result.primary)
 
     def _mean(self, metric: str) -> float:
         values = [metrics[metric] for metrics in self.result.test]

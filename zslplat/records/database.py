@@ -157,8 +157,11 @@ class Records:
         return self.folder / "evaluations" / run
 
     @patient
-    def open_study(self, name: str, identity: Mapping[str, Any], maximise: bool) -> OpenStudy:
-        """Open or create a study; raises :class:`StoreError` when the name holds another configuration."""
+    def open_study(self, name: str, identity: Mapping[str, Any], maximise: Sequence[bool]) -> OpenStudy:
+        """Open or create a study; raises :class:`StoreError` when the name holds another configuration.
+
+        ``maximise``: of each criterion, whether larger values are better.
+        """
         opened = self.new_study(name, maximise)
         study = opened.study
         with lasting_errors(self.url):
@@ -177,7 +180,7 @@ class Records:
         return opened
 
     @patient
-    def new_study(self, name: str, maximise: bool) -> OpenStudy:
+    def new_study(self, name: str, maximise: Sequence[bool]) -> OpenStudy:
         """Make a study that holds nothing yet, or open the one that is there."""
         import optuna
 
@@ -185,7 +188,7 @@ class Records:
             study = optuna.create_study(
                 study_name=name,
                 storage=self.storage,
-                direction="maximize" if maximise else "minimize",
+                directions=["maximize" if larger else "minimize" for larger in maximise],
                 load_if_exists=True,
                 # Proposals are never made from the stored study.
                 sampler=optuna.samplers.RandomSampler(seed=0),

@@ -47,15 +47,15 @@ def importance_of(trials: list[Any]) -> Importance:
         return Importance(count, why_not=f"{count} complete trials are too few; {LEAST_TRIALS} are needed")
     common = set.intersection(*(set(t.params) for t in complete))
     varied = sorted(name for name in common if len({str(t.params[name]) for t in complete}) > 1)
-    if len({t.value for t in complete}) < 2 or not varied:
+    if len({t.values[0] for t in complete}) < 2 or not varied:
         return Importance(count, why_not=f"{count} trials gave the same value, so nothing mattered")
     if len(varied) < 2:
         return Importance(count, why_not=f"{varied[0]} is all that was searched in every trial")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what is experimental there
-        study = optuna.create_study()
+        study = optuna.create_study(directions=["minimize"] * len(complete[0].values))
         study.add_trials(complete)
         evaluator = FanovaImportanceEvaluator(n_trees=_TREES, max_depth=_DEPTH, seed=_SEED)
-        shares = get_param_importances(study, evaluator=evaluator, params=varied)
+        shares = get_param_importances(study, evaluator=evaluator, params=varied, target=lambda trial: trial.values[0])
     ordered = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
     return Importance(count, {name: round(float(share), 6) for name, share in ordered})

@@ -18,7 +18,7 @@ from zslplat.errors import StoreError
 from zslplat.records.costs import total_seconds
 from zslplat.records.database import Records
 from zslplat.records.outages import lasting_errors, patient
-from zslplat.records.studies import RETRIED, STUDY, checked_trials, suites_of
+from zslplat.records.studies import RETRIED, STUDY, checked_trials, selected_by, suites_of
 from zslplat.records.trials import FinishedTrial
 
 _NOTED = sa.text(
@@ -36,7 +36,7 @@ _TRIALS = sa.text(
 )
 _VALUES = sa.text(
     "select s.study_name, t.number, v.value from studies s join trials t on t.study_id = s.study_id "
-    "join trial_values v on v.trial_id = t.trial_id"
+    "join trial_values v on v.trial_id = t.trial_id where v.objective = 0"
 )
 _COUNTS = sa.text(
     "select s.study_name, count(*) from studies s join trials t on t.study_id = s.study_id group by s.study_name"
@@ -168,8 +168,8 @@ class Summary:
     """What is recorded of one study.
 
     ``metric`` is what was optimised, ``validation`` its value at the best trial and ``test`` its mean over the
-    evaluations of that trial's refit; ``trials`` counts failed and pruned ones, too. ``began`` and ``ended`` are
-    seconds since 1970. None where nothing is recorded.
+    evaluations of that trial's refit; ``selected_by`` names a second metric as well; ``trials`` counts failed
+    and pruned ones, too. ``began`` and ``ended`` are seconds since 1970. None where nothing is recorded.
     """
 
     study: str
@@ -180,6 +180,7 @@ class Summary:
     seed: int | None = None
     trials: int = 0
     metric: str | None = None
+    selected_by: str | None = None
     validation: float | None = None
     test: float | None = None
     evaluations: int = 0
@@ -223,6 +224,7 @@ def _summary(
         seed=identity.get("seed"),
         trials=trials,
         metric=metric,
+        selected_by=selected_by(identity, about),
         validation=best,
         test=sum(tested) / len(tested) if tested else None,
         evaluations=len(tests),

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from zslplat.errors import StoreError
-from zslplat.keys import run_identifier
+from zslplat.keys import METRIC, run_identifier
 from zslplat.records.outages import Outages, lasting_errors, patient
 from zslplat.records.trials import FinishedTrial, add_trial
 from zslplat.space import Space
@@ -48,10 +48,10 @@ class OpenStudy:
 
     @property
     @patient
-    def maximise(self) -> bool:
-        """Whether larger values are better."""
+    def maximise(self) -> tuple[bool, ...]:
+        """Whether larger values are better, of each criterion."""
         with lasting_errors(self.url):
-            return str(self.study.direction.name) == "MAXIMIZE"
+            return tuple(direction.name == "MAXIMIZE" for direction in self.study.directions)
 
     def run(self, key: str) -> str:
         """Return the identifier of one of the study's runs: ``study``, ``trial-3``, ``trial-3/repeat-0``."""
@@ -162,7 +162,8 @@ def checked_trials(
 def finished_trial(record: Mapping[str, Any]) -> FinishedTrial:
     """Return what later proposals may know of a recorded trial."""
     steps = {int(step): value for step, value in record["steps"].items()}
-    return FinishedTrial(record["number"], record["state"], dict(record["parameters"]), record["value"], steps)
+    values = (record["value"], *record.get("further_values", ()))
+    return FinishedTrial(record["number"], record["state"], dict(record["parameters"]), values[0], steps, values[1:])
 
 
 def difference(name: str, stored: Mapping[str, Any], requested: Mapping[str, Any]) -> str:
@@ -186,6 +187,12 @@ def parts_of(about: Mapping[str, Any]) -> list[dict[str, str]]:
 def suites_of(about: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of its suites, that which it was carried out for first."""
     return tuple(dict.fromkeys(str(part["suite"]) for part in parts_of(about) if "suite" in part))
+
+
+def selected_by(identity: Mapping[str, Any], about: Mapping[str, Any]) -> str | None:
+    """Return the metrics by which a study selects, as ``H,seconds``; None where that is not recorded."""
+    metric = identity.get(METRIC) or about.get("primary", {}).get("name")
+    return None if metric is None else str(metric)
 
 
 def belongs(parts: Sequence[Mapping[str, str]], part: Mapping[str, str]) -> bool:

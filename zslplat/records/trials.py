@@ -30,13 +30,22 @@ _WRITTEN = {
 
 @dataclass(frozen=True)
 class FinishedTrial:
-    """What later proposals may know of a trial; ``value`` is None unless it is complete or pruned."""
+    """What later proposals may know of a trial; ``value`` is None unless it is complete or pruned.
+
+    It is that of the first criterion of the study; ``further`` are those of the others.
+    """
 
     number: int
     state: str
     parameters: Mapping[str, Any]
     value: float | None
     steps: Mapping[int, float] = field(default_factory=dict)
+    further: tuple[float, ...] = ()
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The values of all criteria; empty unless the trial is complete."""
+        return () if self.state != "complete" or self.value is None else (self.value, *self.further)
 
 
 def optuna_parameters(values: Mapping[str, Any], space: Space) -> dict[str, Any]:
@@ -72,7 +81,8 @@ def add_trial(engine: sa.Engine, study: Any, trial: FinishedTrial, record: Mappi
         number=trial.number,
         trial_id=-1,
         state=states[trial.state],
-        value=trial.value if trial.state == "complete" else None,
+        value=None,
+        values=trial.values or None,
         datetime_start=datetime.datetime.fromtimestamp(record["started"]),
         datetime_complete=datetime.datetime.fromtimestamp(record["ended"]),
         params=optuna_parameters(trial.parameters, space),
@@ -115,10 +125,13 @@ def _write(engine: sa.Engine, study_id: int, trial: Any, name: str) -> None:
                 "same study; wait for it or stop it, then give the same command again"
             )
         connection.execute(sa.update(trials).where(trials.c.trial_id == trial_id).values(number=number))
-        rows: dict[str, list[dict[str, Any]]] = {"TrialValueModel": []}
-        if trial.value is not None:
-            value, kind = models.TrialValueModel.value_to_stored_repr(trial.value)
-            rows["TrialValueModel"] = [{"objective": 0, "value": value, "value_type": kind}]
+        of_values = map(models.TrialValueModel.value_to_stored_repr, trial.values or ())
+        rows: dict[str, list[dict[str, Any]]] = {
+            "TrialValueModel": [
+                {"objective": number, "value": value, "value_type": kind}
+                for number, (value, kind) in enumerate(of_values)
+            ]
+        }
         rows["TrialParamModel"] = [
             {
                 "param_name": name,

@@ -22,16 +22,18 @@ copy of the method that has seen no other batch. A method that is here, as in te
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import FrozenFeatures
+from zslplat.errors import UnknownNameError
 from zslplat.figures import Figure, Table
 from zslplat.metrics.intervals import ClassValues
 from zslplat.space import Parameterised, Space, check_value
@@ -72,20 +74,28 @@ class ModelContent:
 
 @dataclass(frozen=True)
 class Metric:
-    """The metric that tuning optimises."""
+    """A metric that tuning optimises, and whether larger values are better."""
 
     name: str
     maximise: bool = True
 
+    def signed(self, value: float) -> float:
+        """Return a value so that larger is better."""
+        return value if self.maximise else -value
+
 
 @dataclass
 class Outcome:
-    """What scoring gives: metrics, tables (per class, predictions), figures, and what this fold hands to the refit."""
+    """What scoring gives: metrics, tables (per class, predictions), figures, and what this fold hands to the refit.
+
+    ``with_choices`` returns the metrics of this fold that depend on what all folds together hand to the refit.
+    """
 
     metrics: dict[str, float]
     tables: dict[str, Table] = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
     validation_choices: dict[str, Any] = field(default_factory=dict)
+    with_choices: Callable[[Mapping[str, Any]], dict[str, float]] | None = None
 
 
 class Task(Parameterised, ABC):
@@ -98,6 +108,8 @@ class Task(Parameterised, ABC):
     ``kind`` names the kind of methods that the task runs; a method says in its own ``kind`` which it is.
     ``preprocessed`` maps each role of preprocessing (``features``, ``signatures``) to the names of the input arrays it
     applies to, the first of which is the one whose rows give the statistics.
+    ``primary`` is the metric that a study optimises by default. ``aliases`` maps other names of metrics to those of
+    :meth:`metric_names`; ``minimised`` names the metrics of which smaller values are better.
     """
 
     name: ClassVar[str]
@@ -105,6 +117,8 @@ class Task(Parameterised, ABC):
     citation: ClassVar[str] = ""
     kind: ClassVar[str]
     primary: Metric
+    aliases: ClassVar[Mapping[str, str]] = {}
+    minimised: ClassVar[frozenset[str]] = frozenset()
     takes_scores: ClassVar[bool] = False
     preprocessed: ClassVar[Mapping[str, tuple[str, ...]]] = {"features": ("X",)}
 
@@ -128,6 +142,27 @@ class Task(Parameterised, ABC):
         A suite that asks for another one is refused before anything is computed; none: the task does not say.
         """
         return ()
+
+    def criteria(self) -> tuple[str, ...]:
+        """Return the metrics by which validation may select: all but standard deviations."""
+        return tuple(name for name in self.metric_names() if not name.endswith("_std")) or (self.primary.name,)
+
+    def metric(self, name: str) -> Metric:
+        """Return the metric of a name or an alias, in whatever case; raises :class:`UnknownNameError` for another."""
+        by_name = {one.lower(): one for one in self.criteria()}
+        by_name |= {alias.lower(): one for alias, one in self.aliases.items()}
+        if name.lower() not in by_name:
+            raise UnknownNameError(f"metric of task {self.name}", name, [*self.criteria(), *self.aliases])
+        metric = by_name[name.lower()]
+        return self.primary if metric == self.primary.name else Metric(metric, metric not in self.minimised)
+
+    def optimising(self, metric: Metric) -> Self:
+        """Return the task with another metric for its primary one."""
+        if metric == self.primary:
+            return self
+        task = copy.copy(self)
+        task.primary = metric
+        return task
 
     @abstractmethod
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
@@ -191,7 +226,7 @@ class Task(Parameterised, ABC):
 
     @abstractmethod
     def chance(self, problem: Problem) -> float:
-        """Return the value of the primary metric that guessing reaches."""
+        """Return the value of the primary metric that guessing reaches; NaN where that is not known."""
 
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
         """Return arrays that tell what is scored, an entry per row in any order; all of the truth, where not told.
@@ -250,3 +285,10 @@ class Task(Parameterised, ABC):
         chosen = [outcome.validation_choices for outcome in outcomes]
         keys = sorted(set().union(*chosen))
         return {key: float(np.mean([choices[key] for choices in chosen if key in choices])) for key in keys}
+
+    def settle(self, outcomes: Sequence[Outcome]) -> None:
+        """Add to the metrics of each validation fold those that depend on what all folds choose together."""
+        choices = self.validation_choices(outcomes)
+        for outcome in outcomes:
+            if outcome.with_choices is not None:
+                outcome.metrics |= outcome.with_choices(choices)

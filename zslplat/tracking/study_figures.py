@@ -78,7 +78,7 @@ def write_search_figures(folder: Path, trials: list[Any], primary: str, warn: Ca
     path = folder / "importance.png"
     with optional_picture(path, warn):
         _draw_importance(result, primary, path)
-    numeric = [name for name in names if all(_is_number(t.params.get(name)) for t in trials if t.value is not None)]
+    numeric = [name for name in names if all(_is_number(t.params.get(name)) for t in trials if t.values is not None)]
     if len(numeric) > 1:
         path = folder / "contour.png"
         with optional_picture(path, warn):
@@ -103,10 +103,10 @@ def _draw_contour(trials: list[Any], across: str, up: str, primary: str, path: P
     """Draw the values over two hyperparameters; points that lie on a line have no map."""
     from matplotlib.tri import Triangulation
 
-    scored = [t for t in trials if t.value is not None]
+    scored = [t for t in trials if t.values]
     x = np.array([t.params[across] for t in scored], dtype=float)
     y = np.array([t.params[up] for t in scored], dtype=float)
-    values = np.array([t.value for t in scored], dtype=float)
+    values = np.array([t.values[0] for t in scored], dtype=float)
     logarithmic = [bool(v.min() > 0 and v.max() / v.min() > _WIDE) for v in (x, y)]
     plane = [np.log10(v) if log else v for v, log in zip((x, y), logarithmic, strict=True)]
     try:

@@ -18,7 +18,7 @@ from zslplat.checks.records import findings_of, findings_tags, warning_lines, wa
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.keys import RECORD_CHOICES, repeat_key, trial_key
 from zslplat.records.costs import costs
-from zslplat.records.studies import PARENT, RECALLED_FROM
+from zslplat.records.studies import PARENT, RECALLED_FROM, selected_by
 from zslplat.tracking.descriptions import (
     Ends,
     evaluation_note,
@@ -99,6 +99,7 @@ def study_view(values: Mapping[str, Any], name: str, started: float) -> RunView:
         tags={
             **tags,
             "stage": STUDY_STAGE,
+            "selected_by": str(selected_by(identity, about)),
             "zslplat.kind": "study",
             "zslplat.environment": json.dumps(environment),
         },

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.experiment import Experiment
-from zslplat.keys import key_of
+from zslplat.keys import METRIC, key_of
 from zslplat.records.database import Records
 from zslplat.space import Space
 from zslplat.spec import format_value
@@ -32,7 +32,10 @@ def with_search_settings(
     experiment: Experiment, options: StudyOptions, method: type[Method], warm_start: Mapping[str, Any] | None = None
 ) -> Experiment:
     """Return an experiment, its data known, with how the options search; ``warm_start``: where it begins."""
+    options = options.for_search_of(experiment)
     search: dict[str, Any] = {"batch_size": options.batch_size, "sampler": options.sampler, "pruner": options.pruner}
+    if METRIC in experiment.search:
+        search[METRIC] = experiment.search[METRIC]
     if method.step_parameter:
         # Trials whose step was chosen by another rule are not comparable with these.
         search["step"] = STEP_RULE
@@ -140,7 +143,7 @@ def _parsed(source: str, names: list[str]) -> tuple[str, int]:
 def _best(records: Records, study: str, count: int) -> list[tuple[int, dict[str, Any]]]:
     """Return number and values of the best complete trials of a study, the first of equals first."""
     opened = records.study(study)
-    sign = -1.0 if opened.maximise else 1.0
+    sign = -1.0 if opened.maximise[0] else 1.0
     complete = [t for t, _ in opened.finished() if t.state == "complete" and t.value is not None]
     if not complete:
         raise UsageError(f"--warm-start {study}: it has no complete trial yet; tune it first, or give another study")

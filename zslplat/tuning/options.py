@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zslplat.errors import UsageError, quoted
+from zslplat.keys import METRIC
 from zslplat.names import MOST_BYTES, unfit
 
+if TYPE_CHECKING:
+    from zslplat.evaluation.experiment import Experiment
+
 TRIALS, REPEATS, BATCH_SIZE, SAMPLER, PRUNER = 20, 5, 4, "tpe", "median"
+SAMPLER_OF_TWO = "nsga2"  # of a study that selects by two metrics
 ARTIFACT_MIB = 64
 _UNFIT_IN_NAMES = re.compile(r"[^\w.@ +=:,()/-]")
 
@@ -20,7 +25,8 @@ _UNFIT_IN_NAMES = re.compile(r"[^\w.@ +=:,()/-]")
 class StudyOptions:
     """How a study is carried out.
 
-    Part of its identity: ``batch_size``, ``sampler``, ``pruner`` (and the experiment with its seed), and the values of
+    Part of its identity: ``batch_size``, ``sampler`` (none: tpe, and nsga2 for two metrics), ``pruner`` (for two
+    metrics always ``none``), the experiment with its seed and the metrics that it selects by, and the values of
     ``warm_start``, a study whose best trials are tried first (:mod:`zslplat.tuning.identity`). Free to change between
     calls: ``trials`` (total; none: 20, or all points of a grid, if these are not too many or ``large_grid`` agrees to
     any number), ``patience`` (trials without a better one after which the search ends, at the end of a batch, so that
@@ -39,7 +45,7 @@ class StudyOptions:
     large_grid: bool = False
     warm_start: str | None = None
     batch_size: int = BATCH_SIZE
-    sampler: str = SAMPLER
+    sampler: str | None = None
     pruner: str = PRUNER
     workers: int = 2
     cluster: str | None = None
@@ -53,6 +59,12 @@ class StudyOptions:
     part_of: Mapping[str, str] = field(default_factory=dict)
     keep_models: bool = True
     of_table: bool = False
+
+    def for_search_of(self, experiment: Experiment) -> StudyOptions:
+        """Return the options with what follows from the number of metrics that an experiment selects by."""
+        if "," in experiment.search.get(METRIC, ""):
+            return replace(self, sampler=self.sampler or SAMPLER_OF_TWO, pruner="none")
+        return replace(self, sampler=self.sampler or SAMPLER)
 
     @property
     def remedy_for_changed_code(self) -> str:
@@ -115,8 +127,9 @@ class StudyResult:
 
     ``findings`` are what checks found, ``warnings`` the lines of those that are not silenced, ``silenced`` the number
     of those that are. ``chance`` is what guessing reaches on validation, the mean over the folds, ``test_chance`` on
-    the test split. ``known`` counts the trials of this call that were taken from records, ``known_tests`` the test
-    evaluations; ``code`` says where trials of several codes are mixed.
+    the test split. ``criteria`` are the metrics that selected the winner; of two, ``front`` has the numbers of the
+    trials that no other beats in both. ``known`` counts the trials of this call that were taken from records,
+    ``known_tests`` the test evaluations; ``code`` says where trials of several codes are mixed.
     """
 
     name: str
@@ -141,3 +154,5 @@ class StudyResult:
     known: int = 0
     known_tests: int = 0
     code: str = ""
+    criteria: list[str] = field(default_factory=list)
+    front: list[int] = field(default_factory=list)

@@ -19,7 +19,7 @@ import numpy as np
 from zslplat.errors import UsageError
 from zslplat.records.trials import FinishedTrial, optuna_distributions, optuna_parameters
 from zslplat.space import ANY, Choice, Integer, Range, Real, Space, is_active
-from zslplat.tuning.samplers import adapted, quasi_random
+from zslplat.tuning.samplers import adapted, generations, quasi_random
 
 GRID_POINTS = 7
 # A grid of more points is searched only where that number of trials is requested.
@@ -31,8 +31,8 @@ class Proposer:
     """Proposes the batches of one study.
 
     What Optuna has been shown is kept from one batch to the next, so that a batch costs what the sampler makes of the
-    trials, not showing all of them again. Nothing else depends on it: a new proposer gives the same
-    batch.
+    trials, not showing all of them again. Nothing else depends on it: a new proposer gives the same batch.
+    ``maximise`` says of each criterion whether larger values are better.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Proposer:
         fixed: Mapping[str, Any],
         defaults: Mapping[str, Any],
         sampler: str,
-        maximise: bool,
+        maximise: Sequence[bool],
         first: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.seed, self.batch_size, self.sampler, self.maximise = seed, batch_size, sampler, maximise
@@ -73,7 +73,7 @@ class Proposer:
             self._study = None  # whatever ends this early leaves nothing half done behind
             trials, proposals = [], []
             for number in range(batch * self.batch_size, (batch + 1) * self.batch_size):
-                study.sampler = _sampler(self.sampler, self.seed, number, self.space)
+                study.sampler = self._sampler(number)
                 preset = self._preset_values(number, earlier)
                 if preset or number == 0:
                     study.enqueue_trial(optuna_parameters(preset, self.space))
@@ -87,6 +87,12 @@ class Proposer:
             self._study = study
         return proposals
 
+    def _sampler(self, number: int) -> Any:
+        own_seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
+        if self.sampler == "nsga2":
+            return generations(own_seed, number, self.batch_size)
+        return _sampler(self.sampler, own_seed, self.space)
+
     def _preset_values(self, number: int, earlier: Sequence[FinishedTrial]) -> dict[str, Any]:
         """Return the values of a trial that do not come from Optuna's sampler."""
         preset: dict[str, Any] = {}
@@ -98,7 +104,7 @@ class Proposer:
         if self.sampler == "qmc":
             elsewhere = quasi_random(self.seed, number, self.space)
         elif self.sampler == "cmaes":
-            elsewhere = adapted(self.seed, number, self.batch_size, self.space, earlier, self.maximise)
+            elsewhere = adapted(self.seed, number, self.batch_size, self.space, earlier, self.maximise[0])
         return {**elsewhere, **preset}
 
     def _showing(self, earlier: Sequence[FinishedTrial]) -> Any:
@@ -107,7 +113,7 @@ class Proposer:
 
         study, shown = self._study, self._shown
         if study is None or list(earlier[: len(shown)]) != shown:
-            study, shown = optuna.create_study(direction="maximize" if self.maximise else "minimize"), []
+            study, shown = optuna.create_study(directions=["maximize" if m else "minimize" for m in self.maximise]), []
         study.add_trials([_frozen(trial, self.space) for trial in earlier[len(shown) :]])
         self._shown = list(earlier)
         return study
@@ -229,10 +235,9 @@ def ordered(space: Space) -> list[str]:
     return done
 
 
-def _sampler(name: str, seed: int, number: int, space: Space) -> Any:
+def _sampler(name: str, own_seed: int, space: Space) -> Any:
     from optuna.samplers import GPSampler, RandomSampler, TPESampler
 
-    own_seed = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
     if name in ("random", "qmc", "cmaes"):  # the last two leave some of the values to it, or none
         return RandomSampler(seed=own_seed)
     if name == "gp":
@@ -280,7 +285,8 @@ def _frozen(trial: FinishedTrial, space: Space) -> Any:
     state = states[trial.state]
     return create_trial(
         state=state,
-        value=trial.value if state == TrialState.COMPLETE else None,
+        values=trial.values or None,
+        user_attrs={"number": trial.number},
         params=optuna_parameters(trial.parameters, space),
         distributions=optuna_distributions(space, list(trial.parameters)),
         intermediate_values=dict(trial.steps),

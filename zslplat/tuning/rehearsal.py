@@ -23,6 +23,7 @@ from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.session import EvaluationRequest, Session, seconds_of_trial
+from zslplat.keys import METRIC
 from zslplat.records.costs import most_bytes
 from zslplat.records.database import Records
 from zslplat.records.opening import existing_records
@@ -84,9 +85,10 @@ class Rehearsal:
 
 def rehearse(experiment: Experiment, options: StudyOptions, settings: Settings, reporter: Reporter) -> Rehearsal:
     """Return what a study would do and take; raises like :func:`zslplat.tuning.study.run_study` for a wrong request."""
+    options = options.for_search_of(experiment)
     require_sampler(options.sampler)
     check_space(experiment.space, experiment.method.parameters)
-    require_fitting(options.sampler, experiment.space)
+    require_fitting(options.sampler, experiment.space, experiment.search.get(METRIC, "").count(",") + 1)
     with tempfile.TemporaryDirectory(prefix="zslplat-dry-run-") as folder:
         store = Path(folder)
         url = sqlite_url(store / "optuna.db")
@@ -122,7 +124,7 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
     tests = options.repeats if context.random else 1
     missing = max(0, requested - recorded)
     folds = [load_problem(problem, blocks=True) for problem, _ in problems]
-    primary = context.task.primary
+    criteria = [f"{one.name}, {'maximised' if one.maximise else 'minimised'}" for one in context.criteria]
     used = [problem for problem, _ in problems] + [statistics for _, statistics in problems if statistics]
     return Rehearsal(
         study=study_name(searched, options),
@@ -131,7 +133,7 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
         data=f"{len(context.dataset.X)} rows x {' x '.join(map(str, context.dataset.X.shape[1:]))}, "
         f"{len(context.dataset.class_names)} classes",
         task=str(experiment.task),
-        primary=f"{primary.name}, {'maximised' if primary.maximise else 'minimised'}",
+        primary="; ".join(criteria),
         folds=[problem.name for problem in folds],
         preprocessing={role: context.preprocessing.text_of(role) or "none" for role in ("features", "signatures")},
         searched={name: describe_range(experiment.space[name]) for name in sorted(experiment.space)},

@@ -26,13 +26,22 @@ SAMPLERS = {
     "qmc": "",
     "gp": "torch",
     "cmaes": "cmaes",
+    "nsga2": "",
 }
+# Those that can search for two metrics at once.
+FOR_TWO = ("nsga2", "random", "qmc", "grid")
+POPULATION = 12  # trials of a generation of NSGA-II, at least
 # Of the unit interval on which every range lies: a sixth, as Optuna's own.
 _FIRST_STEP = 1 / 6
 
 
-def require_sampler(name: str) -> None:
-    """Raise :class:`UnknownNameError` for a sampler that is none, :class:`UsageError` where its package is missing."""
+def require_sampler(name: str | None) -> None:
+    """Raise :class:`UnknownNameError` for a sampler that is none, :class:`UsageError` where its package is missing.
+
+    None stands for the default.
+    """
+    if name is None:
+        return
     if name not in SAMPLERS:
         raise UnknownNameError("sampler", name, SAMPLERS)
     package = SAMPLERS[name]
@@ -43,8 +52,10 @@ def require_sampler(name: str) -> None:
         )
 
 
-def require_fitting(name: str, space: Space) -> None:
-    """Raise :class:`UsageError` for a space in which a sampler cannot search."""
+def require_fitting(name: str | None, space: Space, criteria: int = 1) -> None:
+    """Raise :class:`UsageError` for a space, or a number of metrics, for which a sampler cannot search."""
+    if criteria > 1 and name not in FOR_TWO:
+        raise UsageError(f"the sampler {name} searches for one metric; two are searched for by {', '.join(FOR_TWO)}")
     if name == "cmaes" and len(_numeric(space)) < 2:
         raise UsageError(
             f"the sampler cmaes needs two or more ranges of numbers, and {', '.join(_numeric(space)) or 'none'} is "
@@ -103,6 +114,40 @@ def adapted(
     for _ in range(place):
         strategy.ask()
     return {name: value_at(space[name], float(u)) for name, u in zip(names, strategy.ask(), strict=True)}
+
+
+def generations(seed: int, number: int, batch_size: int) -> Any:
+    """Return the sampler of NSGA-II for trial ``number``.
+
+    A generation is made of whole batches and known by the numbers of its trials, failed ones among them. Optuna counts
+    completed trials and remembers parents from trial to trial, which would make proposals depend on when a study was
+    interrupted; here they are chosen anew from what is recorded. Source: Deb et al., A Fast and Elitist Multiobjective
+    Genetic Algorithm: NSGA-II (2002).
+    """
+    from optuna.samplers import NSGAIISampler
+    from optuna.trial import TrialState
+
+    size = batch_size * -(-POPULATION // batch_size)
+
+    class Generations(NSGAIISampler):
+        def get_trial_generation(self, study: Any, trial: Any) -> int:
+            return number // size
+
+        def get_population(self, study: Any, generation: int) -> list[Any]:
+            complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+            return [trial for trial in complete if trial.user_attrs["number"] // size == generation]
+
+        def get_parent_population(self, study: Any, generation: int) -> list[Any]:
+            parents: list[Any] = []
+            for earlier in range(generation):
+                population = self.get_population(study, earlier) + parents
+                parents = self._elite_population_selection_strategy(study, population) if population else []
+            return parents if len(parents) > 1 else []  # a child has two
+
+    # Every argument is given, so that a new default of the library changes no study.
+    return Generations(
+        population_size=size, mutation_prob=None, crossover=None, crossover_prob=0.9, swapping_prob=0.5, seed=seed
+    )
 
 
 def value_at(dimension: Range, place: float) -> Any:

@@ -12,6 +12,7 @@ from zslplat.checks.records import findings_of
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import defaults_of
 from zslplat.evaluation.context import ExperimentContext
+from zslplat.evaluation.criteria import front_of
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
@@ -52,7 +53,7 @@ def run_study(
     :class:`Interrupted` on Ctrl-C; every finished trial is kept and the same call continues.
     """
     reporter = reporter or SilentReporter()
-    require_sampler(options.sampler)
+    require_sampler(options.for_search_of(experiment).sampler)
     check_space(experiment.space, experiment.method.parameters)
     reach_database(settings, reporter.warn)
     context = ExperimentContext(experiment, settings, on_stage=reporter.stage)
@@ -66,30 +67,31 @@ class StudyRun:
     """The proposal loop of one study; see :func:`run_study`."""
 
     def __init__(self, session: Session, options: StudyOptions) -> None:
+        options = options.for_search_of(session.experiment)
         self.session, self.options, self.reporter = session, options, session.reporter
         self.started = time.time()
         if options.timeout:
             session.deadline = Deadline(options.timeout, self.reporter.warn)
         context, base = session.context, session.experiment
         self.fixed = unsearched(base, context.template)
-        require_fitting(options.sampler, base.space)
+        require_fitting(options.sampler, base.space, len(context.criteria))
         self.experiment = self._searched_experiment(base)
         self.requested = number_of_trials(base, options, self.fixed)
         if nothing_to_search(base.space, self.fixed) and (options.trials or 1) > 1:
             trials = f"--trials {options.trials} does not matter"
             self.reporter.note(f"nothing is searched, so one trial says it all; {trials}")
-        self.maximise = context.task.primary.maximise
+        maximise = [criterion.maximise for criterion in context.criteria]
         self.proposer = Proposer(
             seed=self.experiment.seed,
             batch_size=options.batch_size,
             space=self.experiment.space,
             fixed=self.fixed,
             defaults=defaults_of(context.template, self.experiment.space),
-            sampler=options.sampler,
-            maximise=self.maximise,
+            sampler=str(options.sampler),
+            maximise=maximise,
             first=first_values(self.experiment.search),
         )
-        self.thresholds = PruningThresholds(options.pruner, maximise=self.maximise)
+        self.thresholds = PruningThresholds(options.pruner, maximise=maximise[0])
         self.name = study_name(self.experiment, options)
         self.folder = study_folder(session.settings, self.name)
         self.limits = Limits(options.trial_timeout, options.memory_bytes)
@@ -142,11 +144,10 @@ class StudyRun:
     def _open(self) -> None:
         """Open the record of the study and its trials, and check the code of these."""
         session, options = self.session, self.options
-        self.recorded_study = session.records.open_study(self.name, self.experiment.to_json(), self.maximise)
+        criteria, identity = session.context.criteria, self.experiment.to_json()
+        self.recorded_study = session.records.open_study(self.name, identity, [one.maximise for one in criteria])
         self._describe()
-        self.log = TrialLog(
-            self.recorded_study, self.experiment, self.maximise, self.reporter, self.requested, self.folder
-        )
+        self.log = TrialLog(self.recorded_study, self.experiment, criteria, self.reporter, self.requested, self.folder)
         check_code(
             session.context,
             self.log.records,
@@ -299,6 +300,8 @@ class StudyRun:
             "knows": session.context.knowledge(log.records[winner]["parameters"]),
             "code": code_mark(session.context, log.records, log.records[winner], test),
         }
+        if len(session.context.criteria) > 1:
+            finished["front"] = front_of(log.trials, session.context.criteria)
         before = self.recorded_study.values().get("finished", {})
         if self.out_of_patience:
             finished["patience"] = self.options.patience
@@ -339,4 +342,6 @@ class StudyRun:
             known=self.recalled_trials,
             known_tests=session.recalled - self.recalled_trials,
             code=finished["code"],
+            criteria=[criterion.name for criterion in session.context.criteria],
+            front=finished.get("front", []),
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import ZslplatError
+from zslplat.evaluation.criteria import values_of
 from zslplat.evaluation.experiment import VALIDATION, Experiment
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
@@ -17,6 +18,7 @@ from zslplat.keys import RECORD_CHOICES, trial_key
 from zslplat.records.folders import trial_folder
 from zslplat.records.studies import OpenStudy, finished_trial
 from zslplat.records.trials import FinishedTrial
+from zslplat.tasks.base import Metric
 
 _STOPPED = "stopped at"  # how the reason of a trial begins that a limit has stopped
 _NOTHING: dict[str, Any] = {
@@ -31,12 +33,12 @@ class TrialLog:
         self,
         study: OpenStudy,
         experiment: Experiment,
-        maximise: bool,
+        criteria: Sequence[Metric],
         reporter: Reporter,
         requested: int,
         folder: Path,
     ) -> None:
-        self.study, self.experiment, self.maximise = study, experiment, maximise
+        self.study, self.experiment, self.criteria = study, experiment, criteria
         self.reporter, self.requested, self.folder = reporter, requested, folder
         self.trials: list[FinishedTrial] = []
         self.records: list[dict[str, Any]] = []
@@ -69,6 +71,9 @@ class TrialLog:
             "started": max(started, now - seconds) if seconds else started,
             "ended": now,
         }
+        if record["state"] == "complete":
+            record["value"], *further = values_of(record, self.criteria)
+            record |= {"further_values": further} if further else {}
         if answer.result is None:
             record["limits"] = {"seconds": limits.seconds, "bytes": limits.bytes}
             shutil.rmtree(trial_folder(self.folder, number), ignore_errors=True)
@@ -92,12 +97,15 @@ class TrialLog:
         self._compare(trial)
 
     def _compare(self, trial: FinishedTrial) -> None:
-        """Keep a trial where it is better than the best of those before it; of equals the first stays."""
-        if trial.state != "complete" or trial.value is None:
-            return
-        best = None if self._best is None else self._best.value
-        if best is None or (trial.value > best if self.maximise else trial.value < best):
+        """Keep a trial where it is better than the best of those before it; of equals the first stays.
+
+        It is better by the first criterion, or equal by that and better by the second.
+        """
+        if trial.values and (self._best is None or self._signed(trial) > self._signed(self._best)):
             self._best = trial
+
+    def _signed(self, trial: FinishedTrial) -> list[float]:
+        return [one.signed(value) for one, value in zip(self.criteria, trial.values, strict=True)]
 
     def retried(self, every: bool, limits: Limits) -> list[int]:
         """Return the failed trials to be tried again: ``every`` one, or those that limits below today's stopped."""

@@ -91,10 +91,7 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
     # Validation rows choose the step. A refit, and an evaluation on test rows, trains for a fixed number of steps.
     if step_parameter and not chosen_steps and not job.test:
         finished = list(folds)
-        task = finished[0].task
-        state, curve = advance_together(
-            finished, task.primary.name, 1.0 if task.primary.maximise else -1.0, job.thresholds
-        )
+        state, curve = advance_together(finished, job.thresholds)
         outcomes = [fold.finish(curve) for fold in finished]
     else:
         for fold in folds:  # one after another, so that memory of one is free for the next
@@ -119,8 +116,10 @@ def _summary(
     finished: Sequence[Fold], outcomes: Sequence[Outcome], state: str = "complete", curve: Sequence[float] = ()
 ) -> dict[str, Any]:
     """Return the entries of a record for scored folds: state, value, metrics, folds, carry, warnings, steps."""
-    task = finished[0].task
+    task, job = finished[0].task, finished[0].job
     complete = state == "complete"
+    if not (job.test or job.validation_choices):
+        task.settle(outcomes)  # the records of the folds share the metrics
     return {
         "state": state,
         "value": float(np.mean([o.metrics[task.primary.name] for o in outcomes])) if complete else None,
@@ -144,6 +143,8 @@ def _fold(
     opened = load_problem(problem, blocks=job.blocks)
     method = _with_views(opened, methods.build(job.method, parameters, job.seed))
     suited = task.suited(opened)
+    if job.metric:
+        suited = suited.optimising(suited.metric(job.metric))
     fold = Fold(suited, opened, method, suited.run(method, opened, arrays), job)
     fold.preparation_warnings = entry.get("warned", [])
     if statistics is not None and SECONDS in entry:

@@ -100,6 +100,12 @@ class Fold:
         return learned(self.method, matrices=self.job.artifacts is not None, figures=self.job.full)
 
     @property
+    def latest(self) -> Outcome:
+        """What scoring the latest step gave."""
+        assert self._latest is not None
+        return self._latest
+
+    @property
     def warned(self) -> list[str]:
         """What preparing, learning and writing warned of, and the scores that are kept."""
         return [
@@ -156,7 +162,10 @@ class Fold:
         # Outputs are large and are needed again only for tables and figures.
         self._outputs = outputs if self.job.full else {}
         name = self.task.primary.name
-        if not np.isfinite(self._latest.metrics[name]):
+        metrics = self._latest.metrics
+        if name not in metrics and self._latest.with_choices is None:
+            raise MethodError(f"{name} is not computed on these data; --metric takes one of {', '.join(metrics)}")
+        if not np.isfinite(metrics.get(name, 0.0)):
             raise MethodError(f"{name} is not finite on {self.problem.name}, step {len(self.by_step) + 1}")
         self.by_step.append(self._latest.metrics)
 
@@ -225,22 +234,22 @@ class Fold:
             ) from error
 
 
-def advance_together(
-    folds: Sequence[Fold], primary: str, sign: float, thresholds: Mapping[int, float]
-) -> tuple[str, list[float]]:
+def advance_together(folds: Sequence[Fold], thresholds: Mapping[int, float]) -> tuple[str, list[float]]:
     """Train all folds step by step and choose the best step of the mean curve, the first of equals, in each.
 
     Returns how it ended (``complete``, or ``pruned`` where the best of the mean curve so far falls below the threshold
-    of a step) and the mean curve. ``sign`` is 1 where larger is better, -1 otherwise; ``thresholds`` are of signed
-    values.
+    of a step) and the mean curve. The curve is that of the primary metric of the folds' task; ``thresholds`` are of
+    signed values.
     """
+    task, primary = folds[0].task, folds[0].task.primary
     curve: list[float] = []
     best = -np.inf
     # A list, so that every fold takes its step even if others have ended.
     while any([fold.advance() for fold in folds]):
-        curve.append(float(np.mean([fold.by_step[-1][primary] for fold in folds])))
-        if sign * curve[-1] > best:
-            best = sign * curve[-1]
+        task.settle([fold.latest for fold in folds])
+        curve.append(float(np.mean([fold.by_step[-1][primary.name] for fold in folds])))
+        if primary.signed(curve[-1]) > best:
+            best = primary.signed(curve[-1])
             for fold in folds:
                 fold.keep(len(curve))
         if best < thresholds.get(len(curve), -np.inf):

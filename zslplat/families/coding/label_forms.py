@@ -117,7 +117,9 @@ class OneClass(LabelForm):
         return metrics
 
     def chance(self, truth: np.ndarray, names: Sequence[str], primary: Metric) -> float:
-        """Return 1 / number of classes."""
+        """Return 1 / number of classes; of mAP what random rankings reach."""
+        if primary.name == AREA:
+            return mean_average_precision(class_rankings(np.zeros((len(truth), len(names))), truth))
         return 1.0 / len(names)
 
     def fill(

@@ -92,6 +92,8 @@ class Coding(Task):
 
     def suited(self, data: Dataset | Problem) -> Coding:
         """Return the task with mAP for its primary metric where rows have several labels."""
+        if "primary" in vars(self):  # it was chosen, or found to suit before
+            return self
         several = data.y.ndim == 2 if isinstance(data, Dataset) else data.meta.get("labels") == SeveralLabels.name
         if not several:
             return self

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -306,7 +307,9 @@ class ExemplarRetrieval(Task):
         return jackknifed(lambda counts: self.resampled(outcomes, counts), classes)
 
     def chance(self, problem: Problem) -> float:
-        """Return the expected mAP of random rankings."""
+        """Return the expected mAP of random rankings; it is not known of other metrics."""
+        if self.primary.name != "mAP":
+            return math.nan
         suffixes = suffixes_of(problem.meta["draws"])
         return float(np.mean([random_precision(judgements_of(problem.truth, suffix)) for suffix in suffixes]))
 

@@ -25,6 +25,7 @@ With ``zero_shot``, rows of unseen classes are also recognised by a zero-shot me
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -309,7 +310,12 @@ class FeatureSelection(ClassTask):
         return values_of_draws(outcomes)
 
     def chance(self, problem: Problem) -> float:
-        """Return the mean accuracy of random clusters under the best matching; above 1 / classes for few rows."""
+        """Return the mean accuracy of random clusters under the best matching, not known of other metrics.
+
+        It is above 1 / classes for few rows.
+        """
+        if self.primary.name != "clustering_accuracy":
+            return math.nan
         values = [expected_random_accuracy(p.truth["y_unseen"], len(p.meta["classes"])) for _, p in parts(problem)]
         return float(np.mean(values))
 

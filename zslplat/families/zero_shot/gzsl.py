@@ -13,13 +13,15 @@ S->T come. Metrics (accuracies are means over the classes that have rows):
                                                 upper mark, not a result
 
 Tuning maximises AUSUC: it needs no bias and so does not mix the choice of hyperparameters with that of the bias. The
-chosen bias is the mean of the folds' biases with the best H.
+chosen bias is the mean of the folds' biases with the best H. The calibrated metrics of validation are those with that
+mean, which the refit gets as well. A study that is to select by H (``--metric H``) selects by them, ``calibrated_H``;
+H of the scores as they are is ``uncalibrated_H`` there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -88,6 +90,12 @@ class GeneralizedZeroShot(ZeroShotTask):
         "Wild (2016)"
     )
     primary = Metric("AUSUC")
+    aliases: ClassVar[Mapping[str, str]] = {
+        "H": "calibrated_H",
+        "u": "calibrated_u",
+        "s": "calibrated_s",
+        "uncalibrated_H": "H",
+    }
     held_out = parameter(
         "share of the rows of each training class that validation holds out as seen samples",
         Real(0.0, 0.9, open_low=True),
@@ -104,6 +112,10 @@ class GeneralizedZeroShot(ZeroShotTask):
         """Return the metrics above; the calibrated ones need the bias that validation chooses."""
         calibrated = ("calibrated_u", "calibrated_s", "calibrated_H", "bias")
         return ("AUSUC", "U_to_U", "S_to_S", "U_to_T", "S_to_T", "H", *calibrated, "oracle_H")
+
+    def criteria(self) -> tuple[str, ...]:
+        """Return what validation may select by: no bias, and no H at a bias that is picked on the scored rows."""
+        return tuple(name for name in self.metric_names() if name not in ("H", "bias", "oracle_H"))
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per class-disjoint fold, with held-out rows of its training classes as seen samples.
@@ -204,11 +216,15 @@ class GeneralizedZeroShot(ZeroShotTask):
             "H": harmonic_mean(u, s),
         }
         bias = float(validation_choices["bias"]) if "bias" in validation_choices else None
-        if bias is not None:
-            u, s = curve.at(bias)
-            metrics |= {"calibrated_u": u, "calibrated_s": s, "calibrated_H": harmonic_mean(u, s), "bias": bias}
+
+        def calibrated(choices: Mapping[str, Any]) -> dict[str, float]:
+            u, s = curve.at(float(choices["bias"]))
+            return {"calibrated_u": u, "calibrated_s": s, "calibrated_H": harmonic_mean(u, s), "bias": choices["bias"]}
+
+        metrics |= {} if bias is None else calibrated({"bias": bias})
         metrics["oracle_H"] = curve.best_harmonic_mean
-        outcome = Outcome(metrics, validation_choices={"bias": curve.best_bias})
+        chosen = {"bias": curve.best_bias}
+        outcome = Outcome(metrics, validation_choices=chosen, with_choices=calibrated if bias is None else None)
         if full:
             self._describe(outcome, problem, scores, within, curve, bias)
         return outcome
@@ -313,9 +329,22 @@ class GeneralizedZeroShot(ZeroShotTask):
         return ClassValues(by_metric, values.kinds)
 
     def chance(self, problem: Problem) -> float:
-        """Return the expected AUSUC of random scores, 1 / (2 |S| |U|): a line from (0, 1/|S|) to (1/|U|, 0)."""
+        """Return what random scores reach: their curve is a line from (0, 1/|S|) to (1/|U|, 0).
+
+        The area below it is 1 / (2 |S| |U|), and the calibrated metrics are those of its point with the best H.
+        """
         seen = problem.inputs["seen"]
-        return 0.5 / (np.count_nonzero(seen) * np.count_nonzero(~seen))
+        s, u = np.count_nonzero(seen), np.count_nonzero(~seen)
+        roots = np.sqrt(s) + np.sqrt(u)
+        levels = {
+            "AUSUC": 0.5 / (s * u),
+            "U_to_U": 1 / u,
+            "S_to_S": 1 / s,
+            "calibrated_u": 1 / (np.sqrt(u) * roots),
+            "calibrated_s": 1 / (np.sqrt(s) * roots),
+            "calibrated_H": 2 / roots**2,
+        }
+        return float(levels.get(self.primary.name, 1 / (s + u)))
 
 
 def _calibrated(scores: np.ndarray, seen: np.ndarray, bias: float | None) -> tuple[np.ndarray, np.ndarray]:

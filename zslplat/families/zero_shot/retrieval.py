@@ -132,8 +132,10 @@ class Retrieval(UnseenTask):
         return ClassValues(values, np.zeros(len(np.unique(y)), dtype=np.int64))
 
     def chance(self, problem: Problem) -> float:
-        """Return the expected mAP of a random ranking; a little above the mean share of a class among the rows."""
+        """Return the expected mAP of a random ranking, a little above the mean share of a class, or that share."""
         y = problem.truth["y_pool"]
+        if self.primary.name.startswith("precision"):
+            return float(np.mean(np.bincount(y, minlength=len(problem.inputs["seen"])))) / len(y)
         constant = np.zeros((len(y), len(problem.inputs["seen"])))
         return mean_average_precision(class_rankings(constant, y))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class ZeroShot(UnseenTask):
     summary = "zero-shot recognition: mean per-class top-1 accuracy over unseen classes (U->U)"
     citation = "Xian et al.: Zero-Shot Learning - A Comprehensive Evaluation of the Good, the Bad and the Ugly (2018)"
     primary = Metric("per_class_accuracy")
+    aliases: ClassVar[Mapping[str, str]] = dict.fromkeys(("T1", "top1", "accuracy", "MCA"), "per_class_accuracy")
     top_k = parameter(
         "also report accuracy among the k best classes, where there are more than k", Integer(1), default=5
     )
@@ -101,5 +102,5 @@ class ZeroShot(UnseenTask):
         return jackknifed(lambda counts: self.resampled(outcomes, counts), outcomes.columns["true"])
 
     def chance(self, problem: Problem) -> float:
-        """Return 1 / number of candidate classes."""
-        return 1.0 / len(problem.inputs["seen"])
+        """Return 1 / number of candidate classes, k times that of the k best."""
+        return (self.top_k if "top" in self.primary.name else 1.0) / len(problem.inputs["seen"])

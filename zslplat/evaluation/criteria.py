@@ -1,0 +1,85 @@
+"""By which metrics a study selects: those of its task, and the seconds that a trial takes.
+
+An experiment names them in its ``search`` where they are not the task's primary metric alone. The first is what is
+optimised, refitted and tested; a second one makes a front of trials, none of which is beaten in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from zslplat.errors import UsageError, quoted
+from zslplat.keys import METRIC
+
+if TYPE_CHECKING:
+    from zslplat.records.trials import FinishedTrial
+    from zslplat.tasks.base import Metric, Task
+
+SECONDS = "seconds"
+
+
+def criteria_of(task: Task, names: str | Sequence[str] | None) -> tuple[Metric, ...]:
+    """Return the metrics of these names: a text such as ``H,seconds``, or several; none: the task's primary metric.
+
+    Raises :class:`UnknownNameError` for a name that is no metric of the task, :class:`UsageError` for more than two and
+    for seconds that come first.
+    """
+    from zslplat.tasks.base import Metric
+
+    texts = [names] if isinstance(names, str) else list(names or ())
+    words = [word.strip() for text in texts for word in str(text).split(",") if word.strip()]
+    criteria = tuple(
+        Metric(SECONDS, maximise=False) if word.lower() == SECONDS and number else task.metric(word)
+        for number, word in enumerate(words)
+        if word.lower() != SECONDS or number
+    )
+    if len(criteria) < len(words):
+        other = next((word for word in words if word.lower() != SECONDS), task.primary.name)
+        raise UsageError(
+            f"--metric {','.join(words)} selects the fastest trial, whatever it scores; "
+            f"write --metric {other},{SECONDS}"
+        )
+    if len(set(criteria)) < len(words) or len(words) > 2:
+        raise UsageError(f"--metric {quoted(','.join(words))}: expected one metric, or two different ones: H,seconds")
+    return criteria or (task.primary,)
+
+
+def search_entry(task: Task, names: str | Sequence[str] | None) -> dict[str, str]:
+    """Return the entry of a search that names its metrics; nothing for the task's primary metric alone."""
+    criteria = criteria_of(task, names)
+    if criteria == (task.primary,):
+        return {}
+
+    # What a metric is called may be the alias of another one.
+    other_names = {name: alias for alias, name in task.aliases.items()}
+    names = [other_names[one.name] if one.name in task.aliases else one.name for one in criteria]
+    return {METRIC: ",".join(names)}
+
+
+def values_of(record: Mapping[str, Any], criteria: Sequence[Metric]) -> tuple[float, ...]:
+    """Return the values of a complete trial: means over the folds, seconds those of training and scoring one."""
+
+    def seconds() -> float:
+        return fmean(fold["seconds"]["fit_and_score"] for fold in record["folds"])
+
+    return tuple(seconds() if one.name == SECONDS else float(record["metrics"][one.name]) for one in criteria)
+
+
+def front_of(trials: Sequence[FinishedTrial], criteria: Sequence[Metric]) -> list[int]:
+    """Return the numbers of the trials that no other beats in both of two criteria, best in the first one first.
+
+    Of trials with equal values the first one is there.
+    """
+    signed = [
+        ([one.signed(value) for one, value in zip(criteria, trial.values, strict=True)], -trial.number)
+        for trial in trials
+        if trial.values
+    ]
+    front, best = [], -float("inf")
+    for values, number in sorted(signed, reverse=True):
+        if values[-1] > best:
+            best = values[-1]
+            front.append(-number)
+    return front
