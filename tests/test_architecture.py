@@ -20,6 +20,7 @@ FLOORS = (
     ("api",),
     ("models",),
     ("checks",),
+    ("estimators",),
     ("pipelines",),
     ("tasks",),
     ("methods",),

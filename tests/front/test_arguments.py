@@ -97,4 +97,4 @@ def test_what_is_no_result_and_no_name_is_refused(tmp_path):
         zslplat.make("eszsl", signatures=3)
     with pytest.raises(UsageError, match=r"its name '\.\./elsewhere'"):
         zslplat.bench({"name": "../elsewhere", "tasks": ["zsl"]}, store=tmp_path)
-    assert zslplat.make("eszsl", alpha=np.float32(2)).get_params()["method__alpha"] == 2
+    assert zslplat.make("eszsl", alpha=np.float32(2)).get_params()["alpha"] == 2

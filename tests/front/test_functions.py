@@ -90,7 +90,7 @@ def test_a_study_begun_by_either_is_continued_by_the_other_to_the_last_bit(call,
     assert again.value == study.test_value
     assert again.result.known == 1
     pipeline = study.make()
-    assert {name: pipeline.get_params()[f"method__{name}"] for name in study.best_params} == study.best_params
+    assert {name: pipeline.get_params()[name] for name in study.best_params} == study.best_params
 
 
 @pytest.fixture(scope="module")

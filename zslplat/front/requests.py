@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PRUNERS = ("median", "none")
 
 # A method by its spec, as an estimator or the class of one, or as a pipeline.
-MethodLike: TypeAlias = "str | Spec | Method | type[Method] | Pipeline"
+MethodLike: TypeAlias = "str | Spec | Method | type[Method] | Pipeline | type[Pipeline]"
 
 
 def settings_of(options: Mapping[str, Any]) -> Settings:
@@ -139,6 +139,7 @@ def spec_of(method: MethodLike) -> Spec:
         return method
     if isinstance(method, str):
         return Spec.parse(method)
+    method = getattr(method, "method_class", method) if isinstance(method, type) else method
     built = method.method if _is_pipeline(method) else method
     owner = built if isinstance(built, type) else type(built)
     if not issubclass(owner, Method):

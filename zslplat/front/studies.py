@@ -20,7 +20,6 @@ from zslplat.front.requests import check_search, experiment_of, range_texts, set
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
 from zslplat.keys import METRIC, RECORD_CHOICES
 from zslplat.names import counted
-from zslplat.pipelines.base import Pipeline, make
 from zslplat.records.opening import existing_records
 from zslplat.registry import component
 from zslplat.settings import Settings
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from zslplat.pipelines.base import AnyPipeline
     from zslplat.tasks.base import Metric
 
 # Options of a study that are called the same here and in the engine.
@@ -43,7 +43,7 @@ _PASSED_ON = (
 
 
 class Trial(NamedTuple):
-    """A finished trial: ``value`` is the task's metric, the mean over the validation folds; None, as ``seconds``, where it failed."""
+    """A finished trial: ``value`` is the mean of the task's metric over the validation folds; None where it failed."""
 
     number: int
     state: str
@@ -123,8 +123,10 @@ class Study(Result):
         """The file with the winner, which ``evaluate(config=...)`` and ``zslplat run --config`` take."""
         return self.result.config
 
-    def make(self) -> Pipeline:
+    def make(self) -> AnyPipeline:
         """Return the winner with its preprocessing, not fitted, and as many steps as validation chose."""
+        from zslplat.pipelines.base import make
+
         values = {**self.best_params}
         step = getattr(component("methods", self.experiment.method.name), "step_parameter", "")
         record = next(r for r in self._records() if r["number"] == self.result.winner)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import clone
@@ -15,11 +17,16 @@ from zslplat.data.dataset import check_finite
 from zslplat.data.formats.array_likes import numbers_of
 from zslplat.data.store.preprocessing import Preprocessing, preprocessed
 from zslplat.data.store.rows import Rows, check_rows_differ
-from zslplat.errors import DataError, UnknownNameError, UsageError
+from zslplat.errors import DataError, UsageError
 from zslplat.kinds import load_part
 from zslplat.methods.base import BaseEstimator, Method
 from zslplat.registry import known_as
 from zslplat.spec import Spec
+
+_ESTIMATORS: WeakKeyDictionary[type[Method], type[Pipeline]] = WeakKeyDictionary()
+_STEPS = """features, signatures : text, default None
+    preprocessing in place of the method's own, such as "center,l2" or "none"
+"""
 
 
 class UnfittedError(UsageError, NotFittedError):  # type: ignore[misc]  # scikit-learn carries no types
@@ -29,21 +36,32 @@ class UnfittedError(UsageError, NotFittedError):  # type: ignore[misc]  # scikit
 class Pipeline(BaseEstimator):
     """A method with its preprocessing, as a scikit-learn estimator.
 
-    ``method`` is the method with its hyperparameters, ``features`` and ``signatures`` are steps in place of its own, as
-    the options of the same names of the commands (``"center,l2"``, ``"none"``). Parameters of the method are reached as
-    ``method__alpha``, and ``set_params`` takes them by their own names, too.
+    A subclass of a kind's pipeline for each method (:func:`estimator_of`) takes the method's hyperparameters, and
+    ``features`` and ``signatures``, steps in place of its own, as the options of the same names of the commands
+    (``"center,l2"``, ``"none"``). ``method`` is the method with these hyperparameters.
 
     Learned: ``method_``, the fitted method; ``n_features_in_``; ``feature_names_in_`` where the rows came as a
     DataFrame.
+
+    Raises :class:`~zslplat.errors.UnknownNameError` for an unknown hyperparameter or step, and
+    :class:`~zslplat.errors.UsageError` for an illegal value.
     """
 
     kind: ClassVar[str]
+    example: ClassVar[str] = ""  # of its calls, with {name} for the class
+    method_class: ClassVar[type[Method]]
     method_: Method
 
-    def __init__(self, method: Method, *, features: str | None = None, signatures: str | None = None) -> None:
-        self.method = method
-        self.features = features
-        self.signatures = signatures
+    def __init__(self, *, features: str | None = None, signatures: str | None = None, **parameters: Any) -> None:
+        self.features, self.signatures = features, signatures
+        self.method = self.method_class.build(plain_values(parameters))
+        for what, steps in (("features", features), ("signatures", signatures)):
+            if not isinstance(steps, str | None):
+                raise UsageError(f"{what}={steps!r}: expected steps as a text, such as 'center,l2'")
+        self.preprocessing  # noqa: B018 - raises for steps that are unknown
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _empty, (self.method_class,), vars(self)
 
     @property
     def preprocessing(self) -> Preprocessing:
@@ -55,28 +73,28 @@ class Pipeline(BaseEstimator):
         """Whether the rows of a batch are scored jointly (the method is transductive): another batch, other scores."""
         return bool(self.method.transductive)
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the hyperparameters of the method and the options of the pipeline by name."""
+        return {**self.method.get_params(deep), **{name: getattr(self, name) for name in _options(type(self))}}
+
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters by name; raises UnknownNameError for a name that neither pipeline nor method has."""
-        outer, inner = set(self._get_param_names()), set(self.method.get_params(deep=False))
-        values = {}
-        for name, value in parameters.items():
-            bare = name.removeprefix("method__")
-            if name in outer:
-                values[name] = value
-            elif bare in inner:
-                values[f"method__{bare}"] = value
-            else:
-                raise UnknownNameError(f"parameter of {known_as(type(self.method))}", name, {*outer, *inner})
-        super().set_params(**values)
+        values = self.get_params(deep=False) | parameters
+        type(self).__init__(self, **values)
         return self
+
+    def _sk_visual_block_(self) -> Any:
+        """Return the picture of notebooks: the preprocessing, then the method."""
+        from sklearn.pipeline import make_pipeline
+
+        steps = [f"{name}: {self.preprocessing.text_of(name)}" for name in ("features", "signatures")]
+        return make_pipeline(*steps, known_as(self.method_class))._sk_visual_block_()
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "method_")
 
     def _begun(self, X: Any) -> tuple[Method, Any]:
         """Return a fresh method, and the training rows after preprocessing, whose steps are kept."""
-        if not isinstance(self.method, Method) or self.method.kind != self.kind:
-            raise UsageError(f"{type(self).__name__} takes a {self.kind} method, not {self.method!r}; use zslplat.make")
         method = clone(self.method)
         method.check_parameters()
         rows = self._rows(X, fitting=True)
@@ -162,52 +180,104 @@ def _shape_text(shape: Mapping[str, tuple[int, ...]]) -> str:
     return " and ".join(texts) + " columns" * all(len(one) == 1 for one in shape.values())
 
 
+if TYPE_CHECKING:
+    # Of which kind ``make`` gives a pipeline is known when it runs: what the pipelines of all kinds can do.
+    class AnyPipeline(Pipeline):
+        def fit(self, *data: Any, **more: Any) -> Self: ...
+        def predict(self, *data: Any, **more: Any) -> np.ndarray: ...
+        def decision_function(self, *data: Any, **more: Any) -> np.ndarray: ...
+        def score(self, *data: Any, **more: Any) -> float: ...
+        def transform(self, *data: Any, **more: Any) -> np.ndarray: ...
+        def get_support(self, indices: bool = False) -> np.ndarray: ...
+        def similarity(self, queries: Any, gallery: Any = None) -> np.ndarray: ...
+        def rank(self, queries: Any, gallery: Any, k: int | None = None) -> np.ndarray: ...
+
+        classes_: np.ndarray
+        seen_: np.ndarray
+        ranking_: np.ndarray
+
+
 def make(
     method: str | Spec | Method | type[Method],
     *,
     features: str | None = None,
     signatures: str | None = None,
     **parameters: Any,
-) -> Pipeline:
+) -> AnyPipeline:
     """Return a method with its preprocessing, as a scikit-learn estimator that is not fitted yet.
 
-    ``method`` is a spec as ``--method`` takes it (``"eszsl(alpha=.01, gamma=.01)"``), an estimator or its class;
+    ``method`` is a spec as ``--method`` takes it (``"eszsl(alpha=.01, gamma=.01)"``), a method or its class;
     ``parameters`` are further hyperparameters, ``features`` and ``signatures`` preprocessing steps in place of the
-    method's own (``"center,l2"``, ``"none"``). The result is the pipeline of the method's kind, for instance a
-    :class:`~zslplat.families.zero_shot.pipeline.ZeroShotPipeline`.
+    method's own (``"center,l2"``, ``"none"``). The result is of the class that :mod:`zslplat.estimators` has for the
+    method.
 
     Raises :class:`~zslplat.errors.UnknownNameError` for an unknown method or hyperparameter, and
     :class:`~zslplat.errors.UsageError` for illegal values and for a kind of methods without a pipeline.
 
     >>> pipeline = make("eszsl(alpha=.01)", gamma=.1)
-    >>> pipeline.get_params()["method__gamma"]
-    0.1
+    >>> pipeline
+    ESZSL(alpha=0.01, gamma=0.1)
     >>> pipeline.preprocessing.text_of("features")
     'split,l2'
     """
-    for what, steps in (("features", features), ("signatures", signatures)):
-        if not isinstance(steps, str | None):
-            raise UsageError(f"{what}={steps!r}: expected steps as a text, such as 'center,l2'")
-    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
-    built = method_of(method, plain)
-    pipeline: Pipeline = load_part(built.kind, "pipeline")(built, features=features, signatures=signatures)
-    pipeline.preprocessing  # noqa: B018 - raises for steps that are unknown
+    values: Mapping[str, Any] = {}
+    if isinstance(method, Method):
+        owner, parameters = type(method), {**method.get_params(deep=False), **parameters}
+    elif isinstance(method, type) and issubclass(method, Method):
+        owner = method
+    elif isinstance(method, str | Spec):
+        spec = Spec.parse(method) if isinstance(method, str) else method
+        owner, values = registry.component("methods", spec.name), spec.parameters
+    else:
+        raise UsageError(f"method={method!r}: expected a spec such as 'eszsl(alpha=.01)', a method or its class")
+    twice = sorted(set(parameters) & set(values))
+    if twice:
+        raise UsageError(f"{twice[0]} is given twice, in {method} and as {twice[0]}={parameters[twice[0]]!r}")
+    texts = {name: str(value) if isinstance(value, Spec) else value for name, value in values.items()}
+    pipeline: AnyPipeline = estimator_of(owner)(features=features, signatures=signatures, **texts, **parameters)
     return pipeline
 
 
-def method_of(method: str | Spec | Method | type[Method], parameters: dict[str, Any]) -> Method:
-    """Return a method with further hyperparameters; raises :class:`UsageError` for one that is given twice."""
-    if isinstance(method, Method):
-        built = method
-        return type(built).build({**built.get_params(deep=False), **parameters}) if parameters else built
-    if isinstance(method, type) and issubclass(method, Method):
-        return method.build(parameters)
-    if not isinstance(method, str | Spec):
-        raise UsageError(f"method={method!r}: expected a spec such as 'eszsl(alpha=.01)', a method or its class")
-    spec = Spec.parse(method) if isinstance(method, str) else method
-    twice = sorted(set(parameters) & set(spec.parameters))
-    if twice:
-        raise UsageError(f"{twice[0]} is given twice, in {spec} and as {twice[0]}={parameters[twice[0]]!r}")
-    values = {name: str(value) if isinstance(value, Spec) else value for name, value in spec.parameters.items()}
-    made: Method = registry.component("methods", spec.name).build({**values, **parameters})
-    return made
+def estimator_of(method: type[Method]) -> Any:
+    """Return the pipeline class of a method: it takes its hyperparameters by name, and is called as its kind is."""
+    if method in _ESTIMATORS:
+        return _ESTIMATORS[method]
+    base = load_part(method.kind, "pipeline")
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    listed = [inspect.Parameter(name, keyword, default=one.default) for name, one in method.parameters.items()]
+    listed += _options(base).values()
+
+    def __init__(self: Pipeline, **values: Any) -> None:
+        base.__init__(self, **values)
+
+    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    __init__.__signature__ = inspect.Signature([first, *listed])  # type: ignore[attr-defined]
+    meanings = "".join(
+        f"{name} : {one.legal}, default {one.default!r}\n    {one.description}\n"
+        for name, one in method.parameters.items()
+    )
+    meaning = (inspect.getdoc(method) or "").partition("\n\nEquations\n")[0]  # a section that notebooks do not know
+    example = inspect.cleandoc(base.example.format(name=method.__name__))
+    document = f"{meaning}\n\nParameters\n----------\n{meanings}{_STEPS}"
+    document += f"\nExamples\n--------\n{example}\n" if example else ""
+    members = {"method_class": method, "__init__": __init__, "__doc__": document, "__module__": "zslplat.estimators"}
+    _ESTIMATORS[method] = type(method.__name__, (base,), members)
+    return _ESTIMATORS[method]
+
+
+def plain_values(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return hyperparameters with numbers of NumPy as Python's."""
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+
+
+def _options(pipeline: type[Pipeline]) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a pipeline beside those of its method."""
+    base = next(one for one in pipeline.__mro__ if "method_class" not in vars(one))
+    parameters = inspect.signature(base).parameters
+    return {name: one for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY}
+
+
+def _empty(method: type[Method]) -> Any:
+    """Return a pipeline that a pickle fills."""
+    pipeline = estimator_of(method)
+    return pipeline.__new__(pipeline)

@@ -29,6 +29,15 @@ class CodingPipeline(Pipeline):
     """
 
     kind = "coding"
+    example = """
+    >>> import zslplat
+    >>> from zslplat.estimators import {name}
+    >>> data = zslplat.load_dataset("synthetic(classes_seen=8, classes_unseen=4, rows_train=96, dimensions=16)")
+    >>> train = data.rows("train")
+    >>> model = {name}().fit(data.X[train][::2], data.y[train][::2])
+    >>> model.predict(data.X[train][1::2]).shape == train[1::2].shape
+    True
+    """
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn preprocessing and method of rows X (n, d) or (n, p, p) and their labels.

@@ -22,6 +22,15 @@ class ExemplarPipeline(Pipeline):
     """
 
     kind = "exemplar"
+    example = """
+    >>> import zslplat
+    >>> from zslplat.estimators import {name}
+    >>> data = zslplat.load_dataset("synthetic(classes_seen=8, classes_unseen=4, rows_train=96, dimensions=16)")
+    >>> train, test = data.rows("train"), data.rows("test_unseen")
+    >>> model = {name}().fit(data.X[train])
+    >>> model.rank(data.X[test][:2], data.X[test], 3).shape
+    (2, 3)
+    """
     method_: Any
 
     def fit(self, X: Any, y: None = None) -> Self:

@@ -11,7 +11,6 @@ from zslplat.data.store.preprocessing import fit_steps
 from zslplat.errors import DataError, UsageError
 from zslplat.families.selection.methods.base import USUAL_FEATURES
 from zslplat.families.selection.protocol import SelectionProtocol
-from zslplat.methods.base import Method
 from zslplat.pipelines.base import Pipeline
 from zslplat.pipelines.labels import class_numbers, read_signatures
 from zslplat.registry import known_as
@@ -30,12 +29,29 @@ class SelectionPipeline(Pipeline):
     """
 
     kind = "feature-selection"
+    # Signatures reach fit through the searches and pipelines of scikit-learn.
+    __metadata_request__fit = {"S": True}
+    example = """
+    >>> import zslplat
+    >>> from zslplat.estimators import {name}
+    >>> data = zslplat.load_dataset("synthetic(classes_seen=8, classes_unseen=4, rows_train=96, dimensions=16)")
+    >>> train, test = data.rows("train"), data.rows("test_unseen")
+    >>> S = data.class_signatures()[0]
+    >>> model = {name}(count=5).fit(data.X[train], data.y[train], S)
+    >>> model.transform(data.X[test]).shape[1]
+    5
+    """
     method_: Any
 
     def __init__(
-        self, method: Method, *, features: str | None = None, signatures: str | None = None, count: int = USUAL_FEATURES
+        self,
+        *,
+        features: str | None = None,
+        signatures: str | None = None,
+        count: int = USUAL_FEATURES,
+        **parameters: Any,
     ) -> None:
-        super().__init__(method, features=features, signatures=signatures)
+        super().__init__(features=features, signatures=signatures, **parameters)
         self.count = count
 
     def fit(self, X: Any, y: Any, S: Any, *, classes: Sequence[Any] | None = None, row_signatures: Any = None) -> Self:

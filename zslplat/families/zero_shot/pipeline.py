@@ -49,6 +49,19 @@ class ZeroShotPipeline(Pipeline):
     """
 
     kind = "zero-shot"
+    # Signatures reach these calls through the searches and pipelines of scikit-learn.
+    __metadata_request__fit = __metadata_request__predict = __metadata_request__decision_function = {"S": True}
+    __metadata_request__score = {"S": True, "sample_weight": None}  # which pipelines of scikit-learn always name
+    example = """
+    >>> import zslplat
+    >>> from zslplat.estimators import {name}
+    >>> data = zslplat.load_dataset("synthetic(classes_seen=8, classes_unseen=4, rows_train=96, dimensions=16)")
+    >>> train, test = data.rows("train"), data.rows("test_unseen")
+    >>> S = data.class_signatures()[0]
+    >>> model = {name}().fit(data.X[train], data.y[train], S)
+    >>> model.predict(data.X[test], S).shape == test.shape
+    True
+    """
 
     def fit(self, X: Any, y: Any, S: Any, *, classes: Sequence[Any] | None = None) -> Self:
         """Learn preprocessing and method of rows X (n, d), their labels y (n,) and the signatures S of the classes.
