@@ -14,7 +14,13 @@ copyright = author
 version = release = version_of("zslplat")
 language = "en"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery", "zslplat_site.extension"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "zslplat_site.extension",
+]
 exclude_patterns = ["_build", "tutorials/*.ipynb", "tutorials/**/README.md", "sg_execution_times.rst"]
 # Everything is read offline: formulas are MathML, fonts and scripts lie beside the pages.
 html_math_renderer = "mathml"
@@ -36,13 +42,13 @@ html_theme_options = {
     "show_version_warning_banner": False,
 }
 # Pages that have no others below them need no list of these.
-html_sidebars = {"index": [], "start": [], "plugins": []}
+html_sidebars = {"index": [], "start": [], "cookbook": [], "plugins": []}
 highlight_language = "text"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 pygments_style = "default"
 
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 # X' is a transpose, and no quotation begins or ends there.
 smartquotes = False

@@ -22,7 +22,7 @@ from pathlib import Path
 from zslplat.data.store.atomic_files import draft, folder_lock, mark_used, remove_unused
 from zslplat.errors import StoreError, UsageError
 
-NEEDED = ("sphinx", "myst_parser", "sphinx_gallery", "pydata_sphinx_theme")
+NEEDED = ("sphinx", "myst_parser", "sphinx_design", "sphinx_gallery", "pydata_sphinx_theme")
 PACKED = "site.zip"
 _READ = (".py", ".md", ".txt", ".css", ".svg", ".png", ".toml")
 _IGNORED = ("_build", "generated", "tutorials", "__pycache__", ".ipynb_checkpoints")

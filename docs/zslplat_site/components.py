@@ -25,7 +25,7 @@ from zslplat_site.docstrings import (
 # The folder of the pages of each kind, and the titles of their index pages.
 KINDS = {"methods": "Methods", "kernels": "Kernels", "tasks": "Tasks", "datasets": "Data sets"}
 # What every page has, in this order; "Details" only where there is more to tell.
-SECTIONS = ("What it solves", "Symbols", "Details", "Parameters", "Source", "Example", "Related")
+SECTIONS = ("What it solves", "Parameters", "Example", "Details", "Symbols", "Source", "Related")
 OPTIONAL = ("Details",)
 _REFERENCE = re.compile(r":mod:`~?([\w.]+)`")
 
@@ -58,10 +58,9 @@ class ComponentFacts:
 
     def symbols(self) -> list[str]:
         """Return the tables of symbols: of the class and its file, else of what these refer to and are derived from."""
-        texts = [self.own.sections.get("Symbols", ""), self.own.lead, self.file.lead]
-        tables = [table for text in texts for table in _symbol_tables(text)]
-        if tables:
-            return tables
+        for text in (self.own.sections.get("Symbols", "") + "\n\n" + self.own.lead, self.file.lead):
+            if tables := _symbol_tables(text):
+                return tables
         bases = (_module(base) for base in self.component.__mro__[1:] if base.__module__.startswith("zslplat."))
         near = dict.fromkeys([*self._referred(), *bases, _package(self.component)])
         return list(dict.fromkeys(table for module in near for table in _symbol_tables(read_docstring(module).lead)))
@@ -75,9 +74,12 @@ class ComponentFacts:
         return self.own.sections.get("Example", "")
 
     def details(self) -> str:
-        """Return the rest of what is written of the component."""
-        file = without_tables(self.file.rest) if not _shared(self.file, self.own) else ""
-        return "\n\n".join(text for text in (without_tables(self.own.rest), file) if text)
+        """Return the rest of what the class says of itself."""
+        return without_tables(self.own.rest)
+
+    def implementation(self) -> str:
+        """Return what its file says of how it is computed; empty where the class has the file's docstring."""
+        return "" if self.file.lead == self.own.lead else without_tables(self.file.rest)
 
     def missing(self) -> list[str]:
         """Return the sections that nothing is written for."""
@@ -118,7 +120,7 @@ def page(facts: ComponentFacts, example: str, linked: Linked) -> str:
     parts = {
         "What it solves": "\n\n".join([to_markdown(facts.own.first, linked), to_markdown(facts.equations(), linked)]),
         "Symbols": symbols or "None beside those above.",
-        "Details": to_markdown(facts.details(), linked),
+        "Details": "\n\n".join(filter(None, [to_markdown(facts.details(), linked), _folded(facts, linked)])),
         "Parameters": _parameters(shown["parameters"]),
         "Source": _source(facts),
         "Example": example,
@@ -129,24 +131,57 @@ def page(facts: ComponentFacts, example: str, linked: Linked) -> str:
     return "\n\n".join([f"({kind[:-1]}-{facts.entry.name})=", *head, *body]) + "\n"
 
 
+def _folded(facts: ComponentFacts, linked: Linked) -> str:
+    """Return how a component is computed, for those who unfold it; the formula above is enough for most."""
+    text = to_markdown(facts.implementation(), linked)
+    return f"````{{dropdown}} How it is computed\n{text}\n````" if text else ""
+
+
 _KIND_WORDS = {"methods": "method", "kernels": "kernel", "tasks": "task", "datasets": "data set"}
 
 
 def index(kind: str, components: list[ComponentFacts]) -> str:
     """Return the index page of a kind: every component with its summary, methods by what they are for."""
     title = KINDS[kind]
-    groups: dict[str, list[ComponentFacts]] = {}
+    groups: dict[str, list[ComponentFacts]] = {group: [] for group in METHOD_GROUPS} if kind == "methods" else {}
     for facts in components:
-        groups.setdefault(str(getattr(facts.component, "kind", "")) if kind == "methods" else "", []).append(facts)
+        groups.setdefault(method_group(facts.component) if kind == "methods" else "", []).append(facts)
     lines = [f"# {title}", _INTRODUCTIONS[kind]]
-    for group in sorted(groups, key=lambda name: (name != "zero-shot", name)):
+    for group in filter(groups.get, groups):
         if group:
-            lines.append(f"## {group[0].upper()}{group[1:]}")
+            lines.append(f"## {group}")
         rows = [f"| [{f.entry.name}]({f.entry.name}.md) | {_cell(f.shown['summary'])} |" for f in groups[group]]
         lines.append("\n".join(["| name | in short |", "|---|---|", *rows]))
-    names = "\n".join(facts.entry.name for facts in components)
+    names = "\n".join(facts.entry.name for group in groups.values() for facts in group)
     lines.append(f"```{{toctree}}\n:hidden:\n\n{names}\n```")
     return "\n\n".join(lines) + "\n"
+
+
+# Zero-shot methods by the first tag that fits, then the other kinds.
+METHOD_GROUPS = {
+    "Zero-shot: linear": ("closed form", "convex"),
+    "Zero-shot: with kernels": ("kernel",),
+    "Zero-shot: trained on rankings": ("ranking loss",),
+    "Zero-shot: by probabilities": ("probabilistic", "generative"),
+    "Zero-shot: dictionaries, factors and networks": (),
+    "Zero-shot: a whole batch at once": ("transductive",),
+    "Exemplars": (),
+    "Coding": (),
+    "Feature selection": (),
+}
+_OTHER_KINDS = {"exemplar": "Exemplars", "coding": "Coding", "feature-selection": "Feature selection"}
+_TAGGED = ("Zero-shot: a whole batch at once", "Zero-shot: trained on rankings", "Zero-shot: by probabilities")
+
+
+def method_group(method: Any) -> str:
+    """Return the group in which a method is listed."""
+    if method.kind != "zero-shot":
+        return _OTHER_KINDS.get(method.kind, f"{method.kind[0].upper()}{method.kind[1:]}")
+    tags = {*method.tags, *(("kernel",) if "kernel" in method.parameters else ())}
+    for group in (*_TAGGED, "Zero-shot: with kernels", "Zero-shot: linear"):
+        if tags.intersection(METHOD_GROUPS[group]):
+            return group
+    return "Zero-shot: dictionaries, factors and networks"
 
 
 _INTRODUCTIONS = {
@@ -166,16 +201,16 @@ def _symbol_tables(text: str) -> list[str]:
 def _parameters(parameters: list[dict[str, Any]]) -> str:
     if not parameters:
         return "None."
-    # A column that is empty throughout takes room from the others, on a narrow page most of all.
-    columns = {title: key for title, key in _COLUMNS.items() if any(p[key] for p in parameters)}
-    rows = ["| " + " | ".join([*columns, "meaning"]) + " |", "|---" * (len(columns) + 1) + "|"]
+    rows = ["| name | default | values | meaning |", "|---" * 4 + "|"]
     for p in parameters:
-        quoted = [f"`{_bars(p[key])}`" if p[key] else "" for key in columns.values()]
-        rows.append("| " + " | ".join([*quoted, _cell(p["description"])]) + " |")
+        values = _quoted(p["legal"]) + (f", searched {_quoted(p['search'])}" if p["search"] else "")
+        cells = (_quoted(p["name"]), _quoted(p["default"]), values.removeprefix(", "), _cell(p["description"]))
+        rows.append("| " + " | ".join(cells) + " |")
     return "\n".join(rows)
 
 
-_COLUMNS = {"name": "name", "default": "default", "legal values": "legal", "searched": "search"}
+def _quoted(text: str) -> str:
+    return f"`{_bars(text)}`" if text else ""
 
 
 def _source(facts: ComponentFacts) -> str:
@@ -220,6 +255,3 @@ def _module(component: type) -> ModuleType:
 def _package(component: type) -> ModuleType:
     return importlib.import_module(component.__module__.rpartition(".")[0] or component.__module__)
 
-
-def _shared(file: Docstring, component: Docstring) -> bool:
-    return file.lead == component.lead
