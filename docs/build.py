@@ -42,7 +42,7 @@ def build(folder: Path, *, lenient: bool = False, execute: bool = True) -> int:
 
 def copy_sources(root: Path, work: Path) -> None:
     """Bring a copy of the sources up to date; files keep their times, so that Sphinx reads what has changed."""
-    for name in FOLDERS:
+    for name in filter(lambda name: (root / name).is_dir(), FOLDERS):
         copy = work / name
         sources = {path.relative_to(root / name) for path in files_in(root / name)}
         for path in files_in(copy):

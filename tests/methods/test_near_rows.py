@@ -116,7 +116,7 @@ def test_all_pairs_are_compared_up_to_a_bound_and_an_index_beyond_says_its_recal
 def test_without_the_extra_an_error_says_how_to_install_it_and_what_exact_search_takes(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     X = np.broadcast_to(np.float32(1), (60_000, 2048))
-    with pytest.raises(MethodError, match=r"zslplat\[ann\].*neighbours=exact, which takes about 6 minutes"):
+    with pytest.raises(MethodError, match=r"zslplat\[ann\].*neighbours=exact, about 6 minutes"):
         near_rows(X, K, "auto")
 
 

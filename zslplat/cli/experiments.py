@@ -70,9 +70,8 @@ def run(options: RunCommand) -> None:
 def sweep(options: SweepCommand) -> None:
     """Vary one hyperparameter, or one option of the task, the others fixed: the curve of validation.
 
-    An option of the task (labelled_ratio of feature-selection, imbalance of zsl) may vary for several methods at once;
-    write task.NAME where a hyperparameter has the same name. With --test the test curve stands beside it, for analysis:
-    nothing ever selects by it.
+    An option of the task, such as labelled_ratio of feature-selection, may vary for several methods at once. Write
+    task.NAME where a hyperparameter has the same name. With --test the test curve stands beside it, for analysis alone.
     """
     from zslplat.cli.outcomes import print_sweep, print_task_sweep
     from zslplat.front.sweeps import carry_out_sweep

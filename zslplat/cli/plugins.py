@@ -65,8 +65,8 @@ class CheckPluginOptions(TypedDict, total=False):
 def check(options: CheckPluginOptions) -> None:
     """Run the conformance kit on every component of an installed package; exit code 1 when a check fails.
 
-    The checks run in a process of their own: a component that ends it, or never answers, fails, and the others are
-    checked all the same.
+    The checks run in a process of their own. A component that ends it, or never answers, fails. The others are checked
+    all the same.
     """
     from zslplat.testing.apart import checked_apart
 

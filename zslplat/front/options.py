@@ -202,7 +202,7 @@ class SearchOptions(TypedDict, total=False):
     trials: Annotated[
         int | None,
         Option(
-            "Trials in all; more extend a study. Default: 20; all points of a grid; 1 where nothing is searched.",
+            "Trials in all; more extend a study. Default: 20, all points of a grid, or 1 where nothing is searched.",
             short="-n",
             least=1,
         ),
@@ -220,8 +220,8 @@ class ProposalOptions(TypedDict, total=False):
     sampler: Annotated[
         str | None,
         Option(
-            "tpe (default), nsga2 (for two metrics), random, qmc (Sobol points), gp (Gaussian process; needs torch), "
-            "cmaes (needs cmaes), or grid: all combinations of 7 values of each range, more than 1000 with --yes.",
+            "tpe (default), nsga2 (for two metrics), random, qmc (Sobol points), gp (needs torch), cmaes (needs cmaes), "
+            "or grid: 7 values of each range. A grid of more than 1000 points needs --yes.",
             complete=("tpe", "random", "grid", "qmc", "gp", "cmaes", "nsga2"),
         ),
     ]
@@ -452,8 +452,7 @@ class CompareOptions(TrackingOptions, SilenceOptions, total=False):
     against: Annotated[
         Any,
         Option(
-            "What the others are compared with; default: the best on validation (the first recorded where nothing "
-            "was validated), and over data sets the best mean rank.",
+            "What the others are compared with. Default: the best on validation; over data sets, the best mean rank.",
             cli_type=str | None,
         ),
     ]
@@ -484,8 +483,8 @@ class CompareCommand(CompareArguments, CompareOptions, total=False):
     out: Annotated[
         Path | None,
         Option(
-            "File that gets the table, by its ending: .md, .tex, .csv, .parquet or .json; "
-            "of several data sets .svg or .png draws mean ranks with their critical difference."
+            "File that gets the table, by its ending: .md, .tex, .csv, .parquet or .json. "
+            "Of several data sets .svg or .png draws mean ranks with their critical difference."
         ),
     ]
     wide: Annotated[bool, Option("Show every column, however wide the table is.", False)]

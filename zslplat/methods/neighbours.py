@@ -306,8 +306,8 @@ def _faiss(rows: int, width: int) -> Any:
     except ImportError as error:
         minutes = max(1, round(rows * rows * width / _FLOPS / 60))
         raise MethodError(
-            f"the neighbours of {rows} rows take an index: install it with pip install 'zslplat[ann]', or compare all "
-            f"pairs with --set neighbours=exact, which takes about {minutes} minutes of one core"
+            f"the neighbours of {rows} rows take an index; install it with pip install 'zslplat[ann]', or compare all "
+            f"pairs with --set neighbours=exact, about {minutes} minutes of one core"
         ) from error
     return faiss
 

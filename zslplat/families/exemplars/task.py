@@ -137,9 +137,8 @@ class ExemplarRetrieval(Task):
         if dataset.queries and len(np.unique(dataset.y[negatives])) < 4:
             raise DataError(
                 f"{dataset.name} has designated queries, none of them set apart for validation, and negatives without "
-                "classes that could be held out: nothing can be tuned on. Set queries apart (validation=0.2, where its "
-                "loader has that option), name negatives with four classes or more, or evaluate a single setting on "
-                "the test with run --test"
+                "classes that could be held out: nothing can be tuned on. Set queries apart with validation=0.2, name "
+                "negatives with four classes or more, or evaluate a single experiment with run --test"
             )
         folds = class_folds(dataset, negatives, self.folds, self.validation_classes, seed)
         problems = []
