@@ -120,14 +120,11 @@ ax.legend(loc="lower left")
 #
 # Is the difference real?
 # -----------------------
-# Two methods on the same 20 unseen classes: each dot is a class, and its height is the difference of the two methods.
+# Two methods on the same 20 unseen classes. Each dot is a class, and its height is the difference of the methods.
 
 rival = zslplat.make("ridge-prototypes").fit(X[rows["train"]], y[rows["train"]], S)
-right = {
-    name: np.array([np.mean(m.predict(X[test][y[test] == c], S[unseen]) == np.flatnonzero(unseen == c)) for c in unseen])
-    for name, m in (("eszsl", model), ("ridge-prototypes", rival))
-}
-difference = right["eszsl"] - right["ridge-prototypes"]
+right = [unseen[m.predict(X[test], S[unseen])] == y[test] for m in (model, rival)]
+difference = np.array([np.mean(right[0][y[test] == c]) - np.mean(right[1][y[test] == c]) for c in unseen])
 draws = np.random.default_rng(0).choice(difference, size=(5000, len(difference)))
 low, high = np.quantile(draws.mean(axis=1), (0.025, 0.975))
 
@@ -140,9 +137,9 @@ ax.set(xticks=[], xlabel="unseen classes, sorted", ylabel="eszsl - ridge-prototy
 ax.legend()
 
 # %%
-# Classes differ far more than rows do. Other pictures of the same 20 classes would hardly move the mean, but 20 *other*
-# classes might. ``zslplat compare`` shows both intervals and lets the wider question decide. Twenty classes prove little,
-# however many rows they have.
+# Classes differ far more than rows do. Other pictures of the same 20 classes would hardly move the mean, but 20
+# *other* classes might. ``zslplat compare`` shows both intervals and lets the wider question decide. Twenty classes
+# prove little, however many rows they have.
 #
 # Go on
 # -----

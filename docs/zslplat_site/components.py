@@ -254,4 +254,3 @@ def _module(component: type) -> ModuleType:
 
 def _package(component: type) -> ModuleType:
     return importlib.import_module(component.__module__.rpartition(".")[0] or component.__module__)
-

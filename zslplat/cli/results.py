@@ -30,13 +30,13 @@ def compare(options: CompareCommand) -> None:
     Like ``report`` and ``studies list`` it takes all that is recorded; names and options choose. What was scored on
     validation alone has no row: ``studies list`` and ``report`` show it.
 
-    Two intervals are shown: over these test rows, and over new classes like those of the test. Verdicts go by the second.
-    The repeats of random methods are part of both. Methods that were scored on other test rows, which
+    Two intervals are shown: over these test rows, and over new classes like those of the test. Verdicts go by the
+    second. The repeats of random methods are part of both. Methods that were scored on other test rows, which
     a task may draw by the seed, have no interval of their difference. Methods that score the rows of a batch jointly
     (transductive) stand below the others, with a baseline of their own.
 
-    There is a row per experiment, whatever the number of its studies and reruns. It shows what the newest code computed,
-    and of that the study with the best validation.
+    There is a row per experiment, whatever the number of its studies and reruns. It shows what the newest code
+    computed, and of that the study with the best validation.
 
     Several tasks or metrics make a table each, below each other; JSON is then a list.
     """
