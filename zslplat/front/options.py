@@ -220,7 +220,7 @@ class ProposalOptions(TypedDict, total=False):
     sampler: Annotated[
         str | None,
         Option(
-            "tpe (default), nsga2 (for two metrics), random, qmc (Sobol points), gp (needs torch), cmaes (needs cmaes), "
+            "tpe (default), nsga2 (for two metrics), random, qmc (Sobol), gp (needs torch), cmaes (needs cmaes), "
             "or grid: 7 values of each range. A grid of more than 1000 points needs --yes.",
             complete=("tpe", "random", "grid", "qmc", "gp", "cmaes", "nsga2"),
         ),
