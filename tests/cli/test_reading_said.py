@@ -35,8 +35,8 @@ def test_a_rehearsed_import_prints_the_whole_reading_and_writes_nothing(tmp_path
         "features      60 x 5 float64 (from X)",
         "labels        6 classes: 0, 1, 2, 3, ... (from y)",
         "signatures    S: 6 x 4, rows of classes (from S)",
-        "split         train: 40 rows of 4 classes (from train)",
-        "split         test_unseen: 20 rows of 2 classes (from test_unseen)",
+        "split         train: 40 rows of 4 seen classes: 0, 1, 2, 3 (from train)",
+        "split         test_unseen: 20 rows of 2 unseen classes: 4, 5 (from test_unseen)",
         "groups        30 (from groups)",
         "not read      more",
         "note          labels of shape (60, 6): one 1 in every row, so they are taken for one class per row",
@@ -46,6 +46,33 @@ def test_a_rehearsed_import_prints_the_whole_reading_and_writes_nothing(tmp_path
     ):
         assert line in done.stdout
     assert call("data", "import", file, "--dry-run").returncode == 0  # without a data root, too
+
+
+def test_a_card_says_what_is_there_and_what_to_do_next(tmp_path, call):
+    card = call("data", "check", saved(tmp_path, X=np.random.default_rng(1).random((ROWS, 5))))
+    assert card.returncode == 0, card.stderr
+    for line in (
+        "  split         train: 40 rows of 4 seen classes: 0, 1, 2, 3 (from train)",
+        "  split         test_unseen: 20 rows of 2 unseen classes: 4, 5 (from test_unseen)",
+        "wrong: no test rows of seen classes, which task gzsl needs",
+        "  mend: --task 'gzsl(protocol=paper)'",
+    ):
+        assert line in card.stdout.splitlines()
+
+
+def test_what_is_wrong_has_the_line_that_mends_it(tmp_path, call):
+    card = call("data", "check", saved(tmp_path, S=None, train=None, test_unseen=None)).stdout.splitlines()
+    wrong = [place for place, line in enumerate(card) if line.startswith("wrong: ")]
+    assert [card[place].partition(",")[0] for place in wrong[:2]] == [
+        "wrong: no signatures of classes",
+        "wrong: no split",
+    ]
+    assert all(card[place + 1].startswith("  mend: ") for place in wrong)
+    assert "wrong: ZSP501 mine: column 1 alone tells the class" in "\n".join(card)
+    mended = card[wrong[1] + 1].partition("--dataset '")[2].partition("'")[0]
+    assert call("data", "check", mended).stdout.count("wrong: no split") == 0
+    content = json.loads(call("data", "check", tmp_path / "mine.npz", "--json").stdout)
+    assert [one["what"].partition(",")[0] for one in content["missing"]] == ["no signatures of classes", "no split"]
 
 
 def test_a_rehearsed_import_refuses_what_the_import_refuses(tmp_path, call):
@@ -70,7 +97,7 @@ def test_checks_and_notes_speak_at_the_import_and_wherever_the_data_are_describe
     shown = call("data", "info", "mine", "--data-root", root)
     for out in (done.stdout, shown.stdout):
         assert "warning: ZSP501 mine: column 1 alone tells the class" in out
-        assert "note: labels of shape (60, 6)" in out
+        assert " labels of shape (60, 6)" in out
     described = json.loads(call("data", "info", "mine", "--data-root", root, "--json").stdout)
     assert [finding["code"] for finding in described["findings"]] == ["ZSP501"]
     assert [note.partition(":")[0] for note in described["notes"]] == ["labels of shape (60, 6)", "train"]

@@ -9,7 +9,8 @@ import pytest
 from array_toys import save, toy, write_csv
 from xlsa17_toys import toy_arrays, write_folder
 
-from zslplat.data.catalogue import available, describe, open_source, roots_below
+from zslplat.data.card import describe
+from zslplat.data.catalogue import available, open_source, roots_below
 from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.xlsa17 import Xlsa17
@@ -192,7 +193,7 @@ def test_names_and_sources_that_cannot_be_used_are_refused(tmp_path):
     save(tmp_path)
     with pytest.raises(UsageError, match="belongs to a registered data set"):
         import_arrays(tmp_path / "toy.npz", tmp_path / "root", "digit-pairs", reserved=REGISTERED)
-    for name in ("../x", "a b", ".hidden", "1a"):
+    for name in ("../x", "a/b", ".hidden", "b "):
         with pytest.raises(UsageError, match="cannot be used"):
             import_arrays(tmp_path / "toy.npz", tmp_path / "root", name)
     with pytest.raises(DataError, match="no such file or folder"):

@@ -12,7 +12,8 @@ import pytest
 from array_toys import save, toy
 from file_toys import write_hdf5, write_hdf5_parts, write_npy, write_npy_parts, write_parquet
 
-from zslplat.data.catalogue import LAYOUTS, available, describe, open_source, parse_dataset
+from zslplat.data.card import describe
+from zslplat.data.catalogue import LAYOUTS, available, open_source, parse_dataset
 from zslplat.data.formats.fields import ALIASES
 from zslplat.data.formats.hdf5 import Hdf5Source
 from zslplat.data.formats.npy_folder import NpySource

@@ -1,7 +1,8 @@
-"""``data list``, ``info``, ``import``, ``template``, ``fetch`` and ``prepare``."""
+"""``data list``, ``check``, ``info``, ``import``, ``template``, ``fetch`` and ``prepare``."""
 
 import math
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
@@ -12,10 +13,12 @@ from zslplat.front.schema import REQUIRED, Option
 from zslplat.names import visible
 
 if TYPE_CHECKING:
+    from zslplat.checks.base import Finding
+    from zslplat.data.dataset import Dataset
     from zslplat.settings import Settings
 
 app = Commands(
-    help="Data sets: list them, describe one, write an example, import your own, fetch and prepare the public archive.",
+    help="Data sets: list them, check or describe one, write an example, import your own, fetch the public archive.",
 )
 
 
@@ -48,24 +51,27 @@ def list_(options: ListDataOptions) -> None:
         if said:
             echo(f"warning: data root {settings.data_root} {said}", err=True)
         return
-    table = Table("name", "kind", "what it is")
-    for entry in entries:
-        table.add_row(*(Text(visible(text)) for text in (in_a_shell(entry.name), entry.kind, entry.summary)))
     console = stdout_console()
-    console.print(table)
+    for kind, title in (("data", "data set"), ("format", "format")):
+        chosen = [entry for entry in entries if (entry.kind == "format") == (kind == "format")]
+        table = Table(title, *(["from", "size"] if kind == "data" else []), "what it is")
+        for entry in chosen:
+            cells = [in_a_shell(entry.name), *([entry.kind, entry.size] if kind == "data" else []), entry.summary]
+            table.add_row(*(Text(visible(text)) for text in cells))
+        console.print(table)
     root = f"{settings.data_root}{f', which {said}' if said else ''}"
     console.print(
         f"data root: {root if settings.data_root else 'none; set it with --data-root'}", highlight=False, soft_wrap=True
     )
 
 
-class InfoDataOptions(DataRootOptions, SilenceOptions, total=False):
-    """The options of ``data info``."""
+class LookDataOptions(DataRootOptions, SilenceOptions, total=False):
+    """The options of ``data check`` and ``data info``."""
 
     name: Annotated[
         str,
         Option(
-            'Data set, for example digit-pairs or "CIFAR100(features=mnv2)".',
+            'Data set or its path, for example birds.csv, mydata/ or "CUB(features=mnv2)".',
             REQUIRED,
             complete="datasets",
             positional=True,
@@ -76,12 +82,74 @@ class InfoDataOptions(DataRootOptions, SilenceOptions, total=False):
 
 
 @app.command()
-def info(options: InfoDataOptions) -> None:
+def check(options: LookDataOptions) -> None:
+    """Print a card of a data set, what looks wrong with it, and the line that mends each thing."""
+    from zslplat.cli.output import place_options, stdout_console
+    from zslplat.data.card import card_lines, missing_parts
+    from zslplat.data.catalogue import in_a_shell
+
+    look = _look(options)
+    missing = list(missing_parts(look.dataset))
+    if options["json"]:
+        print_json({**look.to_json(), "missing": [{"what": what, "mend": line} for what, line in missing]})
+        return
+    console = stdout_console()
+    lines = [look.dataset.name, *(f"  {line}" for line in card_lines(look.dataset))]
+    for what, line in [*missing, *((finding.line, _remedy(finding.code)) for finding in look.findings)]:
+        lines += [f"wrong: {what}", f"  mend: {line}"]
+    lines += ["nothing looks wrong"] if not missing and not look.findings else []
+    lines += [f"{look.silenced} silenced"] if look.silenced else []
+    if not missing:
+        lines.append(f"next: zslplat tune eszsl --dataset {in_a_shell(options['name'])}{place_options(look.settings)}")
+    for line in lines:
+        console.print(visible(line), highlight=False, markup=False, soft_wrap=True)
+
+
+@app.command()
+def info(options: LookDataOptions) -> None:
     """Describe a data set: rows, classes, splits, folds, signatures, value ranges, fingerprint, licence, findings."""
+    from zslplat.cli.output import print_warnings, stdout_console
+    from zslplat.data.card import card_lines
+
+    look = _look(options)
+    description = look.to_json()
+    if options["json"]:
+        print_json(description)
+        return
+    console = stdout_console()
+    lines = card_lines(look.dataset)
+    sets = {"features": description["features"], **description["views"], **description["signatures"]}
+    lines += [f"{'values':<13} {name}: {_inline(content)}" for name, content in sets.items()]
+    lines += [f"{key:<13} {description[key]}" for key in _TEXTS if description[key]]
+    for line in (look.dataset.name, *(f"  {line}" for line in lines)):
+        console.print(visible(line), highlight=False, markup=False, soft_wrap=True)
+    print_warnings(console, [finding.line for finding in look.findings], look.silenced)
+
+
+_TEXTS = ("description", "licence", "citation", "fingerprint")
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A data set that was loaded, and what the checks find in it."""
+
+    dataset: "Dataset"
+    settings: "Settings"
+    findings: "list[Finding]"
+    silenced: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return its description and the findings, as JSON values."""
+        from zslplat.data.card import describe
+
+        findings = [finding.to_json() for finding in self.findings]
+        return {**describe(self.dataset), "findings": findings, "silenced": self.silenced}
+
+
+def _look(options: LookDataOptions) -> _Look:
     from zslplat.checks.base import drop_silenced
     from zslplat.checks.data_facts import data_findings
-    from zslplat.cli.output import print_warnings, stdout_console
-    from zslplat.data.catalogue import describe, parse_dataset
+    from zslplat.data.catalogue import parse_dataset
     from zslplat.data.formats.templates import with_right_form
     from zslplat.evaluation.components import open_dataset, source_of
     from zslplat.front.requests import settings_of
@@ -90,25 +158,17 @@ def info(options: InfoDataOptions) -> None:
     settings, spec = settings_of(options), parse_dataset(options["name"])
     with with_right_form(known_as(type(source_of(spec, settings)))):
         dataset = open_dataset(spec, settings)
-        description = describe(dataset)
-    shown, silenced = drop_silenced(data_findings(dataset, settings.cache), settings.silenced)
-    if options["json"]:
-        findings = [finding.to_json() for finding in shown]
-        print_json({**description, "findings": findings, "silenced": silenced})
-        return
-    console = stdout_console()
-    notes, unread = description.pop("notes"), description.pop("unread")
-    for key, value in description.items():
-        if isinstance(value, dict) and value and all(isinstance(v, dict) for v in value.values()):
-            console.print(f"{key}:", highlight=False)
-            for inner, content in value.items():
-                console.print(f"  {inner}: {_inline(content)}", highlight=False, markup=False, soft_wrap=True)
-        elif value not in ("", {}, [], 0):
-            console.print(f"{key}: {_inline(value)}", highlight=False, markup=False, soft_wrap=True)
-    for line in (f"not read: {', '.join(unread)}" if unread else "", *(f"note: {note}" for note in notes)):
-        if line:
-            console.print(visible(line), highlight=False, markup=False, soft_wrap=True)
-    print_warnings(console, [finding.line for finding in shown], silenced)
+    findings, silenced = drop_silenced(data_findings(dataset, settings.cache), settings.silenced)
+    return _Look(dataset, settings, findings, silenced)
+
+
+def _remedy(code: str) -> str:
+    """Return the first thing to do about a finding, as the page of its check has it."""
+    from zslplat.checks.base import check_page
+
+    _, _, remedies = check_page(code).page.partition("## What to do")
+    first = remedies.partition("\n- ")[2].split("\n- ")[0].split("\n\n")[0]
+    return f"{' '.join(first.split()) or 'see its page'} (zslplat explain {code})"
 
 
 class ImportDataOptions(DataRootOptions, SilenceOptions, total=False):
@@ -138,11 +198,11 @@ def import_(options: ImportDataOptions) -> None:
     from zslplat.checks.base import drop_silenced
     from zslplat.checks.data_facts import data_findings
     from zslplat.cli.output import print_warnings, stdout_console
-    from zslplat.data.catalogue import lines_of_reading, notes_of, unread_of
+    from zslplat.data.card import card_lines, notes_of, unread_of
+    from zslplat.data.catalogue import in_a_shell
     from zslplat.data.importing import import_arrays
     from zslplat.front.requests import settings_of
     from zslplat.registry import names
-    from zslplat.spec import format_value
 
     settings = settings_of(options)
     root = settings.data_root if options["dry_run"] else _root(settings)
@@ -165,7 +225,7 @@ def import_(options: ImportDataOptions) -> None:
     shape += f" in views {views}" if views else ""
     if options["dry_run"]:
         echo(f"{options['source']} would be imported as {imported.name}")
-        lines = [f"  {line}" for line in lines_of_reading(data)]
+        lines = [f"  {line}" for line in card_lines(data)]
     else:
         echo(f"imported {imported.name}: {shape}, {len(data.class_names)} classes, to {imported.path}")
         lines = [f"not read: {', '.join(unread_of(data))}"] if unread_of(data) else []
@@ -188,7 +248,7 @@ def import_(options: ImportDataOptions) -> None:
     from zslplat.cli.output import place_options
 
     places = place_options(settings)
-    echo(f"use it: --dataset {format_value(imported.name)}{places}")
+    echo(f"use it: --dataset {in_a_shell(imported.name)}{places}")
 
 
 class TemplateDataOptions(TypedDict, total=False):

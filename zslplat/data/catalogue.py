@@ -15,9 +15,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from zslplat.data.dataset import Dataset
 from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.hdf5 import Hdf5Source
 from zslplat.data.formats.npy_folder import NpySource
@@ -26,7 +23,6 @@ from zslplat.data.formats.parquet import ArrowSource, ParquetSource
 from zslplat.data.formats.torch_files import TorchSource
 from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import HOW_TO_SET, DataPlaces, DataSource, FileSource
-from zslplat.data.store.rows import Rows, blocks_of
 from zslplat.errors import (
     DataError,
     MissingDataError,
@@ -36,7 +32,6 @@ from zslplat.errors import (
     UsageError,
     near_names,
 )
-from zslplat.names import counted
 from zslplat.spec import Spec, format_value
 
 LAYOUTS: tuple[type[FileSource], ...] = (
@@ -93,67 +88,25 @@ def _folders(folder: Path) -> list[Path]:
     return []
 
 
-def notes_of(dataset: Dataset) -> list[str]:
-    """Return the sentences that say what was taken for what in the files of a data set."""
-    return [str(note) for note in dataset.source.get("notes", ())]
-
-
-def unread_of(dataset: Dataset) -> list[str]:
-    """Return the fields of the files that play no part."""
-    return [str(name) for name in dataset.source.get("unread", ())]
-
-
-def lines_of_reading(dataset: Dataset) -> list[str]:
-    """Return the whole reading of a data set: every part with its shape and the field that it was read from."""
-    keys = dataset.source.get("keys", {})
-
-    def line(part: str, text: str, *roles: str) -> str:
-        field = next((f" (from {keys[role]})" for role in roles if role in keys), "")
-        return f"{part:<13} {text}{field}"
-
-    y, names = dataset.y, dataset.class_names
-    lines = [line("read as", str(dataset.source.get("loader", "")))] if "loader" in dataset.source else []
-    for view, source in dataset.features().items():
-        text = f"{view + ': ' if view else ''}{_sizes(source.shape)} {np.dtype(source.dtype).name}"
-        lines.append(line("features", text, f"X {view}" if view else "X"))
-    shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
-    lines.append(line("labels", f"{counted(len(names), 'class', 'classes')}: {shown}", "y"))
-    for name, signatures in dataset.signatures.items():
-        what = "one row per row of features" if signatures.per_row else "rows of classes"
-        lines.append(line("signatures", f"{name}: {_sizes(signatures.values.shape)}, {what}", *_roles_of(name)))
-    for name, rows in dataset.splits.items():
-        classes = int((y[rows] > 0).any(axis=0).sum()) if y.ndim == 2 else len(np.unique(y[rows]))
-        text = f"{name}: {counted(len(rows), 'row')} of {counted(classes, 'class', 'classes')}"
-        lines.append(line("split", text, name, "split"))
-    for fold in dataset.folds:
-        text = f"{fold.name}: trains on {len(fold.train)} classes, validates on {len(fold.validation)}"
-        lines.append(line("fold", text, "folds", "val"))
-    if dataset.groups is not None:
-        lines.append(line("groups", str(len(np.unique(dataset.groups))), "groups"))
-    if unread := unread_of(dataset):
-        lines.append(line("not read", ", ".join(unread)))
-    return [*lines, *(line("note", note) for note in notes_of(dataset))]
-
-
-def _roles_of(name: str) -> tuple[str, ...]:
-    return ("S",) if name == "S" else ("row_signatures",) if name == "rows" else ()
-
-
-def _sizes(shape: Any) -> str:
-    return " x ".join(map(str, shape))
-
+# Options without which a source loads nothing: it is a format, and no data set.
+_NEEDED = {"path", "folder", "key"}
 
 Registered = Mapping[str, type[DataSource] | Callable[[], type[DataSource]]]
 
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A data set that can be asked for by name: ``kind`` is ``registered`` or that of its layout, such as ``npz``."""
+    """A data set that can be asked for by name, or a format that files are read in.
+
+    ``kind`` is ``registered``, ``format``, or that of the layout, such as ``npz``; ``size`` says rows, dimensions and
+    classes of what was loaded before.
+    """
 
     name: str
     kind: str
     summary: str
     path: Path | None = None
+    size: str = ""
 
 
 def available(places: DataPlaces, registered: Registered) -> list[CatalogueEntry]:
@@ -165,18 +118,28 @@ def available(places: DataPlaces, registered: Registered) -> list[CatalogueEntry
     entries = []
     for name in sorted(registered):
         try:
-            summary = _class_of(registered[name]).summary
+            component = _class_of(registered[name])
+            kind = "format" if _NEEDED & component.parameters.keys() else "registered"
+            entries.append(CatalogueEntry(name, kind, component.summary))
         except PluginError as error:
-            summary = str(error)
-        entries.append(CatalogueEntry(name, "registered", summary))
+            entries.append(CatalogueEntry(name, "registered", str(error)))
     if places.root is not None and places.root.is_dir():
         data_sets = data_sets_under(places.root)
         entries += [
-            CatalogueEntry(name, layout.kind, layout.summary_of(path), path)
+            CatalogueEntry(name, layout.kind, layout.summary_of(path), path, _size(layout, path, places))
             for name, path, layout in data_sets
             if name not in registered
         ]
     return entries
+
+
+def _size(layout: type[FileSource], path: Path, places: DataPlaces) -> str:
+    """Return the size of a data set that was loaded before, as nothing is loaded for a list."""
+    with suppress(DataError, OSError):
+        dataset = layout(path=str(path.absolute())).stored(places)
+        if dataset is not None:
+            return f"{' x '.join(map(str, dataset.X.shape))}, {len(dataset.class_names)} classes"
+    return ""
 
 
 def parse_dataset(text: str) -> Spec:
@@ -279,75 +242,6 @@ def _nothing_at(name: str, roots: Sequence[Path]) -> str:
     hint = f"did you mean {', '.join(near)}?" if near else "correct the path"
     places = " and ".join(str(root.absolute()) for root in roots)
     return f"data set {name!r}: no such file or folder (looked in {places}); {hint}"
-
-
-def describe(dataset: Dataset) -> dict[str, Any]:
-    """Return what ``zslplat data info`` shows, as JSON values: shapes, classes, folds, signatures, splits, sources."""
-    y, splits = dataset.y, {name: np.asarray(index) for name, index in dataset.splits.items()}
-    several = y.ndim == 2
-
-    def classes(index: np.ndarray) -> int:
-        return int((y[index] > 0).any(axis=0).sum()) if several else len(np.unique(y[index]))
-
-    description: dict[str, Any] = {
-        "name": dataset.name,
-        "description": dataset.description,
-        "rows": len(dataset.X),
-        "dimensions": list(dataset.X.shape[1:]),
-        "feature_type": str(dataset.X.dtype),
-        "views": {
-            view.name: {"dimensions": list(view.shape), **_extent(dataset.X.select_views([view.name]))}
-            for view in dataset.views
-            if isinstance(dataset.X, Rows)
-        },
-        "classes": len(dataset.class_names),
-        "labels_per_row": "several" if several else "one",
-        "splits": {name: {"rows": len(index), "classes": classes(index)} for name, index in splits.items()},
-        "folds": [
-            {"name": f.name, "train_classes": len(f.train), "validation_classes": len(f.validation)}
-            for f in dataset.folds
-        ],
-        "signatures": {},
-        "default_signatures": dataset.default_signatures,
-        "queries": {
-            split: {"queries": len(of_split.rows), "database": len(of_split.database), "junk": len(of_split.junk)}
-            for split, of_split in dataset.queries.items()
-        },
-        "groups": 0 if dataset.groups is None else len(np.unique(dataset.groups)),
-        "features": _extent(dataset.X),
-        "fingerprint": dataset.fingerprint,
-        "licence": dataset.licence,
-        "citation": dataset.citation,
-        "source": {key: value for key, value in dataset.source.items() if key not in ("notes", "unread")},
-        "notes": notes_of(dataset),
-        "unread": unread_of(dataset),
-    }
-    if several:
-        description["labels_of_a_row"] = float((y > 0).sum(axis=1).mean())
-        description["labels_not_counted"] = int((y < 0).sum())
-    if "train" in splits:
-        description["seen_classes"] = classes(splits["train"])
-    if "test_unseen" in splits:
-        description["unseen_classes"] = classes(splits["test_unseen"])
-    for name, signature in dataset.signatures.items():
-        described = "rows of X" if signature.per_row else "classes"
-        description["signatures"][name] = {
-            "describes": described,
-            "rows": len(signature.values),
-            "attributes": int(signature.values.shape[1]),
-            **_extent(signature.values),
-        }
-    return description
-
-
-def _extent(values: np.ndarray | Rows) -> dict[str, float]:
-    """Return the smallest and largest value and the shares of negative and of zero entries, block by block."""
-    low, high, negative, zero = np.inf, -np.inf, 0, 0
-    for _, block in blocks_of(values):
-        low, high = min(low, float(block.min())), max(high, float(block.max()))
-        negative += int(np.count_nonzero(block < 0))
-        zero += int(np.count_nonzero(block == 0))
-    return {"min": low, "max": high, "negative_share": negative / values.size, "zero_share": zero / values.size}
 
 
 def _class_of(entry: type[DataSource] | Callable[[], type[DataSource]]) -> type[DataSource]:

@@ -263,11 +263,9 @@ class Dataset:
         """Return the named signature set, or the default one."""
         name = name or self.default_signatures or next(iter(self.signatures), "")
         if not self.signatures:
-            table = self.source.get("loader") in ("csv", "parquet", "arrow") and not Path(self.source["path"]).is_dir()
-            mend = f"{option_line(self, signatures='classes.csv')} with lines of class,attributes" if table else ""
             raise DataError(
                 f"{self.name} has no signatures, which say what describes a class; give a row of attributes per class, "
-                f"{mend or 'see docs/formats.md'}, or use a task that needs none, such as coding"
+                f"{signatures_line(self)}, or use a task that needs none, such as coding"
             )
         if name not in self.signatures:
             raise UnknownNameError(f"signature set of {self.name}", name, self.signatures)
@@ -366,6 +364,20 @@ def option_line(dataset: Dataset, **options: Any) -> str:
     path = Path(str(dataset.source.get("path", dataset.name)))
     shown = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
     return f"--dataset {shlex.quote(str(Spec(shown, {**dataset.source.get('options', {}), **options})))}"
+
+
+def signatures_line(dataset: Dataset) -> str:
+    """Return how signatures are given to a data set without any: as a file beside a table, or a part of others."""
+    if dataset.source.get("loader") not in ("csv", "parquet", "arrow") or Path(str(dataset.source["path"])).is_dir():
+        return "S or signatures (docs/formats.md)"
+    return f"{option_line(dataset, signatures='classes.csv')} with lines of class,attributes"
+
+
+def unseen_line(dataset: Dataset) -> str:
+    """Return how the unseen classes of a data set without splits are named: on the command line, or in Python."""
+    if "path" not in dataset.source:
+        return "make_dataset(X, y, S, unseen=[...]) with names or numbers of classes, how many, or a share"
+    return f"{option_line(dataset, unseen=0.2)}, or names as in unseen=wren+owl"
 
 
 def row_folds(dataset: Dataset) -> list[np.ndarray]:

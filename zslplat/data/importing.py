@@ -25,8 +25,6 @@ from zslplat.data.store.rows import blocks_of
 from zslplat.errors import DataError, UsageError, quoted
 from zslplat.names import unfit
 
-_NAME = re.compile(r"[A-Za-z_][\w.\-]*")
-
 SIGNED = "signatures"  # the option, and the files beside a table
 
 
@@ -72,10 +70,7 @@ def import_arrays(
     """
     source = source.expanduser()
     name = name or (source.name if source.is_dir() else source.stem)
-    if not _NAME.fullmatch(name):
-        problem = f"name {quoted(name)} cannot be used"
-        raise UsageError(f"{problem}; write letters, digits, _, - and ., starting with a letter")
-    if why := unfit(name):
+    if why := unfit(name) or ("a name leads through no folders" if "/" in name else ""):
         raise UsageError(f"name {quoted(name)} cannot be used: {why}")
     if name in reserved:
         raise UsageError(f"name {name!r} belongs to a registered data set; choose another name")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.array_store import file_stamp
-from zslplat.data.store.stored_sets import stored_dataset
+from zslplat.data.store.stored_sets import read_stored, stored_dataset
 from zslplat.errors import DataError, MissingDataError, UnknownDataError, UsageError
 from zslplat.keys import key_of
 from zslplat.registry import known_as
@@ -100,11 +100,20 @@ class FileSource(DataSource):
         if "path" not in self.options:
             raise UsageError(f"{self.kind}: path is missing; write {self.kind}(path=mydata)")
         path = find_path(places, str(self.options["path"]), self.suffixes)
+        about, options, key = self._reading(path)
+        return stored_dataset(places.cache, key, lambda: self.read_files(places, path, about, options))
+
+    def stored(self, places: DataPlaces) -> Dataset | None:
+        """Return what an earlier load stored under ``places.cache``, None where there is nothing."""
+        path = find_path(places, str(self.options["path"]), self.suffixes)
+        return None if places.cache is None else read_stored(places.cache, self._reading(path)[2])
+
+    def _reading(self, path: Path) -> tuple[About, dict[str, Any], str]:
+        """Return what stands beside the files, the options of the reading, and the key of its result."""
         about = self.about(path)
         options = {**about.options, **{k: v for k, v in self.options.items() if k != "path"}}
         stamps = [file_stamp(p) for p in (*self.files(path), about_path(path)) if p.is_file()]
-        key = key_of(self.kind, self.version, stamps, options)
-        return stored_dataset(places.cache, key, lambda: self.read_files(places, path, about, options))
+        return about, options, key_of(self.kind, self.version, stamps, options)
 
     def about(self, path: Path) -> About:
         """Return what is stated beside the files."""

@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-from zslplat.data.dataset import ClassFold, Dataset, option_line
+from zslplat.data.dataset import ClassFold, Dataset, unseen_line
 from zslplat.data.splits import hold_out_rows as hold_out_rows
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.space import Integer, Optional, Real, Text, parameter
@@ -29,13 +29,6 @@ FEWEST_FOLDS, MOST_FOLDS = 3, 10
 
 
 _MOST_DRAWN = 10_000  # folds, until some are found that all differ
-
-
-def unseen_line(dataset: Dataset) -> str:
-    """Return how the unseen classes of a data set without splits are named: on the command line, or in Python."""
-    if "path" not in dataset.source:
-        return "make_dataset(X, y, S, unseen=[...]) with names or numbers of classes, how many, or a share"
-    return f"{option_line(dataset, unseen=0.2)}, or names as in unseen=wren+owl"
 
 
 def split_rows(dataset: Dataset, split: str, purpose: str) -> np.ndarray:

@@ -11,7 +11,7 @@ from zslplat.checks.base import Finding, drop_silenced, run_checks
 from zslplat.checks.data_facts import data_findings
 from zslplat.checks.facts import PrimaryScores, RecordedWarning, StudyFacts, TrainingSteps
 from zslplat.checks.records import warning_facts
-from zslplat.data.catalogue import notes_of
+from zslplat.data.card import notes_of
 from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.scoring.messages import warning_entries

@@ -39,14 +39,17 @@ def stored_dataset(cache: Path | None, key: str, build: Callable[[], Dataset]) -
     """
     if cache is None:
         return build()
-    key = key_of("kept", _VERSION, key)
-    stored = _read_stored(cache, key)
+    stored = read_stored(cache, key)
     if stored is not None:
         return stored
     dataset = build()
-    write_entry(cache, key, lambda writer: _write(writer, dataset))
+    write_entry(cache, _entry_key(key), lambda writer: _write(writer, dataset))
     # None where the entry was evicted or damaged in between: what was built is still good.
-    return _read_stored(cache, key) or dataset
+    return read_stored(cache, key) or dataset
+
+
+def _entry_key(key: str) -> str:
+    return key_of("kept", _VERSION, key)
 
 
 def copy_stored_sets(theirs: Path, ours: Path) -> None:
@@ -180,7 +183,9 @@ def _placed(
         start += len(block)
 
 
-def _read_stored(cache: Path, key: str) -> Dataset | None:
+def read_stored(cache: Path, key: str) -> Dataset | None:
+    """Return the data set of an earlier load, None where there is none."""
+    key = _entry_key(key)
     stored = read_entry(cache, key)
     if stored is None:
         return None
