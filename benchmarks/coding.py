@@ -33,7 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from zslplat.families.coding.methods.sparse_codes import optimality_gap, sparse_codes
-from zslplat.kernels.radial import Gaussian
+from zslplat.kernels.forms import Gaussian
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,7 @@ from zslplat.comparison.paired import difference, interval
 from zslplat.comparison.ranks import over_splits
 from zslplat.evidence.scores import Scored
 from zslplat.metrics.ausuc import winners
-from zslplat.metrics.intervals import jackknifed
-from zslplat.metrics.resampling import draws, draws_of_things, resampled_ausuc, resampled_means
+from zslplat.metrics.intervals import draws, draws_of_things, jackknifed, resampled_ausuc, resampled_means
 from zslplat.suites.result_files import keep_results
 
 CLASSES = (5, 10, 20, 50)

@@ -37,8 +37,7 @@ from scipy.linalg import blas
 from threadpoolctl import threadpool_limits
 
 from zslplat.data.store.preprocessing import apply_steps
-from zslplat.families.zero_shot.methods.ranking.estimator import RankingMethod
-from zslplat.families.zero_shot.methods.ranking.losses import harmonic
+from zslplat.families.zero_shot.methods.ranking.estimator import RankingMethod, harmonic
 from zslplat.families.zero_shot.methods.ranking.methods import ALE, SJE, DeViSE, LatEm
 
 N, D, A, C = 40000, 1280, 100, 80

@@ -27,7 +27,7 @@ from zslplat.data.source import DataPlaces
 from zslplat.data.store.preprocessing import apply_steps
 from zslplat.evaluation.context import preprocess
 from zslplat.families.selection.task import FeatureSelection
-from zslplat.metrics.clustering import cluster_counts, matched_classes
+from zslplat.metrics.accuracy import cluster_counts, matched_classes
 
 COUNTS = range(5, 51, 5)
 

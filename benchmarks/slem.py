@@ -31,14 +31,12 @@ from zslplat.data.store.preprocessing import apply_steps
 from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.evidence.scores import Scored
 from zslplat.families.exemplars.methods.base import ExemplarMethod
-from zslplat.families.exemplars.methods.exemplar_svm import ExemplarSVM
+from zslplat.families.exemplars.methods.baselines import Cosine, ExemplarSVM, Whitening
 from zslplat.families.exemplars.methods.kslem import KernelSLEM
 from zslplat.families.exemplars.methods.slem import SLEM
-from zslplat.families.exemplars.methods.whitening import Cosine, Whitening
 from zslplat.families.exemplars.task import SCORES, ExemplarRetrieval
 from zslplat.kernels.scales import median_distance
-from zslplat.tasks.arrays import prefixed, suffixes_of
-from zslplat.tasks.base import Problem
+from zslplat.tasks.base import Problem, prefixed, suffixes_of
 
 
 def seconds(*works: Callable[[], object], repeats: int = 5) -> list[float]:

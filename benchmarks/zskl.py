@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from zslplat.families.zero_shot.methods.zskl.fast_gradient import Engine
 from zslplat.families.zero_shot.methods.zskl.objective import Objective
 from zslplat.families.zero_shot.methods.zskl.training import RMSprop
-from zslplat.kernels.radial import Gaussian
+from zslplat.kernels.forms import Gaussian
 
 N, D, A, C = 40000, 1280, 100, 80
 

@@ -11,8 +11,8 @@ import numpy as np
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.evaluation.cache.problems import load_problem, preprocess, save_problem
+from zslplat.models.folder import save_model, state_within
 from zslplat.models.model import load_saved
-from zslplat.models.saving import save_model, state_within
 from zslplat.registry import component
 from zslplat.spec import Spec
 from zslplat.testing.problems import class_problem

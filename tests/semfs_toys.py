@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from zslplat.families.selection.methods.regression import Regression
-from zslplat.families.selection.methods.statistics import regression_statistics
+from zslplat.families.selection.methods.regression import Regression, regression_statistics
 
 
 def problem(n=90, d=20, c=6, m=9, seed=0, dtype=np.float64):

@@ -45,7 +45,7 @@ NOISE = (
     "import ctypes, os, sys\nprint('NOISE')\nos.write(1, b'NOISE')\nos.system('echo NOISE')\n"
     "sys.__stdout__.write('NOISE')\nctypes.CDLL(None).puts(b'NOISE')\n"
 )
-KERNEL = f"{HOOK}return {{'mine': 'zslplat.kernels.radial:Gaussian'}}\n"
+KERNEL = f"{HOOK}return {{'mine': 'zslplat.kernels.forms:Gaussian'}}\n"
 
 
 @pytest.fixture

@@ -99,9 +99,9 @@ def test_a_kind_may_lack_parts(monkeypatch, tmp_path):
     source = (
         "from zslplat.api import Kind, hookimpl\n\n"
         "@hookimpl\ndef zslplat_kinds():\n"
-        "    return {'bare': Kind('bare method', protocol='zslplat.families.coding.protocol:CodingProtocol'),\n"
+        "    return {'bare': Kind('bare method', protocol='zslplat.families.coding.methods.base:CodingProtocol'),\n"
         "            'odd': Kind('odd method', protocol='nowhere'), 'no': 3,\n"
-        "            'wrong': Kind('wrong method', protocol='zslplat.methods.protocols:features')}\n"
+        "            'wrong': Kind('wrong method', protocol='zslplat.methods.base:features')}\n"
     )
     monkeypatch.syspath_prepend(str(install_distribution(tmp_path, "zslplat-bare", "zslplat_bare", source)))
     found = build_registry()

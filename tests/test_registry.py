@@ -73,7 +73,7 @@ def test_classes_and_paths_are_both_components(entry_point):
         build_registry([entry_point("a", "{'x': 'fractions:Nothing'}")]).component("methods", "x")
 
 
-@pytest.mark.parametrize("wrong", ["int", "'fractions:Fraction'", "'zslplat.kernels.radial:Gaussian'"])
+@pytest.mark.parametrize("wrong", ["int", "'fractions:Fraction'", "'zslplat.kernels.forms:Gaussian'"])
 def test_a_component_of_another_class_is_refused_when_it_is_used_and_hides_no_other(wrong, entry_point):
     registry = build_registry([entry_point("a", f"{{'odd': {wrong}, 'one': {FIRST}}}")])
     with pytest.raises(PluginError, match=r"method 'odd' of a 1\.0 is <class .*expected a subclass of zslplat\.api\."):

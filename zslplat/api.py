@@ -17,9 +17,8 @@ from zslplat.figures import Curve, MatrixFigure, ScatterFigure, Table
 from zslplat.hookspecs import API_VERSION, Kind, hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialForm, RadialKernel, parse_kernel
 from zslplat.listeners import Listener
-from zslplat.methods.base import Diagnostics, Features, Method, State
+from zslplat.methods.base import Diagnostics, Features, Method, Protocol, State, protocol_of
 from zslplat.methods.kernel_parameter import KernelMethod
-from zslplat.methods.protocols import Protocol, protocol_of
 from zslplat.models.model import SavedModel
 from zslplat.pipelines.base import Pipeline
 from zslplat.space import (

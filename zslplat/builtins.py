@@ -79,16 +79,16 @@ _CHECKS = {
 def zslplat_kernels() -> dict[str, str]:
     """The built-in kernels."""
     return {
-        "cauchy": "zslplat.kernels.radial:Cauchy",
+        "cauchy": "zslplat.kernels.forms:Cauchy",
         "chi-squared": "zslplat.kernels.histograms:ChiSquared",
-        "gaussian": "zslplat.kernels.radial:Gaussian",
+        "gaussian": "zslplat.kernels.forms:Gaussian",
         "histogram-intersection": "zslplat.kernels.histograms:HistogramIntersection",
         "l1-laplacian": "zslplat.kernels.histograms:L1Laplacian",
-        "l2-laplacian": "zslplat.kernels.radial:L2Laplacian",
-        "linear": "zslplat.kernels.dot_products:Linear",
+        "l2-laplacian": "zslplat.kernels.forms:L2Laplacian",
+        "linear": "zslplat.kernels.forms:Linear",
         "log-euclidean": "zslplat.kernels.log_euclidean:LogEuclidean",
-        "polynomial": "zslplat.kernels.dot_products:Polynomial",
-        "sigmoid": "zslplat.kernels.dot_products:Sigmoid",
+        "polynomial": "zslplat.kernels.forms:Polynomial",
+        "sigmoid": "zslplat.kernels.forms:Sigmoid",
         "spatial-pyramid": "zslplat.kernels.spatial_pyramid:SpatialPyramid",
     }
 

@@ -3,9 +3,9 @@
 # fmt: off
 from typing import Literal
 
-from zslplat.families.coding.pipeline import CodingPipeline
-from zslplat.families.exemplars.pipeline import ExemplarPipeline
-from zslplat.families.selection.pipeline import SelectionPipeline
+from zslplat.families.coding.model import CodingPipeline
+from zslplat.families.exemplars.model import ExemplarPipeline
+from zslplat.families.selection.model import SelectionPipeline
 from zslplat.families.zero_shot.pipeline import ZeroShotPipeline
 from zslplat.kernels.base import Kernel
 

@@ -47,7 +47,7 @@ BASES = {
 }
 # The parts of a kind that are classes.
 PARTS = {
-    "protocol": "zslplat.methods.protocols.Protocol",
+    "protocol": "zslplat.methods.base.Protocol",
     "pipeline": "zslplat.pipelines.base.Pipeline",
     "model": "zslplat.models.model.SavedModel",
     "kit": "zslplat.testing.kits.MethodKit",

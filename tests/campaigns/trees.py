@@ -27,7 +27,7 @@ from support import install_distribution  # noqa: E402
 from zslplat.evaluation.cache.problems import save_problem  # noqa: E402
 from zslplat.evaluation.jobs import Limits, WorkerSettings  # noqa: E402
 from zslplat.evaluation.workers.worker import Worker  # noqa: E402
-from zslplat.families.zero_shot.zsl import ZeroShot  # noqa: E402
+from zslplat.families.zero_shot.unseen import ZeroShot  # noqa: E402
 from zslplat.testing.truth_seekers import telling_nothing  # noqa: E402
 
 _KILLED = "ended by SIGKILL"

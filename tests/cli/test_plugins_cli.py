@@ -100,7 +100,7 @@ def test_check_of_components_that_end_their_process_names_them_and_goes_on(forke
         tmp_path / "site",
         "zslplat-ending",
         "zslplat_ending",
-        "import os, signal\nfrom zslplat.api import hookimpl\nfrom zslplat.kernels.dot_products import Linear\n"
+        "import os, signal\nfrom zslplat.api import hookimpl\nfrom zslplat.kernels.forms import Linear\n"
         "class Crash(Linear):\n    def diag(self, X):\n        os.kill(os.getpid(), signal.SIGSEGV)\n"
         "class Ends(Linear):\n    def diag(self, X):\n        os._exit(7)\n"
         "class Never(Linear):\n    def __init__(self):\n        os._exit(0)\n"
@@ -132,7 +132,7 @@ def test_check_of_a_component_that_never_answers_ends_in_time_and_goes_on(forked
         tmp_path / "site",
         "zslplat-waiting",
         "zslplat_waiting",
-        "import threading\nfrom zslplat.api import hookimpl\nfrom zslplat.kernels.dot_products import Linear\n"
+        "import threading\nfrom zslplat.api import hookimpl\nfrom zslplat.kernels.forms import Linear\n"
         "class Waits(Linear):\n    def __init__(self):\n        threading.Event().wait()\n"
         "@hookimpl\ndef zslplat_kernels():\n    return {'fine': Linear, 'waits': Waits, 'sound': Linear}\n",
     )

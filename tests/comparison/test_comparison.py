@@ -15,7 +15,7 @@ from zslplat.comparison.paired import difference, interval, mean_difference
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evidence.matching import indices_of
 from zslplat.evidence.scores import Scored
-from zslplat.metrics.resampling import draws, resampled_means
+from zslplat.metrics.intervals import draws, resampled_means
 from zslplat.tasks.base import Metric
 
 M = 400

@@ -22,7 +22,7 @@ from zslplat.comparison.classes import (
 from zslplat.comparison.leaderboard import leaderboard
 from zslplat.comparison.ranks import letters
 from zslplat.evidence.scores import Scored
-from zslplat.metrics.resampling import draws, resampled_means
+from zslplat.metrics.intervals import draws, resampled_means
 from zslplat.tasks.base import Metric
 
 

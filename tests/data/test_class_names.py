@@ -19,7 +19,7 @@ from zslplat.data.formats.matlab import MatlabFile
 from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
-from zslplat.families.zero_shot.classes import NewClasses
+from zslplat.families.zero_shot.model import NewClasses
 
 Y, X, S = np.arange(8) % 4, np.arange(16.0).reshape(8, 2), np.eye(4)
 

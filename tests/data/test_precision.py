@@ -20,9 +20,8 @@ from zslplat.data.store.preprocessing import FrozenFeatures, FrozenSteps, apply_
 from zslplat.data.store.rows import RowStream, View
 from zslplat.errors import DataError
 from zslplat.methods.rows import unit_rows
-from zslplat.models.predictions import _signatures
-from zslplat.models.row_files import RowFile
-from zslplat.pipelines.labels import read_signatures
+from zslplat.models.predictions import RowFile, _signatures
+from zslplat.pipelines.base import read_signatures
 from zslplat.registry import ByName
 
 ROWS, CLASSES = 60, 6

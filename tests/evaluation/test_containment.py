@@ -13,7 +13,7 @@ from support import install_distribution
 from zslplat.evaluation.cache.problems import save_problem
 from zslplat.evaluation.jobs import Limits, WorkerSettings
 from zslplat.evaluation.workers.worker import Worker
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat.testing.truth_seekers import telling_nothing
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no adoption of orphans")

@@ -20,8 +20,8 @@ from zslplat.evaluation.scoring import outcomes as kept
 from zslplat.evaluation.scoring.evaluation import evaluate
 from zslplat.evaluation.scoring.outcomes import class_values, digest, read_outcomes, replicates, write_outcomes
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
-from zslplat.families.zero_shot.zsl import ZeroShot
-from zslplat.metrics.resampling import SCHEME, draws, rows_digest
+from zslplat.families.zero_shot.unseen import ZeroShot
+from zslplat.metrics.intervals import SCHEME, draws, rows_digest
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns
 
 COUNT = 130

@@ -19,8 +19,7 @@ from zslplat.families.coding.task import Coding
 from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.families.selection.task import FeatureSelection
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
-from zslplat.families.zero_shot.retrieval import Retrieval
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import Retrieval, ZeroShot
 
 STEPS = Preprocessing(features=("standardise", "split", "l2"), signatures=("center", "l2"))
 ZERO_SHOT = [ZeroShot, GeneralizedZeroShot, Retrieval]

@@ -14,7 +14,7 @@ from zslplat.evaluation.code import CodeReader
 from zslplat.evaluation.jobs import Limits, PrepareJob, WorkerSettings
 from zslplat.evaluation.workers import worker as worker_module
 from zslplat.evaluation.workers.worker import Worker
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat.testing.truth_seekers import telling_nothing
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each worker's process starts afresh")

@@ -8,8 +8,7 @@ import pytest
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.kernels import InnerProductKernel, parse_kernel
 from zslplat.kernels.composition import Product, Sum, normalised
-from zslplat.kernels.dot_products import Linear
-from zslplat.kernels.radial import Gaussian
+from zslplat.kernels.forms import Gaussian, Linear
 from zslplat.spec import Spec
 
 

@@ -10,8 +10,8 @@ from zslplat.families.coding.methods.kernel_coding import KernelSparseCoding
 from zslplat.families.zero_shot.methods.zskl import fast_passes
 from zslplat.families.zero_shot.methods.zskl.zskl import ZSKLOrt
 from zslplat.kernels import parse_kernel
+from zslplat.kernels.forms import Cauchy, Gaussian
 from zslplat.kernels.inner_product import declared_form
-from zslplat.kernels.radial import Cauchy, Gaussian
 
 
 class Foreign(RadialKernel):

@@ -7,7 +7,7 @@ from zslplat.data.store.rows import Part, Rows, Stored, View
 from zslplat.errors import DataError, MethodError
 from zslplat.families.exemplars.methods.base import checked_blocks, row_blocks
 from zslplat.families.selection.methods.baselines import column_variances
-from zslplat.families.selection.methods.statistics import regression_statistics
+from zslplat.families.selection.methods.regression import regression_statistics
 from zslplat.families.zero_shot.methods import feature_metric, spectral
 from zslplat.families.zero_shot.methods.keszsl import KernelESZSL
 from zslplat.methods.rows import row_keys

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zslplat.errors import MethodError, OutcomeWarning
-from zslplat.families.zero_shot.methods.tmv_hlp.neighbourhoods import crossing, crossing_by_index
+from zslplat.families.zero_shot.methods.tmv_hlp.graphs import crossing, crossing_by_index
 from zslplat.methods import neighbours
 from zslplat.methods import neighbours as dispatch
 from zslplat.methods.base import Diagnostics

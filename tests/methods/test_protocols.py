@@ -10,10 +10,10 @@ from zslplat.api import Protocol, protocol_of
 from zslplat.families.coding.task import Coding
 from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.families.selection.task import FeatureSelection
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat.registry import names
-from zslplat.testing.kits import kit_of
-from zslplat.testing.task_samples import data_sets, player
+from zslplat.testing.kits import kit_of, player
+from zslplat.testing.problems import data_sets
 
 TASKS = {
     "zero-shot": ZeroShot(),

@@ -7,8 +7,8 @@ import pytest
 
 from zslplat.api import MethodError
 from zslplat.registry import component
+from zslplat.testing.isolation import STATE_CHECKS
 from zslplat.testing.kits import fitted
-from zslplat.testing.state import STATE_CHECKS
 
 # Settings whose learned state is of another kind than that of the defaults, which the conformance kit looks at.
 OTHERS = {

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from zslplat.metrics.clustering import (
+from zslplat.metrics.accuracy import (
     cluster_counts,
     clustering_accuracy,
     expected_random_accuracy,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from zslplat.metrics.label_ranking import (
+from zslplat.metrics.ranking import (
     average_precisions,
     chance_precisions,
     eleven_point_precisions,

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from zslplat.metrics.intervals import centred_ends
-from zslplat.metrics.resampling import resampled_means
+from zslplat.metrics.intervals import centred_ends, resampled_means
 
 
 @pytest.mark.parametrize("classes", range(3, 40))

@@ -10,13 +10,11 @@ from zslplat.families.coding.task import Coding
 from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.families.selection.task import FeatureSelection
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
-from zslplat.families.zero_shot.retrieval import Retrieval
 from zslplat.families.zero_shot.task import with_requests
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import Retrieval, ZeroShot
 from zslplat.metrics.accuracy import harmonic_mean, per_class_accuracy, sample_accuracy
 from zslplat.metrics.ausuc import rivals, seen_unseen_curve
-from zslplat.metrics.ranking import Ranking
-from zslplat.metrics.resampling import (
+from zslplat.metrics.intervals import (
     draws,
     draws_of_things,
     resampled_ausuc,
@@ -24,6 +22,7 @@ from zslplat.metrics.resampling import (
     resampled_means,
     rows_digest,
 )
+from zslplat.metrics.ranking import Ranking
 from zslplat.tasks.base import Problem
 
 SIZES = (7, 12, 3, 9)

@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from zslplat.metrics import resampling
-from zslplat.metrics.resampling import draws, draws_of_things
+from zslplat.metrics import intervals
+from zslplat.metrics.intervals import draws, draws_of_things
 
 ROWS = 301
 STRATA = np.arange(ROWS) % 7
@@ -21,7 +21,7 @@ WAYS = {
 def test_draws_do_not_depend_on_how_many_are_made_at_once(monkeypatch, way, together):
     whole = list(WAYS[way](230))
     assert [len(block) for block in whole] == [100, 100, 30]
-    monkeypatch.setattr(resampling, "MOST_COUNTS", together * ROWS)
+    monkeypatch.setattr(intervals, "MOST_COUNTS", together * ROWS)
     pieces = list(WAYS[way](230))
     assert max(map(len, pieces)) == together
     np.testing.assert_array_equal(np.concatenate(pieces), np.concatenate(whole))
@@ -29,7 +29,7 @@ def test_draws_do_not_depend_on_how_many_are_made_at_once(monkeypatch, way, toge
 
 def test_draws_of_many_rows_hold_a_bounded_number_of_counts(monkeypatch):
     rows = 20_000
-    monkeypatch.setattr(resampling, "MOST_COUNTS", 10 * rows)
+    monkeypatch.setattr(intervals, "MOST_COUNTS", 10 * rows)
     tracemalloc.start()
     try:
         for block in draws(np.arange(rows), np.arange(rows) % 7, 100):

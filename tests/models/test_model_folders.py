@@ -19,13 +19,14 @@ from zslplat.models.folder import (
     copy_model,
     free,
     read_model,
+    save_model,
     settle,
+    state_within,
     take_over,
     unnamed,
     write_model,
 )
 from zslplat.models.model import load_saved
-from zslplat.models.saving import save_model, state_within
 from zslplat.registry import component
 
 LARGE = np.arange(SHARED_BYTES // 8 + 1, dtype=np.float64)

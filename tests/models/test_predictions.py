@@ -14,9 +14,8 @@ from model_toys import animals, kept
 from scipy.sparse import csr_matrix
 
 from zslplat.errors import DataError, UsageError
-from zslplat.families.zero_shot.classes import NewClasses
-from zslplat.models.predictions import predictions, write_predictions
-from zslplat.models.row_files import RowFile
+from zslplat.families.zero_shot.model import NewClasses
+from zslplat.models.predictions import RowFile, predictions, write_predictions
 
 DATASET = animals()
 X = np.asarray(DATASET.X)

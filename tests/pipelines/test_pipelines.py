@@ -22,11 +22,11 @@ from zslplat.families.coding.task import Coding
 from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.families.selection.task import FeatureSelection
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat.metrics.accuracy import per_class_accuracy
 from zslplat.pipelines.base import UnfittedError
 from zslplat.registry import component
-from zslplat.testing.task_samples import data_sets, label_sets
+from zslplat.testing.problems import data_sets, label_sets
 
 GENERALISED, CONVENTIONAL, SAMPLES, _ = data_sets()
 SHORT = {"epochs": 3, "rounds": 3, "iterations": 3}

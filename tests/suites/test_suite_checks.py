@@ -133,7 +133,7 @@ def test_a_component_that_does_not_load_fails_its_own_cells_alone(call, tmp_path
 
 
 def test_a_task_that_does_not_say_what_it_gives_may_be_asked_for_anything(monkeypatch):
-    from zslplat.families.zero_shot.zsl import ZeroShot
+    from zslplat.families.zero_shot.unseen import ZeroShot
 
     monkeypatch.setattr(ZeroShot, "metric_names", lambda self: ())
     check_suite(read(TEXT.replace("per_class_accuracy", "of_its_own")))

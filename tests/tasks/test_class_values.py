@@ -12,8 +12,7 @@ from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.families.selection.draws import joined_outcomes
 from zslplat.families.selection.task import FeatureSelection
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
-from zslplat.families.zero_shot.retrieval import Retrieval
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import Retrieval, ZeroShot
 from zslplat.metrics.intervals import jackknifed, mean_pseudo_values
 from zslplat.tasks.base import Problem
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns

@@ -12,8 +12,7 @@ from zslplat.errors import OutcomeWarning, UsageError
 from zslplat.evaluation.context import preprocess
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
 from zslplat.families.zero_shot.methods.eszsl import ESZSL
-from zslplat.families.zero_shot.retrieval import Retrieval
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import Retrieval, ZeroShot
 from zslplat.tasks.splits import class_folds, draw_folds
 
 

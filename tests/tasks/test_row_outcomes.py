@@ -13,11 +13,9 @@ from zslplat.families.coding.task import Coding
 from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.families.selection.task import FeatureSelection
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
-from zslplat.families.zero_shot.retrieval import Retrieval
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import Retrieval, ZeroShot
 from zslplat.metrics.ausuc import calibrated_predictions, rivals
-from zslplat.metrics.ranking import OwnClass, centred, rank_judged
-from zslplat.metrics.resampling import (
+from zslplat.metrics.intervals import (
     draws,
     draws_of_things,
     resampled_ausuc,
@@ -25,6 +23,7 @@ from zslplat.metrics.resampling import (
     resampled_means,
     rows_digest,
 )
+from zslplat.metrics.ranking import OwnClass, centred, rank_judged
 
 COUNT = 120  # more than one block of draws
 

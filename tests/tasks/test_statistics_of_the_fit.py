@@ -12,7 +12,7 @@ from zslplat.families.exemplars.kit import ExemplarPlayer
 from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
 from zslplat.testing.kits import kit_of
-from zslplat.testing.task_samples import data_sets
+from zslplat.testing.problems import data_sets
 
 
 class Keeps:

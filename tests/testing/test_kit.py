@@ -8,8 +8,7 @@ from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.sets.synthetic import Synthetic
 from zslplat.errors import UnknownNameError, UsageError, ZslplatError
 from zslplat.kernels import parse_kernel
-from zslplat.kernels.dot_products import Sigmoid
-from zslplat.kernels.radial import Gaussian
+from zslplat.kernels.forms import Gaussian, Sigmoid
 from zslplat.registry import component, names
 from zslplat.testing import (
     ConformanceError,

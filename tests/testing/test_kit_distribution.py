@@ -63,7 +63,7 @@ def test_a_plugin_whose_hooks_do_nothing_fails(source, cause, subjects):
 
 def test_a_component_that_leaves_fails_and_the_others_are_checked(subjects):
     source = HEAD + (
-        "from zslplat.kernels.dot_products import Linear\n"
+        "from zslplat.kernels.forms import Linear\n"
         "class Leaves(Linear):\n    def __init__(self):\n        raise SystemExit(0)\n"
         "@hookimpl\ndef zslplat_kernels():\n    return {'leaves': Leaves, 'fine': Linear}\n"
         "@hookimpl\ndef zslplat_tasks():\n    return {'odd': Linear}\n"

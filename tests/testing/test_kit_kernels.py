@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from zslplat.kernels import InnerProductKernel, Kernel, RadialKernel
-from zslplat.kernels.radial import Gaussian
+from zslplat.kernels.forms import Gaussian
 from zslplat.space import POSITIVE, Parameter, Real, Scaled
 from zslplat.testing import run_checks
-from zslplat.testing.derivatives import DERIVATIVE_CHECKS
-from zslplat.testing.kernels import KERNEL_CHECKS
+from zslplat.testing.kernels import DERIVATIVE_CHECKS, KERNEL_CHECKS
 
 SIGMA = Parameter("inverse squared radius", Scaled(POSITIVE, "/median^2"), Real(0.1, 10, log=True, unit="/median^2"))
 

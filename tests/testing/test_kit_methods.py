@@ -16,8 +16,8 @@ from zslplat.families.zero_shot.methods.base import check_fit_inputs
 from zslplat.methods.base import Diagnostics
 from zslplat.space import POSITIVE, Parameter, Real
 from zslplat.testing import checks_for, run_checks
+from zslplat.testing.isolation import STATE_CHECKS
 from zslplat.testing.rows import view_checks
-from zslplat.testing.state import STATE_CHECKS
 
 
 class Undocumented(Plain):

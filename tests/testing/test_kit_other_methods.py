@@ -7,7 +7,7 @@ from zslplat.families.coding.kit import CODING_CHECKS
 from zslplat.families.coding.methods.estimator import check_coding_inputs
 from zslplat.families.exemplars.kit import EXEMPLAR_CHECKS
 from zslplat.families.exemplars.methods.base import Encoding, ExemplarMethod, row_blocks
-from zslplat.families.exemplars.methods.whitening import Cosine
+from zslplat.families.exemplars.methods.baselines import Cosine
 from zslplat.families.selection.kit import SELECTION_CHECKS
 from zslplat.families.selection.methods.base import FeatureSelector, SelectionData, check_selection_inputs
 from zslplat.methods.base import Method

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kit_toys import Plain
 
-from zslplat.testing.state import STATE_CHECKS
+from zslplat.testing.isolation import STATE_CHECKS
 
 
 class HoldsALock(Plain):

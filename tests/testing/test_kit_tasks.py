@@ -8,13 +8,13 @@ import pytest
 from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError
 from zslplat.families.coding.task import Coding
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat.registry import component, names
 from zslplat.space import Integer, Parameter
 from zslplat.tasks.base import Metric, Outcome, Task
 from zslplat.testing import checks_for, parametrize_with_checks, run_checks
+from zslplat.testing.problems import data_sets
 from zslplat.testing.running import PASSED, SKIPPED
-from zslplat.testing.task_samples import data_sets
 from zslplat.testing.tasks import (
     TASK_CHECKS,
     rows_with_several_labels_are_judged_alike,

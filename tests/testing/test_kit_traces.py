@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from zslplat.data.sets.synthetic import Synthetic
-from zslplat.families.zero_shot.zsl import ZeroShot
-from zslplat.kernels.dot_products import Linear
+from zslplat.families.zero_shot.unseen import ZeroShot
+from zslplat.kernels.forms import Linear
 from zslplat.testing import checks_for
 from zslplat.testing.checks import (
     evaluation_leaves_no_traces,

@@ -14,7 +14,7 @@ from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.criteria import criteria_of, front_of, search_entry, values_of
 from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat.records.trials import FinishedTrial
 from zslplat.space import Real
 from zslplat.tasks.base import Metric

@@ -19,8 +19,7 @@ from zslplat.families.coding.task import Coding
 from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.families.selection.task import FeatureSelection
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
-from zslplat.families.zero_shot.retrieval import Retrieval
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import Retrieval, ZeroShot
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Scaled
 from zslplat.tuning.study_facts import searched_facts
 

@@ -43,8 +43,7 @@ def predict(options: PredictOptions) -> None:
     """Score rows of your own with the model of a run, against its classes or new ones; memory is bounded."""
     from zslplat.front.progress import progress
     from zslplat.front.requests import settings_of
-    from zslplat.models.predictions import check_output, predictions, write_predictions
-    from zslplat.models.row_files import RowFile
+    from zslplat.models.predictions import RowFile, check_output, predictions, write_predictions
     from zslplat.serving.runs import load_model
 
     check_output(options["output"])

@@ -68,7 +68,7 @@ def check(options: CheckPluginOptions) -> None:
     The checks run in a process of their own. A component that ends it, or never answers, fails. The others are checked
     all the same.
     """
-    from zslplat.testing.apart import checked_apart
+    from zslplat.testing.distribution import checked_apart
 
     def beginning(subject: Any) -> None:
         if not options["json"]:

@@ -37,7 +37,7 @@ from zslplat.evidence.matching import index_of
 from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import BASELINE
 from zslplat.keys import EXPERIMENT_CHOICES
-from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
+from zslplat.methods.base import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 from zslplat.metrics.intervals import too_few
 from zslplat.records.costs import full_seconds, mean_known, most_bytes
 from zslplat.records.database import Records

@@ -1,6 +1,6 @@
 """Paired statistics: how far apart two methods are on the same test rows, and how sure that is.
 
-Every final evaluation carries replicates of its metrics (:mod:`zslplat.metrics.resampling`); replicate i of one method
+Every final evaluation carries replicates of its metrics (:mod:`zslplat.metrics.intervals`); replicate i of one method
 and replicate i of another are of the same drawn rows, where both scored the same rows. Evaluations whose test rows were
 drawn with different seeds are no pair, and their difference has no interval. Methods that draw random numbers are
 evaluated several times; their repeats are drawn with replacement, too, so that the spread between seeds is part of the

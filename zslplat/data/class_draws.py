@@ -183,7 +183,7 @@ DESCRIBED_BY = ("features", "signatures")
 def images_of(dataset: str, rows: str | None, features_digest: str | None) -> frozenset[str]:
     """Return what tells the images of an evaluation from those of others: two share images that share one of these.
 
-    ``dataset``: its spec; ``rows``: the hash of the scored rows (:func:`zslplat.metrics.resampling.rows_digest`);
+    ``dataset``: its spec; ``rows``: the hash of the scored rows (:func:`zslplat.metrics.intervals.rows_digest`);
     ``features_digest``: that of :class:`~zslplat.data.dataset.Dataset`. None where a record does not say; nothing is
     told without the first of them.
     """

@@ -26,7 +26,7 @@ class Scored:
 
     ``values`` maps a metric to its value in each repeat, ``replicates`` to an array (repeats, b), where there are any;
     ``validation`` maps metrics to the mean over validation folds. ``rows`` is the hash of the scored rows (see
-    :func:`zslplat.metrics.resampling.rows_digest`), ``data`` the fingerprint of their data set, ``images`` tells which
+    :func:`zslplat.metrics.intervals.rows_digest`), ``data`` the fingerprint of their data set, ``images`` tells which
     data sets show the same (:func:`zslplat.data.class_draws.images_of`), ``knows`` what the method knows of the batch
     that it scores (``Method.knows_of_batch`` in words), None where it is not recorded; ``names`` are further names of
     the entry beside label, study and method, its run ids among them, ``suite_rows`` the names of the suites' rows that

@@ -11,7 +11,7 @@ import numpy as np
 
 from zslplat.errors import DataError
 from zslplat.kernels.base import Kernel
-from zslplat.kernels.radial import Gaussian
+from zslplat.kernels.forms import Gaussian
 from zslplat.kernels.scales import median_distance, spread_rows
 from zslplat.space import POSITIVE, Real, Scaled, parameter
 

@@ -1,9 +1,23 @@
-"""The contract of methods: scikit-learn estimators with a description of their parameters and preparation."""
+"""What a method may know beforehand, and where it comes from, in the words of records and tables.
+
+Readers of records need these words, and no method.
+
+The contract of methods: scikit-learn estimators with a description of their parameters and preparation.
+
+How a method of each kind is called: one protocol object per kind, for tasks and for the conformance kit alike.
+
+A protocol takes inputs by name and makes the four calls of a method: :meth:`Protocol.prepare_fit`,
+:meth:`Protocol.prepare_score`, :meth:`Protocol.fit` (or :meth:`Protocol.fit_steps`) and :meth:`Protocol.score`. Names
+that all kinds share: ``X`` training rows, ``y`` their labels, ``S`` signatures. ``statistics`` is what the preparation
+of that side returned, or None: then the method prepares for itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -12,9 +26,19 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import Rows, View
 from zslplat.errors import MethodError, UnknownNameError, UsageError
 from zslplat.figures import Figure
-from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
+from zslplat.kinds import load_part
 from zslplat.registry import known_as, registry
 from zslplat.space import Parameter, Parameterised, Space, check_value, default_space
+
+# What a method may know of a batch, in the order in which it is shown (``Method.knows_of_batch``).
+TRANSDUCTIVE = "transductive"
+CLASS_BALANCE = "class balance"
+UNSEEN_SIGNATURES = "unseen signatures"
+KNOWN = (TRANSDUCTIVE, CLASS_BALANCE, UNSEEN_SIGNATURES)
+
+# The tag of a method that was written down without its source at hand; tables mark it.
+FROM_MEMORY = "from memory"
+
 
 if TYPE_CHECKING:
     # scikit-learn carries no types: a base of unknown type would let any attribute of a method pass.
@@ -292,3 +316,45 @@ class Method(Parameterised, BaseEstimator):
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+
+
+Inputs = Mapping[str, Any]
+
+
+class Protocol(ABC):
+    """The calls of the methods of one kind. ``training`` names the inputs that have an entry per training row."""
+
+    training: ClassVar[tuple[str, ...]] = ("X", "y")
+
+    @abstractmethod
+    def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
+        """Return what fitting needs and no searched parameter changes."""
+
+    def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
+        """Return what scoring needs and no searched parameter changes; ``fitted`` was prepared for the fit."""
+        return {}
+
+    @abstractmethod
+    def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
+        """Fit the method and return what its ``fit`` returns."""
+
+    def fit_steps(self, method: Any, inputs: Inputs, statistics: Statistics) -> Iterator[int]:
+        """Fit step by step, yielding 1, 2, ...; once for kinds without steps."""
+        self.fit(method, inputs, statistics)
+        yield 1
+
+    @abstractmethod
+    def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
+        """Return what a fitted method makes of the rows to be scored, by name, as it returned it."""
+
+
+@cache
+def protocol_of(kind: str) -> Protocol:
+    """Return how methods of a kind are called; raises :class:`UnknownNameError` for a kind that is not registered."""
+    protocol: Protocol = load_part(kind, "protocol")()
+    return protocol
+
+
+def features(method: Any, X: Any) -> Any:
+    """Return features as the method wants them: rows of a file become an array, unless it takes blocks."""
+    return np.asarray(X) if isinstance(X, Rows) and not method.takes_blocks else X

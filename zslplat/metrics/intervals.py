@@ -1,4 +1,24 @@
-"""Intervals of metrics: over drawn rows, and over new classes.
+"""Metrics under resampling of the scored rows: what a paired bootstrap is made of.
+
+| symbol | here | shape | meaning |
+|---|---|---|---|
+| w | ``counts`` | (b, m) | how often each row is drawn, one line per replicate |
+| | ``strata`` | (m,) | class of each row: rows are drawn with replacement within it, so classes keep their sizes |
+| F, y | ``scores``, ``y`` | (m, c), (m,) | as in :mod:`zslplat.metrics.accuracy` |
+
+Where rows belong together (pictures of one object, utterances of one speaker) they are no independent draws, and the
+*things* that they are of are drawn instead: a row is taken as often as its things are, times each other where it is
+made of several (Owen, "The Pigeonhole Bootstrap", 2007: never too narrow, and up to sqrt(3) too wide where two things
+add nothing to what the row itself varies by). Classes that have no thing in common are drawn apart; where things run
+through classes, sizes of classes vary with the draw. Of n things n - 1 are drawn, so that the variance is that of n
+(McCarthy and Snowden, 1985): with three or ten things in a class, n draws would be too narrow by sqrt(1 - 1/n). A class
+of which all rows are of one thing says nothing of other things: it stays as it is.
+
+The draws depend on the rows and on the number of the replicate alone, never on a method, so that replicate i of one
+method and replicate i of another see the same rows: the spread of their difference is that of a paired comparison.
+Source: Efron and Tibshirani, "An Introduction to the Bootstrap", chapters 6 and 8 (stratified, percentile interval).
+
+Intervals of metrics: over drawn rows, and over new classes.
 
 How few classes are too few to tell a difference over new classes: one rule for verdicts, ties, claims.
 
@@ -28,11 +48,201 @@ the variance is the sum of the variances of the kinds' means (Arvesen, "Jackknif
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
+# Replicates that one generator draws, and the most counts that are held at once: 2**22 of 8 bytes, several times over.
+BLOCK, MOST_COUNTS = 100, 1 << 22
+# Names how replicates are made, here and in the ``resampled`` of the tasks. Whoever changes that so that other values
+# come out gives it another name, and kept replicates are made anew.
+SCHEME = "stratified-1"
+# The same for draws of things.
+THINGS_SCHEME = "things-1"
+
+
+def draws(rows: np.ndarray, strata: np.ndarray, replicates: int) -> Iterator[np.ndarray]:
+    """Yield counts (b, m) in blocks of at most 100 replicates; ``rows`` (m,) are ids that do not depend on the order.
+
+    Each stratum is drawn as often as it has rows. Blocks of many rows are shorter, with the same draws.
+    """
+    order = np.lexsort((rows, strata))
+    sizes = np.unique(strata, return_counts=True)[1]
+    starts = np.r_[0, np.cumsum(sizes)[:-1]]
+    low, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
+    for block, rng in _pieces(17, replicates, len(rows)):
+        drawn = low + (rng.random((block, len(rows)), dtype=np.float32) * size).astype(np.int64).clip(max=size - 1)
+        drawn += np.arange(block)[:, None] * len(rows)
+        counts = np.bincount(drawn.ravel(), minlength=block * len(rows)).reshape(block, len(rows))
+        result = np.empty((block, len(rows)), dtype=np.int32)
+        result[:, order] = counts
+        yield result
+
+
+def draws_of_things(things: np.ndarray, strata: np.ndarray, replicates: int) -> Iterator[np.ndarray] | None:
+    """Yield counts (b, m) in blocks of at most 100 replicates; ``things`` (m, k) are the ids of what rows are made of.
+
+    None where nothing can be drawn: where whatever belongs together is of one thing.
+    """
+    ids, number = np.unique(things, return_inverse=True)
+    number = number.reshape(things.shape)
+    part = _parts(number, np.unique(strata, return_inverse=True)[1], len(ids))
+    order = np.argsort(part, kind="stable")
+    sizes = np.bincount(part)
+    if sizes.max() < 2:
+        return None
+    starts = np.r_[0, np.cumsum(sizes)[:-1]]
+    # One thing fewer than there are, where there are several.
+    times = np.maximum(sizes - 1, 1)
+    return _products(number, order, np.repeat(starts, times), np.repeat(sizes, times), replicates)
+
+
+def _products(
+    number: np.ndarray, order: np.ndarray, low: np.ndarray, size: np.ndarray, replicates: int
+) -> Iterator[np.ndarray]:
+    """Yield the products over the columns of ``number`` (m, k) of how often things are drawn, each part by itself."""
+    count = len(order)
+    # A thing that a row is made of twice counts once.
+    fresh = [(number[:, [j]] != number[:, :j]).all(axis=1) for j in range(number.shape[1])]
+    for block, rng in _pieces(37, replicates, len(number)):
+        drawn = low + (rng.random((block, len(low))) * size).astype(np.int64).clip(max=size - 1)
+        drawn += np.arange(block)[:, None] * count
+        weights = np.empty((block, count), dtype=np.int32)
+        weights[:, order] = np.bincount(drawn.ravel(), minlength=block * count).reshape(block, count)
+        counts = weights[:, number[:, 0]]
+        for j in range(1, number.shape[1]):
+            counts = counts * np.where(fresh[j], weights[:, number[:, j]], 1)
+        yield counts
+
+
+def _pieces(seed: int, replicates: int, rows: int) -> Iterator[tuple[int, np.random.Generator]]:
+    """Yield how many replicates are drawn next, with what: a generator for each 100, whose stream goes on in them."""
+    together = max(1, MOST_COUNTS // max(1, rows))
+    for number, first in enumerate(range(0, replicates, BLOCK)):
+        rng = np.random.default_rng([seed, number])
+        last = min(BLOCK, replicates - first)
+        for start in range(0, last, together):
+            yield min(together, last - start), rng
+
+
+def _parts(number: np.ndarray, strata: np.ndarray, things: int) -> np.ndarray:
+    """Return the part (things,) that each thing belongs to: those that share rows or strata, however remotely."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    rows = np.repeat(strata + things, number.shape[1])
+    size = things + int(strata.max()) + 1
+    graph = coo_array((np.ones(number.size, dtype=np.int8), (number.ravel(), rows)), shape=(size, size))
+    parts: np.ndarray = connected_components(graph, directed=False)[1]
+    return np.unique(parts[:things], return_inverse=True)[1]
+
+
+def rows_digest(arrays: Mapping[str, np.ndarray]) -> str:
+    """Return a short hash of what is scored: equal for the same rows in any order, different for other rows.
+
+    Arrays of one length describe the same rows, one entry each. Draws of rows with one digest are the same draws, so
+    that replicates may be compared in pairs where digests agree, and nowhere else.
+    """
+    by_length: dict[int, list[np.ndarray]] = {}
+    for name in sorted(arrays):
+        array = np.atleast_1d(np.asarray(arrays[name]))
+        values = np.ascontiguousarray(array.astype(np.int64) if array.dtype.kind in "iub" else array)
+        by_length.setdefault(len(array), []).append(values)
+    digest = hashlib.sha256()
+    for length in sorted(by_length):
+        columns = [values.reshape(length, -1).view(np.uint8) for values in by_length[length] if values.size]
+        rows = sorted(row.tobytes() for row in np.hstack(columns)) if columns else []
+        digest.update(f"{length}:".encode() + b"".join(rows))
+    return digest.hexdigest()[:16]
+
+
+def resampled_means(counts: np.ndarray, correct: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
+    """Return the mean (b,) of ``correct`` (m,) over the drawn rows, or the mean over groups of the groups' means.
+
+    Where draws keep the sizes of ``groups`` (m,) the result is one product; elsewhere sums are divided by what was
+    drawn, and a group of which no row is drawn has no part in that draw (NaN where none has).
+    """
+    number = np.zeros(len(correct), dtype=np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
+    sizes = np.bincount(number)
+    hit = np.flatnonzero(correct)
+    drawn = sums_by_group(counts, number)
+    if np.array_equal(drawn, np.broadcast_to(sizes, drawn.shape)):
+        weight = 1.0 / (sizes[number] * len(sizes))
+        return np.asarray(counts[:, hit] @ (correct[hit] * weight[hit]))
+    won = sums_by_group(counts * np.asarray(correct, dtype=np.float64), number)
+    there = drawn > 0
+    shares = np.where(there, won / np.maximum(drawn, 1), 0.0).sum(axis=1)
+    return np.asarray(np.where(there.any(axis=1), shares / np.maximum(there.sum(axis=1), 1), np.nan))
+
+
+def sums_by_group(values: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Return the sums (b, g) over the columns of ``values`` (b, m) by their group; ``number`` (m,) is 0 .. g - 1."""
+    order = np.argsort(number, kind="stable")
+    sizes = np.bincount(number)
+    return np.asarray(np.add.reduceat(values[:, order], np.r_[0, np.cumsum(sizes)[:-1]], axis=1))
+
+
+def resampled_average_precision(counts: np.ndarray, scores: np.ndarray, relevant: np.ndarray) -> np.ndarray:
+    """Return the average precision (b,) of the drawn rows ranked by scores (m,); ``relevant`` (m,) is a mask.
+
+    A row that is drawn several times takes as many places. Equal scores of different rows take one random order, the
+    same in every replicate. NaN for a draw without a relevant row.
+    """
+    shuffled = np.random.default_rng(len(scores)).permutation(len(scores))
+    order = shuffled[np.argsort(-scores[shuffled], kind="stable")]
+    hits = np.flatnonzero(relevant[order])
+    drawn = counts[:, order]
+    times = drawn[:, hits].astype(np.float64)
+    before = np.cumsum(drawn, axis=1)[:, hits] - times
+    hits_before = np.cumsum(times, axis=1) - times
+    total = np.zeros(len(counts))
+    for time in range(1, int(times.max(initial=0)) + 1):
+        total += np.sum(np.where(times >= time, (hits_before + time) / (before + time), 0.0), axis=1)
+    drawn_hits = times.sum(axis=1)
+    return np.asarray(np.where(drawn_hits > 0, total / np.maximum(drawn_hits, 1), np.nan))
+
+
+def resampled_ausuc(
+    counts: np.ndarray,
+    best_seen: np.ndarray,
+    best_unseen: np.ndarray,
+    critical: np.ndarray,
+    y: np.ndarray,
+    seen: np.ndarray,
+) -> np.ndarray:
+    """Return the area under the seen-unseen curve (b,) of the drawn rows.
+
+    A class of which no row is drawn has no part in that draw; NaN where a draw has rows of one kind only.
+    ``best_seen``, ``best_unseen`` and ``critical`` (m,) are the rows' :func:`zslplat.metrics.ausuc.rivals`.
+    """
+    order = np.argsort(critical, kind="stable")
+    weight = _weights(counts, y, seen)[..., order]
+    won = np.cumsum(counts[:, order] * np.where((best_unseen == y)[order], weight, 0.0), axis=1)
+    lost = np.cumsum(counts[:, order] * np.where((best_seen == y)[order], weight, 0.0), axis=1)
+    last = np.flatnonzero(np.r_[np.diff(critical[order]) != 0, True])
+    zero = np.zeros((len(counts), 1))
+    unseen_accuracy = np.hstack([zero, won[:, last]])
+    seen_accuracy = lost[:, -1:] - np.hstack([zero, lost[:, last]])
+    return np.asarray(np.trapezoid(seen_accuracy, unseen_accuracy, axis=1))
+
+
+def _weights(counts: np.ndarray, y: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Return the weight of a row in the mean over the classes of its kind: (m,), or (b, m) where sizes are drawn."""
+    present, number, sizes = np.unique(y, return_inverse=True, return_counts=True)
+    drawn = sums_by_group(counts, number)
+    if np.array_equal(drawn, np.broadcast_to(sizes, drawn.shape)):
+        kinds = np.where(seen, np.count_nonzero(seen[present]), np.count_nonzero(~seen[present]))
+        return np.asarray(1.0 / (sizes[number] * kinds[y]))
+    in_seen = seen[present]
+    of_kind = [np.count_nonzero(drawn[:, kind] > 0, axis=1)[:, None] for kind in (in_seen, ~in_seen)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = 1.0 / (drawn * np.where(in_seen, of_kind[0], of_kind[1]))[:, number]
+    weight[(of_kind[0] == 0).ravel() | (of_kind[1] == 0).ravel()] = np.nan
+    return np.where(np.isinf(weight), 0.0, weight)
+
 
 # The exact sign-flip test of five classes has no p-value below 2 / 2^5 = .0625, that of six has 2 / 2^6 = .031.
 LEAST_CLASSES = 6

@@ -1,23 +1,203 @@
-"""Predictions of a saved model: for the rows of a file, written as they are made, and as MLflow asks for them."""
+"""Rows in a file, read block by block: ``.npy``, ``.csv`` or ``.parquet``. Memory does not grow with the file.
+
+Predictions of a saved model: for the rows of a file, written as they are made, and as MLflow asks for them.
+"""
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from zslplat.data.formats.array_likes import names_of, numbers_of
+from zslplat.data.formats.npz import require_whole
 from zslplat.data.store.atomic_files import replacing
-from zslplat.data.store.precision import DOUBLE, in_type
+from zslplat.data.store.precision import DOUBLE, beyond_whole, in_type, require_exact
+from zslplat.data.store.rows import View
 from zslplat.errors import DataError, StoreError, UsageError
 from zslplat.models.model import SavedModel, load_saved
-from zslplat.models.row_files import RowFile
 
-SUFFIXES = (".csv", ".parquet")
+SUFFIXES = (".npy", ".csv", ".parquet")
+_FEATURES = ("features", "X")
+
+
+class RowFile:
+    """The rows of a file, of ``views`` side by side; ``rows`` is their number where the file says it."""
+
+    def __init__(self, path: Path, views: tuple[View, ...]) -> None:
+        if not path.is_file():
+            raise UsageError(f"{path}: no such file of rows; expected one of {', '.join(SUFFIXES)}")
+        if path.suffix.lower() not in SUFFIXES:
+            raise UsageError(f"{path}: rows are read from {', '.join(SUFFIXES)}; save them as one of these")
+        self.path, self.views, self.suffix = path, views, path.suffix.lower()
+        self.width = sum(view.width for view in views)
+        self.rows = self._count()
+
+    def blocks(self, rows: int) -> Iterator[np.ndarray]:
+        """Yield (n, d) blocks of at most so many rows, in order; raises :class:`DataError` for what cannot be read."""
+        read = {".npy": self._of_npy, ".csv": self._of_csv, ".parquet": self._of_parquet}[self.suffix]
+        any_rows = False
+        for block in read(rows):
+            any_rows = any_rows or len(block) > 0
+            yield block
+        if not any_rows:
+            raise DataError(f"{self.path}: holds no rows")
+
+    def _count(self) -> int | None:
+        if self.suffix == ".npy":
+            return int(self._header()[0][0])
+        if self.suffix == ".parquet":
+            return int(self._parquet().rows)
+        return None
+
+    def _header(self) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+        """Return shape, order, type and the place of the first byte of an ``.npy`` file."""
+        try:
+            with self.path.open("rb") as file:
+                require_whole(file, self.path.stat().st_size, str(self.path))
+                start = file.tell()
+                file.seek(0)
+                major = np.lib.format.read_magic(file)[0]
+                read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+                shape, fortran, dtype = read(file)
+        except (OSError, ValueError, EOFError) as error:
+            raise DataError(f"{self.path}: cannot be read ({error}); expected rows saved with numpy.save") from error
+        if len(shape) < 2 or dtype.kind not in "fiub" or math.prod(shape[1:]) != self.width:
+            raise UsageError(
+                f"{self.path}: an array of shape {shape} and type {dtype}; the model takes rows of {self.width} "
+                f"numbers, (n, {self.width})"
+            )
+        return shape, bool(fortran), dtype, start
+
+    def _of_npy(self, rows: int) -> Iterator[np.ndarray]:
+        shape, fortran, dtype, start = self._header()
+        if fortran:
+            # Its rows lie scattered; what is not read of the file is not in memory.
+            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
+            for first in range(0, shape[0], rows):
+                yield np.array(array[first : first + rows]).reshape(-1, self.width)
+            return
+        with self.path.open("rb") as file:
+            file.seek(start)
+            left = shape[0]
+            while left:
+                count = min(rows, left)
+                block = np.fromfile(file, dtype=dtype, count=count * self.width)
+                if len(block) < count * self.width:
+                    raise DataError(f"{self.path}: ends before its last row; copy or save it again")
+                yield block.reshape(count, self.width)
+                left -= count
+
+    def _of_csv(self, rows: int) -> Iterator[np.ndarray]:
+        first = 1
+        try:
+            with self.path.open(encoding="utf-8-sig", newline="") as file:
+                lines = (line for line in file if line.strip())
+                begin = next(lines, "")
+                header = [cell.strip().strip('"') for cell in begin.split(",")]
+                # Words alone are names of columns; a row with an empty cell or a slip is none, and is refused below.
+                first_lines = [begin] if any(map(_is_number, header)) else []
+                names = [] if first_lines else header
+                if len(header) > 2 and header == [str(number) for number in range(len(header))]:
+                    raise UsageError(
+                        f"{self.path}: the first line, 0,1,2, ..., counts the columns, as pandas writes them without "
+                        "names; write the rows with header=False, or give the columns names"
+                    )
+                while chunk := [*first_lines, *islice(lines, rows - len(first_lines))]:
+                    block = np.loadtxt(chunk, dtype=np.float64, delimiter=",", comments=None, quotechar='"', ndmin=2)
+                    if block.shape[1] != self.width:
+                        shown = f", {', '.join(names[:4])} ..." if names else ""
+                        raise UsageError(
+                            f"{self.path}: {block.shape[1]} columns{shown}; the model takes rows of {self.width} "
+                            "numbers, and nothing beside them"
+                        )
+                    if beyond_whole(block):
+                        require_exact(",".join(chunk).replace('"', "").split(","), str(self.path))
+                    yield block
+                    first, first_lines = first + len(block), []
+        except (OSError, ValueError) as error:
+            text = " ".join(str(error).split())
+            raise DataError(
+                f"{self.path}: cannot be read after row {first - 1} ({text}); expected {self.width} numbers a line, "
+                "separated by commas"
+            ) from error
+
+    def _parquet(self) -> Any:
+        # The library is large, and few processes read Parquet.
+        from zslplat.data.formats.arrow_files import ParquetPart
+
+        return ParquetPart(self.path)
+
+    def _of_parquet(self, rows: int) -> Iterator[np.ndarray]:
+        part = self._parquet()
+        lists, numbers = _columns(part.schema)
+        chosen = self._chosen(lists)
+        if not chosen and len(numbers) != self.width:
+            raise UsageError(
+                f"{self.path}: {len(numbers)} columns of numbers and {len(lists)} of lists; the "
+                f"model takes rows of {self.width} numbers: as many columns, or one column of lists called features"
+            )
+        if not chosen:
+            yield from part.blocks(numbers, rows, (self.width,), np.dtype(np.float64))
+            return
+        shapes = {name: part.row_shape(name) for name in chosen}
+        count = sum(math.prod(shape) for shape in shapes.values() if shape is not None)
+        if None not in shapes.values() and count != self.width:
+            raise UsageError(
+                f"{self.path}: {' and '.join(chosen)} hold {count} numbers a row; the model takes {self.width}"
+            )
+        streams = [
+            part.blocks([name], rows, shape, np.dtype(np.float64))
+            for name, shape in shapes.items()
+            if shape is not None
+        ]
+        for blocks in zip(*streams, strict=True):
+            dtype = np.result_type(*blocks)
+            yield np.hstack([in_type(one, dtype, str(self.path)).reshape(len(one), -1) for one in blocks])
+
+    def _chosen(self, lists: list[str]) -> list[str]:
+        """Return the columns of lists that hold the features, one for each view where there are several."""
+        named = [view.name for view in self.views if view.name]
+        for forms in (("{}",), ("features_{}", "X_{}", "features-{}", "X-{}")):
+            columns = [next((n for n in (f.format(name) for f in forms) if n in lists), "") for name in named]
+            if columns and all(columns):
+                return columns
+        for name in _FEATURES:
+            if name in lists:
+                return [name]
+        return lists if len(lists) == 1 else []
+
+
+def _columns(schema: Any) -> tuple[list[str], list[str]]:
+    """Return the names of the columns of lists, and of numbers, without what pandas calls an index."""
+    import pyarrow.types as kinds
+
+    lists, numbers = [], []
+    for column in schema:
+        if kinds.is_list(column.type) or kinds.is_large_list(column.type) or kinds.is_fixed_size_list(column.type):
+            lists.append(column.name)
+        elif (kinds.is_integer(column.type) or kinds.is_floating(column.type)) and not column.name.startswith(
+            "__index"
+        ):
+            numbers.append(column.name)
+    return lists, numbers
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+OUTPUT_SUFFIXES = (".csv", ".parquet")
 
 
 Write = Callable[[Mapping[str, Any]], None]
@@ -77,8 +257,8 @@ def write_predictions(
 
 def check_output(output: Path) -> None:
     """Raise :class:`UsageError` for a file that predictions cannot be written to."""
-    if output.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"{output}: predictions are written to {' or '.join(SUFFIXES)}; give such a name")
+    if output.suffix.lower() not in OUTPUT_SUFFIXES:
+        raise UsageError(f"{output}: predictions are written to {' or '.join(OUTPUT_SUFFIXES)}; give such a name")
     if not output.absolute().parent.is_dir() or output.is_dir():
         raise UsageError(f"{output}: its folder does not exist, or it is one; give the name of a file in a folder")
 

@@ -1,4 +1,9 @@
-"""The contract between protocols and the rest of the platform.
+"""Arrays that tasks and methods exchange: what their names mean, and that scores are real numbers.
+
+Prepared statistics are named ``fit/...`` and ``score/...``. Where a problem holds several splits or draws, the arrays
+of the first have plain names, those of repetition r > 1 the suffix ``:r``.
+
+The contract between protocols and the rest of the platform.
 
 A task turns a data set into *problems*: one per validation fold, and one for the test split. A problem keeps what a
 method may see (``inputs``) apart from what only scoring may see (``truth``). The core stores problems, prepares
@@ -33,11 +38,38 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import FrozenFeatures
-from zslplat.errors import UnknownNameError
+from zslplat.errors import MethodError, UnknownNameError
 from zslplat.figures import Figure, Table
 from zslplat.metrics.intervals import ClassValues
 from zslplat.space import Parameterised, Space, check_value
 from zslplat.tasks.row_outcomes import RowOutcomes
+
+
+def prefixed(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the arrays with longer names."""
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def selected(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
+    """Return the arrays below a prefix, None where there are none, so that a method prepares for itself."""
+    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)} or None
+
+
+def suffixes_of(count: int) -> list[str]:
+    """Return the suffixes of so many repetitions."""
+    return [""] + [f":{number}" for number in range(2, count + 1)]
+
+
+def real_numbers(method: str, returned: Any, what: str = "scores") -> np.ndarray:
+    """Return an array of what a method returned; raises :class:`MethodError` where these are no real numbers.
+
+    Complex numbers have no order, and one that is only made from real parts would hide a mistake.
+    """
+    values = np.asarray(returned)
+    if values.dtype.kind not in "buif":
+        raise MethodError(f"{method} returned {what} of type {values.dtype}; expected real numbers")
+    return values
+
 
 Arrays = dict[str, np.ndarray]
 
@@ -255,7 +287,7 @@ class Task(Parameterised, ABC):
         """Return ids (m, k) of what the :meth:`units` are made of, where some belong together; None where none do.
 
         What a row is made of (``Dataset.made_of``), its group where nothing finer is known. Things are drawn in place
-        of units (:func:`zslplat.metrics.resampling.draws_of_things`).
+        of units (:func:`zslplat.metrics.intervals.draws_of_things`).
         """
         if "made_of" in outcomes.columns:
             return outcomes.columns["made_of"]

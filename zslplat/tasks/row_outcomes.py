@@ -69,12 +69,7 @@ def groups_of(dataset: Dataset, rows: np.ndarray, name: str = "group") -> dict[s
 
 
 def predictions_table(
-    names: list[str],
-    row: np.ndarray,
-    true: np.ndarray,
-    predicted: np.ndarray,
-    score: np.ndarray,
-    **more: np.ndarray,
+    names: list[str], row: np.ndarray, true: np.ndarray, predicted: np.ndarray, score: np.ndarray, **more: np.ndarray
 ) -> Table:
     """Return (row, true, predicted, score, ...) in the order of the data set's rows.
 

@@ -22,16 +22,16 @@ from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.base import Method
 from zslplat.tasks.base import Task
 from zslplat.testing.datasets import DATASET_CHECKS, data_root, loaded
-from zslplat.testing.derivatives import DERIVATIVE_CHECKS
-from zslplat.testing.isolation import ISOLATION_CHECKS
-from zslplat.testing.kernels import KERNEL_CHECKS, general, ready
-from zslplat.testing.kits import kit_for_task, kit_of
+from zslplat.testing.isolation import ISOLATION_CHECKS, STATE_CHECKS, assert_no_traces
+from zslplat.testing.kernels import DERIVATIVE_CHECKS, KERNEL_CHECKS, general, ready
+from zslplat.testing.kits import kit_for_task, kit_of, player
 from zslplat.testing.method_checks import (
     COMMON_CHECKS,
     another_seed_gives_another_result,
     learned_matrices_are_stationary,
     objective_never_rises,
 )
+from zslplat.testing.problems import data_for
 from zslplat.testing.rows import BLOCK_CHECKS, view_checks
 from zslplat.testing.running import (
     Check,
@@ -44,9 +44,6 @@ from zslplat.testing.running import (
     pending_check,
     under_pytest,
 )
-from zslplat.testing.state import STATE_CHECKS
-from zslplat.testing.surroundings import assert_no_traces
-from zslplat.testing.task_samples import data_for, player
 from zslplat.testing.tasks import (
     TASK_CHECKS,
     rows_with_several_labels_are_judged_alike,

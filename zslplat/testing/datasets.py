@@ -16,8 +16,7 @@ from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.store.rows import Rows, RowStream, blocks_of
 from zslplat.errors import DataError, UsageError
 from zslplat.testing.kernels import assert_importable
-from zslplat.testing.running import Check, Skipped
-from zslplat.testing.spaces import check_declared, illegal_values
+from zslplat.testing.running import Check, Skipped, check_declared, illegal_values
 
 ZERO_SHOT_SPLITS = {"train", "test_unseen"}
 MOST_COPIES = 0.01
@@ -270,7 +269,7 @@ def every_class_has_a_signature(source: DataSource) -> None:
 
 def a_zero_shot_task_can_use_it(source: DataSource) -> None:
     """A data set with the splits train and test_unseen gives the zsl task validation folds and a test problem."""
-    from zslplat.families.zero_shot.zsl import ZeroShot
+    from zslplat.families.zero_shot.unseen import ZeroShot
 
     dataset = loaded(source)
     class_level = any(not signature.per_row for signature in dataset.signatures.values())

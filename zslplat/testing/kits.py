@@ -2,7 +2,7 @@
 
 All kinds share one set of checks through this: :meth:`MethodKit.arrays` gives the inputs, :meth:`MethodKit.prepare` the
 statistics, :meth:`MethodKit.apply` fits an instance and returns its outputs by name. Methods are called as their tasks
-call them, by the protocol of their kind (:mod:`zslplat.methods.protocols`).
+call them, by the protocol of their kind (:mod:`zslplat.methods.base`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from sklearn.base import clone
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.cache.arrays import read_arrays, write_arrays
 from zslplat.kinds import load_part
-from zslplat.methods.base import Arrays
-from zslplat.methods.protocols import Protocol, protocol_of
+from zslplat.methods.base import Arrays, Protocol, protocol_of
 from zslplat.space import Space
-from zslplat.tasks.arrays import prefixed, selected
+from zslplat.tasks.base import prefixed, selected
 from zslplat.testing.problems import SMALL, WIDE, ClassProblem, class_problem
-from zslplat.testing.running import Check
+from zslplat.testing.running import Check, Skipped
 
 
 class Player:
@@ -122,6 +121,14 @@ def kit_for_task(task: Any) -> MethodKit:
         return kit_of(task.kind)
     except (UnknownNameError, UsageError):
         return MethodKit()
+
+
+def player(task: Any, play: str, seed: int = 0) -> Any:
+    """Return a method for the task; raises :class:`Skipped` for a kind of methods of which the kit has none."""
+    player_class: Any = kit_for_task(task).player
+    if player_class is None:
+        raise Skipped(f"the kit has no method of kind {task.kind!r} to run this task with")
+    return player_class(play, seed)
 
 
 def fitted(method: Any) -> Any:

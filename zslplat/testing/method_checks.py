@@ -17,8 +17,7 @@ from zslplat.methods.base import Arrays, Diagnostics, Method
 from zslplat.space import Parameter, Real, is_active
 from zslplat.testing.kernels import assert_importable, deviation
 from zslplat.testing.kits import first_fit, fitted, kit_of, stored
-from zslplat.testing.running import Check, Skipped
-from zslplat.testing.spaces import check_declared, check_ranges, illegal_values, points
+from zslplat.testing.running import Check, Skipped, check_declared, check_ranges, illegal_values, points
 
 # Scores in single precision round in the seventh digit.
 SAME = 1e-6

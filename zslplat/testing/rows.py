@@ -17,10 +17,10 @@ from zslplat.errors import MethodError, UsageError
 from zslplat.methods.base import Arrays, Method
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.space import ANY
+from zslplat.testing.isolation import parameters_of
 from zslplat.testing.kits import direct_outputs, kit_of, stored
 from zslplat.testing.method_checks import SAME, assert_close, assert_data_refused, settings
 from zslplat.testing.running import Check
-from zslplat.testing.state import parameters_of
 
 # Rows of a block: of the small problems, several blocks and a shorter last one.
 PIECE = 17

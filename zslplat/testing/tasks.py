@@ -1,6 +1,6 @@
 """What every task promises: validation apart from the test, honest chance, metrics that depend on no order.
 
-Checks run on small data sets of the usual forms (:mod:`zslplat.testing.task_samples`), with methods of the kit. Tasks
+Checks run on small data sets of the usual forms (:mod:`zslplat.testing.problems`), with methods of the kit. Tasks
 that take rows with several labels promise for these what they promise for rows with one class.
 """
 
@@ -24,10 +24,9 @@ from zslplat.space import Parameter
 from zslplat.spec import Spec
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.testing.kernels import assert_importable
-from zslplat.testing.kits import kit_for_task
-from zslplat.testing.running import Check, Skipped
-from zslplat.testing.spaces import check_declared, illegal_values
-from zslplat.testing.task_samples import data_for, label_sets, more_noise, noise, player, reordered
+from zslplat.testing.kits import kit_for_task, player
+from zslplat.testing.problems import data_for, label_sets, more_noise, noise, reordered
+from zslplat.testing.running import Check, Skipped, check_declared, illegal_values
 from zslplat.testing.truth_seekers import UNDER_ATTACK, assert_nothing_leaks, attack_outcomes, telling_nothing
 
 GUESSES = 30

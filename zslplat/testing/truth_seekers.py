@@ -229,10 +229,7 @@ def attack_outcomes(
     attack_class = kit_of(kind).attack
     if attack_class is None:
         raise UsageError(f"there is no attack for methods of kind {kind!r}")
-    with (
-        tempfile.TemporaryDirectory(prefix="zslplat-attacks-") as name,
-        registered_seekers(attack_class, unregistered),
-    ):
+    with tempfile.TemporaryDirectory(prefix="zslplat-attacks-") as name, registered_seekers(attack_class, unregistered):
         protocol = make_task(task)
         problems = [*protocol.validation(dataset, seed=seed), protocol.test(dataset, seed=seed)]
         for problem in problems:

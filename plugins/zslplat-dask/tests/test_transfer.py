@@ -21,7 +21,7 @@ from zslplat.evaluation.cache.arrays import write_arrays
 from zslplat.evaluation.cache.problems import load_problem, save_problem
 from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, PrepareJob, WorkerSettings
 from zslplat.evaluation.workers.worker import Worker
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat_dask import cluster, transfer
 from zslplat_dask import worker as cluster_worker
 from zslplat_dask.worker import RemoteJob, Reply, _WorkerStore

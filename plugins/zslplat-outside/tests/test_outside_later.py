@@ -87,7 +87,9 @@ def test_what_comes_later_is_shown_by_compare_and_mlflow(call, given, tmp_path):
 def test_chance_on_validation_is_the_mean_over_the_folds_as_in_what_is_found(settings, given, tmp_path, monkeypatch):
     given["validation"] = [random_scores(tmp_path / "split", f"fold-{n}") for n in (1, 2, 3)]
     chances = {"fold-1": 0.1, "fold-2": 0.2, "fold-3": 0.6}
-    monkeypatch.setattr("zslplat.families.zero_shot.zsl.ZeroShot.chance", lambda task, problem: chances[problem.name])
+    monkeypatch.setattr(
+        "zslplat.families.zero_shot.unseen.ZeroShot.chance", lambda task, problem: chances[problem.name]
+    )
     found = score(settings, validation=given["validation"], manifest=given["manifest"])
     assert found.validation_chance == pytest.approx(np.mean([0.1, 0.2, 0.6]))
     assert found.chance == found.validation_chance

@@ -14,7 +14,7 @@ from zslplat.evaluation.reporter import SilentReporter
 from zslplat.families.selection.draws import overlap
 from zslplat.families.selection.outcomes import judge
 from zslplat.families.selection.task import FeatureSelection
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat.settings import resolve_settings
 from zslplat.suites.cells import GridOptions
 from zslplat_papers.reproduction.claim_tests import ClaimTests, MeasuredTest, load_claim_tests, read_claim_tests

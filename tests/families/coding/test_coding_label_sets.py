@@ -31,7 +31,7 @@ from zslplat.families.coding.methods.kernel_rows import PairValues
 from zslplat.families.coding.methods.lc_ksvd import LCKSVD
 from zslplat.families.coding.methods.schemes import LocalScheme, SparseScheme
 from zslplat.kernels import parse_kernel
-from zslplat.metrics.label_ranking import average_precisions, chance_precisions
+from zslplat.metrics.ranking import average_precisions, chance_precisions
 
 METHODS = [
     KernelSparseCoding(gamma=0.01),

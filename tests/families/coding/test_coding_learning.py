@@ -22,14 +22,6 @@ from zslplat.families.coding.methods.alternation import (
     spread_weights,
     spread_weights_of_kernels,
 )
-from zslplat.families.coding.methods.bandwidth import (
-    NARROW,
-    WIDE,
-    gaussian_family,
-    learn_bandwidth,
-    ratio_and_slope,
-    soft_ratio_and_slope,
-)
 from zslplat.families.coding.methods.base import indicators
 from zslplat.families.coding.methods.classifiers import (
     BilinearTerm,
@@ -39,6 +31,14 @@ from zslplat.families.coding.methods.classifiers import (
     fit_linear,
     linear_extra,
     linear_loss,
+)
+from zslplat.families.coding.methods.dictionary import (
+    NARROW,
+    WIDE,
+    gaussian_family,
+    learn_bandwidth,
+    ratio_and_slope,
+    soft_ratio_and_slope,
 )
 from zslplat.families.coding.methods.kernel_rows import PairValues
 from zslplat.families.coding.methods.schemes import BagScheme, LocalScheme, SparseScheme, soft_codes

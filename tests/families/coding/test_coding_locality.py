@@ -8,17 +8,19 @@ from scipy.optimize import minimize
 from sklearn.datasets import load_digits
 
 from zslplat.errors import MethodError, UsageError
-from zslplat.families.coding.methods import local_codes as solver
+from zslplat.families.coding.methods import schemes as solver
 from zslplat.families.coding.methods.kernel_coding import LLC
-from zslplat.families.coding.methods.local_codes import (
+from zslplat.families.coding.methods.schemes import (
     EPSILON,
+    LocalScheme,
     codes_on,
     full_codes,
+    hard_codes,
     local_ridges,
     nearest_atoms,
+    soft_codes,
     squared_distances,
 )
-from zslplat.families.coding.methods.schemes import LocalScheme, hard_codes, soft_codes
 
 
 def local_codes(K, k, kappa, neighbours, *, excluded=None, epsilon=EPSILON):

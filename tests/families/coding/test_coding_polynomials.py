@@ -7,7 +7,7 @@ import pytest
 
 from zslplat.families.coding.methods import dictionary as atoms
 from zslplat.families.coding.methods.alternation import Learned, loss_weights, spread_weights
-from zslplat.families.coding.methods.bandwidth import NARROW, polynomial_family, ratio_and_slope, soft_ratio_and_slope
+from zslplat.families.coding.methods.dictionary import NARROW, polynomial_family, ratio_and_slope, soft_ratio_and_slope
 from zslplat.families.coding.methods.kernel_coding import KernelLLC, KernelSparseCoding
 from zslplat.families.coding.methods.schemes import BagScheme
 from zslplat.families.coding.methods.sparse_codes import sparse_codes

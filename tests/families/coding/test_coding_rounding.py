@@ -12,12 +12,11 @@ import pytest
 import zslplat
 from zslplat.errors import DataError, MethodError
 from zslplat.families.coding.methods.classifiers import fit_bilinear, fit_linear
-from zslplat.families.coding.methods.local_codes import full_codes
-from zslplat.families.coding.methods.schemes import LocalScheme
+from zslplat.families.coding.methods.schemes import LocalScheme, full_codes
 from zslplat.families.coding.methods.sparse_codes import optimality_gap, sparse_codes
 from zslplat.kernels import incomplete_cholesky, nystrom, parse_kernel
 from zslplat.kernels.base import rounding_of_eigenvalues
-from zslplat.kernels.dot_products import Sigmoid
+from zslplat.kernels.forms import Sigmoid
 from zslplat.registry import component, names
 
 KERNELS = (

@@ -16,8 +16,8 @@ from zslplat.families.coding.methods.kernel_coding import KernelLLC
 from zslplat.families.coding.methods.lc_ksvd import LCKSVD
 from zslplat.families.coding.sample_splits import deal_rows
 from zslplat.families.coding.task import Coding
-from zslplat.metrics.label_ranking import average_precisions, chance_precisions, eleven_point_precisions
-from zslplat.metrics.resampling import draws
+from zslplat.metrics.intervals import draws
+from zslplat.metrics.ranking import average_precisions, chance_precisions, eleven_point_precisions
 
 
 @pytest.fixture(scope="module")

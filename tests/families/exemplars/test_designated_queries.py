@@ -10,12 +10,12 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.errors import DataError
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.scoring.outcomes import resampled
+from zslplat.families.exemplars.methods.baselines import Cosine
 from zslplat.families.exemplars.methods.index import ExemplarIndex
-from zslplat.families.exemplars.methods.whitening import Cosine
 from zslplat.families.exemplars.task import SCORES, ExemplarRetrieval
-from zslplat.metrics.resampling import rows_digest
+from zslplat.metrics.intervals import rows_digest
 from zslplat.testing import checks_for, run_checks
-from zslplat.testing.task_samples import designated, reordered
+from zslplat.testing.problems import designated, reordered
 
 
 def outputs(task, problem):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from zslplat.data.dataset import Dataset
+from zslplat.families.exemplars.methods.baselines import Cosine
 from zslplat.families.exemplars.methods.kslem import KernelSLEM
 from zslplat.families.exemplars.methods.slem import SLEM
-from zslplat.families.exemplars.methods.whitening import Cosine
 from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.kernels.scales import median_distance
 

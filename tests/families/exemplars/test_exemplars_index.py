@@ -9,11 +9,10 @@ from zslplat.data.store.preprocessing import STEPS, FrozenFeatures, Preprocessin
 from zslplat.data.store.rows import Rows
 from zslplat.errors import StoreError, UsageError
 from zslplat.families.exemplars.methods import base, index
-from zslplat.families.exemplars.methods.exemplar_svm import ExemplarSVM
+from zslplat.families.exemplars.methods.baselines import Cosine, ExemplarSVM, Whitening
 from zslplat.families.exemplars.methods.index import ExemplarIndex
 from zslplat.families.exemplars.methods.kslem import KernelSLEM
 from zslplat.families.exemplars.methods.slem import SLEM
-from zslplat.families.exemplars.methods.whitening import Cosine, Whitening
 
 METHODS = [
     Cosine(center=True),

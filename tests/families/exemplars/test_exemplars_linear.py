@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from zslplat.errors import DataError, UsageError
-from zslplat.families.exemplars.methods.exemplar_svm import ExemplarSVM
+from zslplat.families.exemplars.methods.baselines import ExemplarSVM
 from zslplat.families.exemplars.methods.moments import accumulate, eigensystem, thin_eigensystem
 from zslplat.families.exemplars.methods.slem import SLEM
 

@@ -13,13 +13,12 @@ from zslplat.data.store.rows import Rows
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.scoring.outcomes import resampled
-from zslplat.families.exemplars.methods.exemplar_svm import ExemplarSVM
+from zslplat.families.exemplars.methods.baselines import Cosine, ExemplarSVM, Whitening
 from zslplat.families.exemplars.methods.index import ExemplarIndex
 from zslplat.families.exemplars.methods.kslem import KernelSLEM
 from zslplat.families.exemplars.methods.slem import SLEM
-from zslplat.families.exemplars.methods.whitening import Cosine, Whitening
 from zslplat.families.exemplars.task import SCORES, ExemplarRetrieval
-from zslplat.methods.protocols import protocol_of
+from zslplat.methods.base import protocol_of
 from zslplat.registry import component
 from zslplat.tasks.base import Problem
 
@@ -295,7 +294,7 @@ def test_a_large_gallery_is_compared_block_by_block_with_the_same_similarities(m
     calls.fit(method, inputs, fitted)
     prepared = calls.prepare_score(method, inputs, {}, fitted)
     expected = calls.score(method, inputs, prepared)["similarity"]
-    monkeypatch.setattr("zslplat.families.exemplars.protocol.ENCODED_BYTES", gallery.nbytes - 1)
+    monkeypatch.setattr("zslplat.families.exemplars.methods.base.ENCODED_BYTES", gallery.nbytes - 1)
     assert prepared
     assert calls.prepare_score(method, inputs, {}, fitted) == {}
     encoded = []
@@ -313,7 +312,7 @@ def test_of_a_large_gallery_no_index_is_kept_and_that_is_told(tmp_path, monkeypa
     method = SLEM().fit(problem.inputs["X"])
     task.export(method, problem, tmp_path / "small")
     assert (tmp_path / "small" / "index" / "index.json").exists()
-    monkeypatch.setattr("zslplat.families.exemplars.protocol.ENCODED_BYTES", problem.inputs["gallery"].size * 8 - 1)
+    monkeypatch.setattr("zslplat.families.exemplars.methods.base.ENCODED_BYTES", problem.inputs["gallery"].size * 8 - 1)
     with pytest.warns(OutcomeWarning, match="no index of the gallery is kept.*zslplat query"):
         task.export(method, problem, tmp_path / "large")
     assert not (tmp_path / "large" / "index").exists()

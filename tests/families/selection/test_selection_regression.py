@@ -5,7 +5,7 @@ import pytest
 from semfs_toys import printed_objective, printed_weights, problem, regression
 
 from zslplat.errors import DataError, MethodError
-from zslplat.families.selection.methods.statistics import StatisticsAccumulator, regression_statistics
+from zslplat.families.selection.methods.regression import StatisticsAccumulator, regression_statistics
 
 
 @pytest.mark.parametrize("by_row", [False, True])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from semfs_toys import problem
 
+from zslplat.families.selection.methods.regression import decorrelation
 from zslplat.families.selection.methods.semfs import SemFS, SemFSWithoutCentres
-from zslplat.families.selection.methods.statistics import decorrelation
 
 
 @pytest.mark.parametrize("variant", ["binary", "convex", "sum", "paper", "ridge"])

@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 from semfs_toys import printed_objective, printed_weights, problem, regression
 
-from zslplat.families.selection.methods.group_penalty import follow_path, importance, solve_convex
-from zslplat.families.selection.methods.regression import Regression
+from zslplat.families.selection.methods.regression import Regression, regression_statistics
 from zslplat.families.selection.methods.semfs import SemFS
-from zslplat.families.selection.methods.solvers import alternate, projected_gradient, select_forward
-from zslplat.families.selection.methods.statistics import regression_statistics
+from zslplat.families.selection.methods.solvers import (
+    alternate,
+    follow_path,
+    importance,
+    projected_gradient,
+    select_forward,
+    solve_convex,
+)
 
 
 def test_after_an_exact_step_every_score_wants_to_grow():

@@ -17,7 +17,7 @@ from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.families.selection.methods.baselines import RandomFeatures
 from zslplat.families.selection.methods.semfs import SemFS
 from zslplat.families.selection.task import FeatureSelection
-from zslplat.metrics.clustering import clustering_accuracy
+from zslplat.metrics.accuracy import clustering_accuracy
 
 
 def dataset(classes=12, rows=20, d=30, informative=6, seed=0, per_row=False, splits=True):

@@ -8,9 +8,8 @@ from scipy.special import log_softmax
 from scipy.stats import multivariate_normal
 
 from zslplat.errors import DataError
-from zslplat.families.zero_shot.methods.cmt import novelty, outliers
-from zslplat.families.zero_shot.methods.cmt.novelty import CMTGaussian, CMTLoop
-from zslplat.families.zero_shot.methods.cmt.outliers import References
+from zslplat.families.zero_shot.methods.cmt import novelty
+from zslplat.families.zero_shot.methods.cmt.novelty import CMTGaussian, CMTLoop, References
 from zslplat.families.zero_shot.methods.cmt.transfer import CMT
 
 BOTH = pytest.mark.parametrize("gated", [CMTGaussian, CMTLoop])
@@ -84,7 +83,7 @@ def test_significance_makes_fewer_outliers():
 def test_density_is_the_mixture_of_gaussians_of_each_class():
     _, y, S, *_ = problem()
     F = S[y] + np.array([0.1, 0.2, 0.3, 0.4, 0.5])[y, None] * np.random.default_rng(1).normal(size=(len(y), 4))
-    variances = outliers.class_variances(F, y, S)
+    variances = novelty.class_variances(F, y, S)
     for label in range(5):
         np.testing.assert_allclose(variances[label], np.mean((F[y == label] - S[label]) ** 2))
     priors = np.bincount(y) / len(y)
@@ -92,13 +91,13 @@ def test_density_is_the_mixture_of_gaussians_of_each_class():
         prior * multivariate_normal(s, variance * np.eye(4)).pdf(F)
         for prior, s, variance in zip(priors, S, variances, strict=True)
     )
-    np.testing.assert_allclose(outliers.log_densities(F, S, variances, np.log(priors)), np.log(slow), rtol=1e-9)
+    np.testing.assert_allclose(novelty.log_densities(F, S, variances, np.log(priors)), np.log(slow), rtol=1e-9)
 
 
 def test_densities_far_away_stay_finite():
     _, y, S, *_ = problem()
-    assert np.isfinite(outliers.log_densities(1e6 + S, S, np.full(5, 1e-9), np.log(np.full(5, 0.2)))).all()
-    assert (outliers.class_variances(S[y], y, S) > 0).all()
+    assert np.isfinite(novelty.log_densities(1e6 + S, S, np.full(5, 1e-9), np.log(np.full(5, 0.2)))).all()
+    assert (novelty.class_variances(S[y], y, S) > 0).all()
 
 
 @pytest.mark.parametrize("quantile", [0.0, 0.3, 1.0])

@@ -9,9 +9,8 @@ from zero_shot_toys import Joint, assert_no_test_value, outcome, same_problems, 
 from zslplat.errors import UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
-from zslplat.families.zero_shot.retrieval import Retrieval
 from zslplat.families.zero_shot.task import geometric_sizes, imbalanced_rows
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import Retrieval, ZeroShot
 from zslplat.spec import Spec
 
 TASKS = [ZeroShot, GeneralizedZeroShot, Retrieval]

@@ -23,7 +23,7 @@ from zslplat.families.zero_shot.methods.graph_smoothing import (
 from zslplat.families.zero_shot.methods.mfmr.common_scheme import MFMR
 from zslplat.families.zero_shot.methods.mfmr.joint_scheme import MFMRJoint
 from zslplat.families.zero_shot.methods.mfmr.multiplicative_updates import learn_both
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat.methods.neighbours import affinity, nearest
 
 

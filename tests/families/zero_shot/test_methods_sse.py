@@ -10,8 +10,16 @@ import pytest
 from zslplat.errors import DataError
 from zslplat.families.zero_shot.methods.simplex import simplex_codes
 from zslplat.families.zero_shot.methods.sse.estimator import SemanticSimilarityEmbedding, SSEIntersection, SSERectified
-from zslplat.families.zero_shot.methods.sse.intersections import intersections, slope_by_references, slope_by_weights
-from zslplat.families.zero_shot.methods.sse.objective import ROUNDED, Objective, descend, fit_references, fit_weights
+from zslplat.families.zero_shot.methods.sse.objective import (
+    ROUNDED,
+    Objective,
+    descend,
+    fit_references,
+    fit_weights,
+    intersections,
+    slope_by_references,
+    slope_by_weights,
+)
 from zslplat.testing.problems import class_problem
 
 

@@ -15,11 +15,16 @@ from sklearn.linear_model import Ridge
 from zslplat.data.store.rows import View
 from zslplat.errors import MethodError
 from zslplat.evaluation.components import describe_knowledge
-from zslplat.families.zero_shot.methods.tmv_hlp import embedding, graphs
-from zslplat.families.zero_shot.methods.tmv_hlp.embedding import canonical_projections
+from zslplat.families.zero_shot.methods.tmv_hlp import graphs
 from zslplat.families.zero_shot.methods.tmv_hlp.estimator import TMVHLP
-from zslplat.families.zero_shot.methods.tmv_hlp.graphs import conjugate_gradients, propagate
-from zslplat.families.zero_shot.methods.tmv_hlp.neighbourhoods import crossing, mean_distance, similarity
+from zslplat.families.zero_shot.methods.tmv_hlp.graphs import (
+    canonical_projections,
+    conjugate_gradients,
+    crossing,
+    mean_distance,
+    propagate,
+    similarity,
+)
 from zslplat.methods.neighbours import nearest
 from zslplat.methods.rows import unit_rows
 from zslplat.spec import Spec
@@ -225,9 +230,9 @@ def test_semantic_projections_agree_with_scikit_learn():
     X = S[y] @ rng.normal(size=(4, 7)) + 0.3 * rng.normal(size=(500, 7)) + 2
     counts = np.bincount(y).astype(float)
     sums = np.array([X[y == c].sum(axis=0) for c in range(6)])
-    learned = embedding.solve(X.T @ X, sums, counts, S, 0.5)
+    learned = graphs.solve(X.T @ X, sums, counts, S, 0.5)
     penalty = 0.5 * np.trace(np.cov(X.T, bias=True)) * 500 / 7
-    regressed, probability = embedding.project(X, learned)
+    regressed, probability = graphs.project(X, learned)
     reference = Ridge(alpha=penalty).fit(X, S[y])
     assert np.allclose(regressed + learned["signature_mean"], reference.predict(X))
     has = S.mean(axis=0) < S
@@ -235,7 +240,7 @@ def test_semantic_projections_agree_with_scikit_learn():
         score = Ridge(alpha=penalty).fit(X, 2.0 * has[y, m] - 1).predict(X)
         bayes = LinearDiscriminantAnalysis(priors=[0.5, 0.5]).fit(score[:, None], has[y, m])
         assert np.allclose(probability[:, m], bayes.predict_proba(score[:, None])[:, 1], atol=5e-3)
-    assert np.array_equal(embedding.prototypes(S, learned)[1], has)
+    assert np.array_equal(graphs.prototypes(S, learned)[1], has)
 
 
 def test_an_attribute_that_all_seen_classes_share_says_nothing():
@@ -243,8 +248,8 @@ def test_an_attribute_that_all_seen_classes_share_says_nothing():
     y, S = np.arange(60) % 3, np.hstack([rng.random((3, 2)), np.ones((3, 1))])
     X = rng.normal(size=(60, 4))
     sums = np.array([X[y == c].sum(axis=0) for c in range(3)])
-    learned = embedding.solve(X.T @ X, sums, np.full(3, 20.0), S, 1.0)
-    assert np.allclose(embedding.project(X, learned)[1][:, 2], 0.5)
+    learned = graphs.solve(X.T @ X, sums, np.full(3, 20.0), S, 1.0)
+    assert np.allclose(graphs.project(X, learned)[1][:, 2], 0.5)
 
 
 def three_views(rng, rows, labels, S, maps):

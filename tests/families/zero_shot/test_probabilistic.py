@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 from support import records_of
 
 from zslplat.errors import DataError, OutcomeWarning
-from zslplat.families.zero_shot.methods.probabilistic import attribute_classifiers, conse
+from zslplat.families.zero_shot.methods.probabilistic import attribute_prediction, conse
 from zslplat.families.zero_shot.methods.probabilistic.attribute_prediction import (
     DAP,
     IAP,
@@ -103,13 +103,13 @@ def test_an_attribute_of_all_seen_classes_changes_no_comparison():
 def test_alike_and_opposite_attributes_share_a_classifier(monkeypatch):
     X, y, S, _ = problem()
     counts = []
-    solve = attribute_classifiers.fit_logistic
+    solve = attribute_prediction.fit_logistic
     monkeypatch.setattr(
-        attribute_classifiers, "fit_logistic", lambda X, T, C: counts.append(T.shape[1]) or solve(X, T, C)
+        attribute_prediction, "fit_logistic", lambda X, T, C: counts.append(T.shape[1]) or solve(X, T, C)
     )
-    W, b = attribute_classifiers.solve(X, y, S == 1, 3.0, "logistic")
+    W, b = attribute_prediction.solve(X, y, S == 1, 3.0, "logistic")
     double = np.hstack([S, 1 - S, S])
-    W_double, b_double = attribute_classifiers.solve(X, y, double == 1, 3.0, "logistic")
+    W_double, b_double = attribute_prediction.solve(X, y, double == 1, 3.0, "logistic")
     assert counts == [S.shape[1] - 1, S.shape[1] - 1]
     np.testing.assert_allclose(W_double, np.hstack([W, -W, W]), atol=1e-12)
     np.testing.assert_allclose(b_double, np.concatenate([b, -b, b]), atol=1e-12)
@@ -122,7 +122,7 @@ def test_regressions_that_are_solved_together_are_those_of_scikit_learn(n, d, dt
     X = (rng.normal(size=(n, d)) * np.logspace(0, -2, d) + 0.5).astype(dtype)
     T = X.astype(float) @ rng.normal(size=(d, 4)) + 0.5 * rng.normal(size=(n, 4))
     T = np.quantile(T, 0.3, axis=0) < T
-    W, b = attribute_classifiers.fit_logistic(X, T, C)
+    W, b = attribute_prediction.fit_logistic(X, T, C)
     for m in range(T.shape[1]):
         expected = LogisticRegression(C=C, tol=1e-9, max_iter=10**5).fit(X.astype(float), T[:, m])
         found = expit(X @ W[:, m] + b[m])
@@ -131,9 +131,9 @@ def test_regressions_that_are_solved_together_are_those_of_scikit_learn(n, d, dt
 
 def test_a_regression_that_does_not_converge_says_so(monkeypatch):
     X, y, S, _ = problem()
-    monkeypatch.setattr(attribute_classifiers, "LOGISTIC_ITERATIONS", 2)
+    monkeypatch.setattr(attribute_prediction, "LOGISTIC_ITERATIONS", 2)
     with pytest.warns(OutcomeWarning, match="not converged after 2"):
-        attribute_classifiers.fit_logistic(X, S[y, :-1] == 1, 100.0)
+        attribute_prediction.fit_logistic(X, S[y, :-1] == 1, 100.0)
 
 
 def test_svm_is_scikit_learns_with_platts_sigmoid_on_held_out_rows():
@@ -141,7 +141,7 @@ def test_svm_is_scikit_learns_with_platts_sigmoid_on_held_out_rows():
     order = np.argsort(row_keys("X", X))
     X, y = X[order], y[order]
     length = np.sqrt((X**2).sum() / len(X))
-    W, b = attribute_classifiers.solve(X, y, S == 1, 2.0, "svm")
+    W, b = attribute_prediction.solve(X, y, S == 1, 2.0, "svm")
     for m in range(S.shape[1] - 1):
         inner = LinearSVC(C=2.0, tol=1e-8, max_iter=10**5)
         machine = CalibratedClassifierCV(inner, cv=StratifiedKFold(3), ensemble=False)
@@ -155,7 +155,7 @@ def test_svm_cannot_hold_out_a_single_row():
     B[3] = True
     alone = np.concatenate([np.flatnonzero(y == 3)[:1], np.flatnonzero(y != 3)])
     with pytest.raises(DataError, match="told by 1 training row"):
-        attribute_classifiers.solve(X[alone], y[alone], B, 1.0, "svm")
+        attribute_prediction.solve(X[alone], y[alone], B, 1.0, "svm")
 
 
 @pytest.mark.parametrize("classes", [2, 7])

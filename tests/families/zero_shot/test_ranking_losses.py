@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zslplat.families.zero_shot.methods.ranking import losses
-from zslplat.families.zero_shot.methods.ranking.estimator import RowSpace
-from zslplat.families.zero_shot.methods.ranking.losses import Latent, latent_scores
+from zslplat.families.zero_shot.methods.ranking import estimator
+from zslplat.families.zero_shot.methods.ranking.estimator import Latent, RowSpace, latent_scores
 
-EXACT = [losses.weighted_approximate_rank, losses.summed_hinge, losses.largest_violation]
-SAMPLED = [losses.sampled_rank, losses.first_violation]
+EXACT = [estimator.weighted_approximate_rank, estimator.summed_hinge, estimator.largest_violation]
+SAMPLED = [estimator.sampled_rank, estimator.first_violation]
 ALL = [*EXACT, *SAMPLED]
 MARGIN = 0.7
 
@@ -32,9 +31,9 @@ def by_definition(loss, F, y):
     for f, label in zip(F, y, strict=True):
         hinges = [MARGIN + f[c] - f[label] for c in range(len(f)) if c != label and MARGIN + f[c] - f[label] > 0]
         r = len(hinges)
-        if loss is losses.weighted_approximate_rank:
+        if loss is estimator.weighted_approximate_rank:
             found.append(sum(1 / i for i in range(1, r + 1)) / max(r, 1) * sum(hinges))
-        elif loss is losses.summed_hinge:
+        elif loss is estimator.summed_hinge:
             found.append(sum(hinges))
         else:
             found.append(max(hinges, default=0))
@@ -70,7 +69,7 @@ def test_a_row_that_leads_by_the_margin_costs_nothing(loss):
     assert not G.any()
 
 
-@pytest.mark.parametrize("loss", [*EXACT, losses.first_violation])
+@pytest.mark.parametrize("loss", [*EXACT, estimator.first_violation])
 def test_one_violator_is_a_plain_hinge(loss):
     F, y = compatibilities()
     F -= 10
@@ -87,11 +86,11 @@ def test_one_violator_is_a_plain_hinge(loss):
 def test_sampled_rank_is_the_objective_on_average_but_for_the_estimate_of_the_rank():
     F, y = compatibilities(b=6, c=9, seed=4)
     c, draws = F.shape[1], 20000
-    _, exact = losses.weighted_approximate_rank(F, y, MARGIN)
+    _, exact = estimator.weighted_approximate_rank(F, y, MARGIN)
     random = np.random.default_rng(0)
     many, labels = np.repeat(F, draws, axis=0), np.repeat(y, draws)
-    mean = losses.sampled_rank(many, labels, MARGIN, random)[1].reshape(len(y), draws, c).mean(axis=1)
-    beta = losses.harmonic(c)
+    mean = estimator.sampled_rank(many, labels, MARGIN, random)[1].reshape(len(y), draws, c).mean(axis=1)
+    beta = estimator.harmonic(c)
     for i, label in enumerate(y):
         r = int(sum(MARGIN + F[i, k] - F[i, label] > 0 for k in range(c) if k != label))
         p = r / (c - 1)
@@ -105,9 +104,11 @@ def test_sampled_rank_is_the_objective_on_average_but_for_the_estimate_of_the_ra
 def test_first_violator_is_any_of_them_alike():
     F, y = compatibilities(b=5, c=6, seed=2)
     draws = 20000
-    _, exact = losses.summed_hinge(F, y, MARGIN)
+    _, exact = estimator.summed_hinge(F, y, MARGIN)
     many, labels = np.repeat(F, draws, axis=0), np.repeat(y, draws)
-    mean = losses.first_violation(many, labels, MARGIN, np.random.default_rng(0))[1].reshape(5, draws, 6).mean(axis=1)
+    mean = (
+        estimator.first_violation(many, labels, MARGIN, np.random.default_rng(0))[1].reshape(5, draws, 6).mean(axis=1)
+    )
     violators = np.maximum(-exact[np.arange(5), y], 1)
     np.testing.assert_allclose(mean, exact / violators[:, None], atol=4 / np.sqrt(draws))
 
@@ -142,7 +143,7 @@ def test_latent_draws_every_wrong_class_alike_and_never_the_right_one():
     assert (hinges > 0).all()
     shares = [np.isclose(found, h).mean() for h in hinges]
     np.testing.assert_allclose(shares, 1 / (c - 1), atol=4 * 0.5 / np.sqrt(draws))
-    np.testing.assert_allclose(losses.summed_hinge(F[:1], y[:1], 5.0)[0], hinges.sum())
+    np.testing.assert_allclose(estimator.summed_hinge(F[:1], y[:1], 5.0)[0], hinges.sum())
 
 
 @pytest.mark.parametrize(("classes", "attributes", "width"), [(9, 40, 16), (20, 40, 32), (60, 40, 40), (9, 12, 12)])

@@ -10,8 +10,8 @@ import pytest
 from sklearn.base import clone
 
 from zslplat.errors import MethodError
+from zslplat.families.zero_shot.methods.ranking.estimator import Ordered, Schedule, Training
 from zslplat.families.zero_shot.methods.ranking.methods import ALE, SJE, DeViSE, LatEm
-from zslplat.families.zero_shot.methods.ranking.training import Ordered, Schedule, Training
 
 METHODS = [ALE, DeViSE, SJE, LatEm]
 VARIANTS = [

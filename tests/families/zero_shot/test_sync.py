@@ -6,8 +6,14 @@ from sklearn.svm import LinearSVC
 
 from zslplat.families.zero_shot.methods.spectral import row_space
 from zslplat.families.zero_shot.methods.sync import multiclass_hinge, squared_hinge
-from zslplat.families.zero_shot.methods.sync.methods import SynCCrammerSinger, SynCOneVersusOther, SynCStructured
-from zslplat.families.zero_shot.methods.sync.synthesis import median_signature_distance, similarity, synthesis_weights
+from zslplat.families.zero_shot.methods.sync.methods import (
+    SynCCrammerSinger,
+    SynCOneVersusOther,
+    SynCStructured,
+    median_signature_distance,
+    similarity,
+    synthesis_weights,
+)
 
 METHODS = [SynCOneVersusOther, SynCCrammerSinger, SynCStructured]
 LAM = 1e-3

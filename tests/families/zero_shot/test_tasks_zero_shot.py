@@ -21,7 +21,7 @@ from zero_shot_toys import (
 
 from zslplat.data.dataset import ClassFold, SignatureSet
 from zslplat.errors import DataError, MethodError, UsageError
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat.tasks.splits import class_folds, hold_out_rows
 
 

@@ -23,8 +23,7 @@ from zslplat.data.dataset import ClassFold
 from zslplat.data.sets.digit_pairs import digit_pairs
 from zslplat.errors import DataError, UsageError
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
-from zslplat.families.zero_shot.retrieval import Retrieval
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import Retrieval, ZeroShot
 
 TASKS = [ZeroShot, GeneralizedZeroShot, Retrieval]
 

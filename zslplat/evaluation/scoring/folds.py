@@ -23,7 +23,7 @@ from zslplat.evaluation.scoring.outcomes import replicates, resampled, write_out
 from zslplat.evaluation.workers.proxies import learned, state_within
 from zslplat.figures import Curve, Figure, Table
 from zslplat.methods.base import Diagnostics
-from zslplat.metrics.resampling import rows_digest
+from zslplat.metrics.intervals import rows_digest
 from zslplat.tasks.base import Arrays, Outcome, Problem, Task
 
 
@@ -197,8 +197,7 @@ class Fold:
 
     def _store_model(self, folder: Path) -> dict[str, Any]:
         """Write what the method learned, before anything else is requested of it; return the record's entry of it."""
-        from zslplat.models.folder import MODEL
-        from zslplat.models.saving import save_model
+        from zslplat.models.folder import MODEL, save_model
 
         job = self.job
         with collect_warnings():

@@ -27,8 +27,7 @@ import numpy as np
 
 from zslplat.data.store.atomic_files import replacing
 from zslplat.errors import StoreError
-from zslplat.metrics.intervals import CLASS_SCHEME, ClassValues
-from zslplat.metrics.resampling import SCHEME, THINGS_SCHEME, draws, draws_of_things
+from zslplat.metrics.intervals import CLASS_SCHEME, SCHEME, THINGS_SCHEME, ClassValues, draws, draws_of_things
 from zslplat.tasks.base import Task
 from zslplat.tasks.row_outcomes import RowOutcomes
 

@@ -167,7 +167,7 @@ class _MethodServer:
         return learned_by(target, matrices, figures), self.usage()
 
     def state_within(self, target: Any, most: int) -> dict[str, Any]:
-        from zslplat.models.saving import state_within
+        from zslplat.models.folder import state_within
 
         return state_within(target, most)
 

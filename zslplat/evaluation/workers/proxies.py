@@ -373,7 +373,7 @@ def learned(method: Any, *, matrices: bool, figures: bool) -> Callable[[], tuple
 
 
 def state_within(method: Any, most: int) -> dict[str, Any]:
-    """Return the state of a fitted method for a model (:func:`zslplat.models.saving.state_within`)."""
+    """Return the state of a fitted method for a model (:func:`zslplat.models.folder.state_within`)."""
     if isinstance(method, MethodProxy):
         try:
             state: dict[str, Any] = method._process.ask("state_within", method, most)
@@ -382,7 +382,7 @@ def state_within(method: Any, most: int) -> dict[str, Any]:
         except MethodFailed as error:  # the state has neither arrays nor JSON values only
             return {"left_out": f"what it learned cannot be stored: {error}"}
         return state
-    from zslplat.models.saving import state_within as here
+    from zslplat.models.folder import state_within as here
 
     return here(method, most)
 

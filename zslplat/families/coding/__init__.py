@@ -26,8 +26,8 @@ def zslplat_kinds() -> dict[str, Kind]:
     return {
         "coding": Kind(
             noun="coding method",
-            protocol="zslplat.families.coding.protocol:CodingProtocol",
-            pipeline="zslplat.families.coding.pipeline:CodingPipeline",
+            protocol="zslplat.families.coding.methods.base:CodingProtocol",
+            pipeline="zslplat.families.coding.model:CodingPipeline",
             model="zslplat.families.coding.model:CodingModel",
             kit="zslplat.families.coding.kit:CodingKit",
             template="zslplat.families.coding:template",

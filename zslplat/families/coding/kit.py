@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import clone
 
 from zslplat.methods.base import Arrays, Method
-from zslplat.metrics.label_ranking import average_precisions, chance_precisions, mean_of_labels
+from zslplat.metrics.ranking import average_precisions, chance_precisions, mean_of_labels
 from zslplat.space import Space
-from zslplat.tasks.arrays import selected
+from zslplat.tasks.base import selected
 from zslplat.testing import kits
 from zslplat.testing.kits import MethodKit, Player
 from zslplat.testing.method_checks import SAME, assert_close, assert_data_refused

@@ -13,19 +13,24 @@ from typing import ClassVar
 import numpy as np
 
 from zslplat.figures import Table
-from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, sample_accuracy
-from zslplat.metrics.degenerate import look_at_label_scores, look_at_scores
-from zslplat.metrics.intervals import ClassValues, jackknifed, mean_pseudo_values
-from zslplat.metrics.label_ranking import (
+from zslplat.metrics.accuracy import (
+    class_accuracies,
+    look_at_label_scores,
+    look_at_scores,
+    per_class_accuracy,
+    sample_accuracy,
+)
+from zslplat.metrics.intervals import ClassValues, jackknifed, mean_pseudo_values, resampled_means
+from zslplat.metrics.ranking import (
     average_precisions,
     chance_precisions,
+    class_rankings,
     eleven_point_precisions,
+    mean_average_precision,
     mean_of_labels,
     places,
     resampled_precisions,
 )
-from zslplat.metrics.ranking import class_rankings, mean_average_precision
-from zslplat.metrics.resampling import resampled_means
 from zslplat.tasks.base import Metric, Outcome
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, confusion, predictions_table
 

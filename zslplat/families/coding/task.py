@@ -25,15 +25,25 @@ from zslplat.data.dataset import Dataset, row_folds
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
 from zslplat.families.coding.label_forms import AREA, ELEVEN_POINT, LabelForm, OneClass, SeveralLabels
-from zslplat.families.coding.protocol import CodingProtocol
+from zslplat.families.coding.methods.base import CodingProtocol
 from zslplat.families.coding.sample_splits import split_by_sample, validation_splits
 from zslplat.figures import Table
 from zslplat.kinds import require_kind
 from zslplat.metrics.intervals import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Choice, Integer, Optional, Real, Space, parameter
-from zslplat.tasks.arrays import prefixed, real_numbers, selected, suffixes_of
-from zslplat.tasks.base import Arrays, Metric, ModelContent, Outcome, Problem, Task
+from zslplat.tasks.base import (
+    Arrays,
+    Metric,
+    ModelContent,
+    Outcome,
+    Problem,
+    Task,
+    prefixed,
+    real_numbers,
+    selected,
+    suffixes_of,
+)
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 
 CALLS = CodingProtocol()

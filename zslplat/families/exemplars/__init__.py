@@ -6,11 +6,11 @@ from zslplat.hookspecs import Kind, hookimpl
 
 # The methods by name, with their classes inside the package ``methods``.
 _METHODS = {
-    "cosine": "whitening:Cosine",
-    "exemplar-svm": "exemplar_svm:ExemplarSVM",
+    "cosine": "baselines:Cosine",
+    "exemplar-svm": "baselines:ExemplarSVM",
     "kslem": "kslem:KernelSLEM",
     "slem": "slem:SLEM",
-    "whitening": "whitening:Whitening",
+    "whitening": "baselines:Whitening",
 }
 
 
@@ -20,8 +20,8 @@ def zslplat_kinds() -> dict[str, Kind]:
     return {
         "exemplar": Kind(
             noun="exemplar method",
-            protocol="zslplat.families.exemplars.protocol:ExemplarProtocol",
-            pipeline="zslplat.families.exemplars.pipeline:ExemplarPipeline",
+            protocol="zslplat.families.exemplars.methods.base:ExemplarProtocol",
+            pipeline="zslplat.families.exemplars.model:ExemplarPipeline",
             model="zslplat.families.exemplars.model:ExemplarModel",
             kit="zslplat.families.exemplars.kit:ExemplarKit",
             template="zslplat.families.exemplars:template",

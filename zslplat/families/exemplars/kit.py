@@ -20,9 +20,8 @@ from zslplat.tasks.base import Task
 from zslplat.testing import kits, tasks
 from zslplat.testing.kits import MethodKit, Player
 from zslplat.testing.method_checks import assert_close, assert_data_refused
-from zslplat.testing.problems import ClassProblem
+from zslplat.testing.problems import ClassProblem, designated, more_noise
 from zslplat.testing.running import Check, Skipped
-from zslplat.testing.task_samples import designated, more_noise
 from zslplat.testing.truth_seekers import UNDER_ATTACK, Seeker, assert_nothing_leaks, attack_outcomes, indicators
 
 QUERIES = 20

@@ -13,8 +13,7 @@ from zslplat.data.dataset import Dataset, Queries
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError
 from zslplat.metrics.ranking import Designated, Judgements, OwnClass
-from zslplat.tasks.arrays import suffixes_of
-from zslplat.tasks.base import Arrays, Problem
+from zslplat.tasks.base import Arrays, Problem, suffixes_of
 from zslplat.tasks.row_outcomes import groups_of
 from zslplat.tasks.splits import split_rows
 

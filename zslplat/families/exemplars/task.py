@@ -33,7 +33,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import FrozenFeatures, Preprocessing
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError, OutcomeWarning
-from zslplat.families.exemplars.protocol import ExemplarProtocol, is_large_gallery
+from zslplat.families.exemplars.methods.base import ExemplarProtocol, is_large_gallery
 from zslplat.families.exemplars.sides import (
     Side,
     class_sides,
@@ -44,13 +44,23 @@ from zslplat.families.exemplars.sides import (
 )
 from zslplat.figures import Curve, Table
 from zslplat.kinds import require_kind
-from zslplat.metrics.degenerate import look_at_similarities
+from zslplat.metrics.accuracy import look_at_similarities
 from zslplat.metrics.intervals import ClassValues, jackknifed
 from zslplat.metrics.ranking import Answers, random_precision, rank_judged
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Real, Space, parameter
-from zslplat.tasks.arrays import prefixed, real_numbers, selected, suffixes_of
-from zslplat.tasks.base import Arrays, Metric, ModelContent, Outcome, Problem, Task
+from zslplat.tasks.base import (
+    Arrays,
+    Metric,
+    ModelContent,
+    Outcome,
+    Problem,
+    Task,
+    prefixed,
+    real_numbers,
+    selected,
+    suffixes_of,
+)
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, confusion, predictions_table
 from zslplat.tasks.splits import class_folds, fold_rows
 
@@ -345,7 +355,7 @@ class ExemplarRetrieval(Task):
         zslplat.families.exemplars.methods.index).
 
         Of several draws it is the gallery of the first; designated queries that are not searched are left out. Of a
-        large gallery (:func:`~zslplat.families.exemplars.protocol.is_large_gallery`) nothing is written, with a
+        large gallery (:func:`~zslplat.families.exemplars.methods.base.is_large_gallery`) nothing is written, with a
         warning.
 
         The method is fitted. Input arrays named ``frozen/features/...``, where there are any, are the preprocessing of

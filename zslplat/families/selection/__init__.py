@@ -26,8 +26,8 @@ def zslplat_kinds() -> dict[str, Kind]:
     return {
         "feature-selection": Kind(
             noun="feature selector",
-            protocol="zslplat.families.selection.protocol:SelectionProtocol",
-            pipeline="zslplat.families.selection.pipeline:SelectionPipeline",
+            protocol="zslplat.families.selection.methods.base:SelectionProtocol",
+            pipeline="zslplat.families.selection.model:SelectionPipeline",
             model="zslplat.families.selection.model:SelectionModel",
             kit="zslplat.families.selection.kit:SelectionKit",
             template="zslplat.families.selection:template",

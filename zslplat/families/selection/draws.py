@@ -1,6 +1,6 @@
 """Several draws of seen and unseen classes in one problem: their arrays side by side, their results averaged.
 
-Arrays of draw r > 1 have the suffix ``:r`` (:mod:`zslplat.tasks.arrays`); ``meta["draws"]`` holds what belongs to
+Arrays of draw r > 1 have the suffix ``:r`` (:mod:`zslplat.tasks.base`); ``meta["draws"]`` holds what belongs to
 each. :func:`parts` takes such a problem apart into one problem per draw, named as if it were alone.
 
 Other seen/unseen splits of a data set than its own: drawn at random, or every pair of classes as the seen ones.
@@ -20,8 +20,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.figures import Table
 from zslplat.metrics.intervals import ClassValues
-from zslplat.tasks.arrays import suffixes_of
-from zslplat.tasks.base import Arrays, Problem
+from zslplat.tasks.base import Arrays, Problem, suffixes_of
 from zslplat.tasks.row_outcomes import RowOutcomes
 
 

@@ -17,12 +17,12 @@ from threadpoolctl import threadpool_limits
 
 from zslplat.data.store.rows import Rows, float_type
 from zslplat.figures import Curve, Table
-from zslplat.metrics.accuracy import per_class_accuracy
-from zslplat.metrics.clustering import (
+from zslplat.metrics.accuracy import (
     cluster_counts,
     clustering_accuracy,
     matched_classes,
     normalised_mutual_information,
+    per_class_accuracy,
 )
 from zslplat.tasks.base import Arrays, Problem
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, predictions_table

@@ -49,18 +49,26 @@ from zslplat.families.selection.draws import (
     with_drawn_classes,
     with_seen_pair,
 )
+from zslplat.families.selection.methods.base import SelectionProtocol
 from zslplat.families.selection.outcomes import cluster_by_features, curve_figure, judge, mean_curve, row_outcomes
-from zslplat.families.selection.protocol import SelectionProtocol
 from zslplat.figures import Table
 from zslplat.kinds import require_kind
-from zslplat.metrics.clustering import expected_random_accuracy
-from zslplat.metrics.degenerate import look_at_ranked_features
+from zslplat.metrics.accuracy import expected_random_accuracy, look_at_ranked_features
 from zslplat.metrics.intervals import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import Choice, Integer, Optional, Real, Space, Text, parameter
 from zslplat.spec import Spec
-from zslplat.tasks.arrays import prefixed, real_numbers, selected, suffixes_of
-from zslplat.tasks.base import Arrays, Metric, ModelContent, Outcome, Problem
+from zslplat.tasks.base import (
+    Arrays,
+    Metric,
+    ModelContent,
+    Outcome,
+    Problem,
+    prefixed,
+    real_numbers,
+    selected,
+    suffixes_of,
+)
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 from zslplat.tasks.splits import ClassTask, class_folds, count_of_unseen, fold_rows, split_rows
 

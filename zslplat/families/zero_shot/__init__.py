@@ -48,7 +48,7 @@ def zslplat_kinds() -> dict[str, Kind]:
     return {
         "zero-shot": Kind(
             noun="zero-shot method",
-            protocol="zslplat.families.zero_shot.protocol:ZeroShotProtocol",
+            protocol="zslplat.families.zero_shot.methods.base:ZeroShotProtocol",
             pipeline="zslplat.families.zero_shot.pipeline:ZeroShotPipeline",
             model="zslplat.families.zero_shot.model:ZeroShotModel",
             kit="zslplat.families.zero_shot.kit:ZeroShotKit",
@@ -69,8 +69,8 @@ def zslplat_tasks() -> dict[str, str]:
     """The tasks of zero-shot learning."""
     return {
         "gzsl": "zslplat.families.zero_shot.gzsl:GeneralizedZeroShot",
-        "retrieval": "zslplat.families.zero_shot.retrieval:Retrieval",
-        "zsl": "zslplat.families.zero_shot.zsl:ZeroShot",
+        "retrieval": "zslplat.families.zero_shot.unseen:Retrieval",
+        "zsl": "zslplat.families.zero_shot.unseen:ZeroShot",
     }
 
 

@@ -37,11 +37,9 @@ from zslplat.families.zero_shot.task import (
     with_requests,
 )
 from zslplat.figures import Curve, Table
-from zslplat.metrics.accuracy import class_accuracies, harmonic_mean, per_class_accuracy
+from zslplat.metrics.accuracy import class_accuracies, harmonic_mean, look_at_scores, per_class_accuracy
 from zslplat.metrics.ausuc import SeenUnseenCurve, calibrated_predictions, rivals, seen_unseen_curve, winners
-from zslplat.metrics.degenerate import look_at_scores
-from zslplat.metrics.intervals import ClassValues, jackknifed
-from zslplat.metrics.resampling import resampled_ausuc, resampled_means
+from zslplat.metrics.intervals import ClassValues, jackknifed, resampled_ausuc, resampled_means
 from zslplat.space import Choice, Integer, Real, parameter
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.row_outcomes import RowOutcomes, confusion, predictions_table

@@ -11,11 +11,10 @@ import numpy as np
 
 from zslplat.data.store.preprocessing import FrozenSteps, fit_steps, looks_at_all_classes
 from zslplat.errors import DataError, OutcomeWarning, UsageError, quoted
-from zslplat.families.zero_shot.protocol import ZeroShotProtocol
+from zslplat.families.zero_shot.methods.base import ZeroShotProtocol
 from zslplat.families.zero_shot.task import checked_scores, signatures_for
 from zslplat.metrics.accuracy import per_class_accuracy
-from zslplat.pipelines.base import Pipeline
-from zslplat.pipelines.labels import Signatures, class_numbers, read_signatures
+from zslplat.pipelines.base import Pipeline, Signatures, class_numbers, read_signatures
 from zslplat.registry import known_as
 
 CALLS = ZeroShotProtocol()

@@ -41,13 +41,11 @@ import numpy as np
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError
-from zslplat.families.zero_shot.methods.base import SEVERAL, ZeroShotMethod
-from zslplat.families.zero_shot.protocol import ZeroShotProtocol
+from zslplat.families.zero_shot.methods.base import SEVERAL, ZeroShotMethod, ZeroShotProtocol
 from zslplat.kinds import require_kind
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Real, Space, parameter
-from zslplat.tasks.arrays import prefixed, real_numbers, selected
-from zslplat.tasks.base import Arrays, ModelContent, Problem
+from zslplat.tasks.base import Arrays, ModelContent, Problem, prefixed, real_numbers, selected
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.splits import ClassTask
 

@@ -6,10 +6,10 @@ Methods carry their registered names; what computes codes is called ``..._codes`
 |---|---|---|
 | (2): reconstruction plus a prior | ``schemes`` | |
 | (4) to (6): bag of words | ``schemes`` | ``kbow`` |
-| (8): sparse codes | ``sparse_codes``, ``active_set``, ``triangular_factor`` | ``ksc``, ``sc``, ``src`` |
-| (9) to (13): local codes | ``local_codes`` | ``kllc``, ``llc`` |
+| (8): sparse codes | ``sparse_codes``, ``active_set`` | ``ksc``, ``sc``, ``src`` |
+| (9) to (13): local codes | ``schemes`` | ``kllc``, ``llc`` |
 | (14), (15): loss and spread | ``alternation`` | |
-| (16): bandwidth of a Gaussian kernel | ``bandwidth`` | ``learn_kernel=bandwidth`` |
+| (16): bandwidth of a Gaussian kernel | ``dictionary`` | ``learn_kernel=bandwidth`` |
 | (17): weights of a sum of kernels | ``alternation`` | ``learn_kernel=weights`` |
 | (18): alternation over the blocks | ``alternation`` | |
 | (19) to (22): dictionaries | ``dictionary`` | ``learning`` |

@@ -53,15 +53,6 @@ import numpy as np
 
 from zslplat.errors import MethodError, UsageError
 from zslplat.families.coding.methods import dictionary as atoms
-from zslplat.families.coding.methods.bandwidth import (
-    NARROW,
-    WIDE,
-    gaussian_family,
-    learn_bandwidth,
-    polynomial_family,
-    ratio_and_slope,
-    soft_ratio_and_slope,
-)
 from zslplat.families.coding.methods.base import counted, indicators
 from zslplat.families.coding.methods.classifiers import (
     BilinearTerm,
@@ -71,6 +62,15 @@ from zslplat.families.coding.methods.classifiers import (
     fit_linear,
     linear_extra,
     linear_loss,
+)
+from zslplat.families.coding.methods.dictionary import (
+    NARROW,
+    WIDE,
+    gaussian_family,
+    learn_bandwidth,
+    polynomial_family,
+    ratio_and_slope,
+    soft_ratio_and_slope,
 )
 from zslplat.families.coding.methods.kernel_rows import (
     PairValues,
@@ -82,7 +82,7 @@ from zslplat.families.coding.methods.kernel_rows import (
 from zslplat.families.coding.methods.schemes import BagScheme, Scheme
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.composition import Sum
-from zslplat.kernels.dot_products import Polynomial
+from zslplat.kernels.forms import Polynomial
 from zslplat.kernels.inner_product import declared_form
 
 

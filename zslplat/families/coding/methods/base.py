@@ -8,18 +8,20 @@ Labels as coding methods take them: one class per row, or a set of labels per ro
 |        |         |                  | counted: the row has no part in what is learned of that label               |
 | l_i    | L       | (M, c)           | 0/1 indicators, 0 where not counted                                         |
 |        | known   | (M, c) or None   | mask of the entries that count, None where all do                           |
+
+How coding methods are called.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from zslplat.errors import DataError
-from zslplat.methods.base import Arrays, Method, Statistics
+from zslplat.methods.base import Arrays, Inputs, Method, Protocol, Statistics, features
 from zslplat.space import Space
 
 
@@ -130,3 +132,26 @@ def _check_label_sets(y: np.ndarray) -> None:
         lost = np.flatnonzero(~(y == value).any(axis=0))
         if len(lost):
             raise DataError(f"label {lost[0]}: no training row {what}; leave the label out")
+
+
+class CodingProtocol(Protocol):
+    """Fit on X and y; score ``X_pool``."""
+
+    def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
+        """Return the statistics of the training rows."""
+        arrays: Arrays = method.prepare_fit(features(method, inputs["X"]), inputs["y"], space=space)
+        return arrays
+
+    def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
+        """Return the statistics of the pool beside the training rows."""
+        X, train = features(method, inputs["X_pool"]), features(method, inputs["X"])
+        arrays: Arrays = method.prepare_score(X, train, space=space, statistics=fitted)
+        return arrays
+
+    def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
+        """Fit on X and y."""
+        return method.fit(features(method, inputs["X"]), inputs["y"], statistics=statistics)
+
+    def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
+        """Return ``scores`` (rows of the pool, classes)."""
+        return {"scores": method.decision_function(features(method, inputs["X_pool"]), statistics=statistics)}

@@ -44,7 +44,7 @@ from zslplat.families.coding.methods.kernel_rows import (
     prepare_term_values,
     prepare_values,
 )
-from zslplat.families.coding.methods.local_codes import EPSILON as RIDGE
+from zslplat.families.coding.methods.schemes import EPSILON as RIDGE
 from zslplat.families.coding.methods.schemes import Scheme, SparseScheme
 from zslplat.families.coding.methods.sparse_codes import vanishing_gamma
 from zslplat.kernels.base import Kernel
@@ -52,7 +52,7 @@ from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.on_view import has_views
 from zslplat.methods.base import Arrays, Diagnostics, Statistics
 from zslplat.methods.kernel_parameter import PREFIX, KernelMethod
-from zslplat.metrics.degenerate import look_at_codes
+from zslplat.metrics.accuracy import look_at_codes
 from zslplat.registry import known_as
 from zslplat.space import ANY, BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Real, Space, parameter
 

@@ -20,10 +20,10 @@ import numpy as np
 from zslplat.errors import DataError, UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.composition import GramComposite
+from zslplat.kernels.forms import Gaussian
 from zslplat.kernels.histograms import ExponentialKernel
 from zslplat.kernels.inner_product import InnerProductKernel, squared_distances, squared_norms
 from zslplat.kernels.on_view import OnView, has_views
-from zslplat.kernels.radial import Gaussian
 from zslplat.methods.base import Arrays, Statistics
 
 

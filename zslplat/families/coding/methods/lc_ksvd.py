@@ -39,7 +39,7 @@ from zslplat.families.coding.methods.dictionary import choose_rows
 from zslplat.kernels.scales import mean_square
 from zslplat.methods.base import Arrays, Diagnostics, Statistics
 from zslplat.methods.compiled import compiled
-from zslplat.metrics.degenerate import look_at_codes
+from zslplat.metrics.accuracy import look_at_codes
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Real, parameter
 
 

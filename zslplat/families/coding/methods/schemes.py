@@ -1,4 +1,25 @@
-"""Coding schemes behind one face: what turns kernel values into codes, and the objective that the codes minimise.
+"""Locality-constrained codes from kernel values, approximate (on the nearest atoms) and full (on all of them).
+
+| paper   | here     | shape     | meaning                                                             |
+|---------|----------|-----------|---------------------------------------------------------------------|
+| K(D, D) | K        | (N, N)    | Gram matrix of the atoms                                            |
+| k(x, D) | k        | (n, N)    | kernel between queries and atoms, one query per row                 |
+| k(x, x) | kappa    | (n,)      | kernel of each query with itself                                    |
+| B, N_B  | nearest  | (n, N_B)  | the N_B atoms nearest to each query in the Hilbert space            |
+| y       | codes    | (n, N)    | one code per row, summing to 1                                      |
+| E       | weights  | (n, N)    | exp(sigma |phi(x) - phi(d_j)|), the growing price of far atoms      |
+
+Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", (9) to (13). The constrained minimum of
+|phi(x) - phi(B) y|^2, 1'y = 1, is
+
+    y = z1 + (1 - 1'z1) / (1'z2) z2,    (K_B + epsilon I) z1 = k_B,    (K_B + epsilon I) z2 = 1
+
+which needs one factorisation with two right sides. The printed system (K - 1' (x) k) y = 1 leads to the same code but
+is singular where the query is an atom, which every training sample is in a dictionary of all of them; and its solution
+must be divided by its sum, not by its l1 norm. (10) prints exp(-sigma ...) where (9) and the idea of a price for
+distance have a plus.
+
+Coding schemes behind one face: what turns kernel values into codes, and the objective that the codes minimise.
 
 | paper   | here  | shape  | meaning                                       |
 |---------|-------|--------|-----------------------------------------------|
@@ -25,22 +46,222 @@ Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", (4
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dposv
 from scipy.special import softmax
+from threadpoolctl import threadpool_limits
 
-from zslplat.errors import UsageError
-from zslplat.families.coding.methods.local_codes import (
-    EPSILON,
-    codes_on,
-    full_codes,
-    local_ridges,
-    neighbourhoods,
-    squared_distances,
-)
+from zslplat.errors import MethodError, UsageError
+from zslplat.families.coding.methods.indefinite import positive_shift
 from zslplat.families.coding.methods.sparse_codes import reconstruction, sparse_codes
+from zslplat.methods.compiled import compiled
+
+# Local problems up to this width are solved in one compiled loop, wider ones by LAPACK (they break even near 80).
+COMPILED_WIDTH = 64
+# Part of the mean squared distance to the local atoms. Without it the codes break down where there are about as many
+# neighbours as features: the reconstruction is then just exact, by weights of any size.
+EPSILON = 0.03
+# Part of k(d, d): above the rounding of a factorisation, below anything that codes show.
+SMALLEST_RIDGE = 1e-10
+
+
+def squared_distances(K: np.ndarray, k: np.ndarray, kappa: np.ndarray) -> np.ndarray:
+    """Return |phi(x) - phi(d_j)|^2 = k(x,x) - 2 k(x,d_j) + k(d_j,d_j) (n, N), clipped at 0."""
+    distances = -2.0 * k
+    distances += kappa[:, None]
+    distances += np.diagonal(K)[None, :]
+    return np.maximum(distances, 0, out=distances)
+
+
+def nearest_atoms(distances: np.ndarray, count: int) -> np.ndarray:
+    """Return the indices (n, count) of the smallest distances of each row, nearest first; ties by index."""
+    n_atoms = distances.shape[1]
+    if count >= n_atoms:
+        return np.asarray(np.argsort(distances, axis=1, kind="stable"))
+    # The threshold keeps ties beyond the cut out by index, whatever order the partition leaves.
+    edge = np.partition(distances, count - 1, axis=1)[:, count - 1 : count]
+    chosen = distances <= edge
+    tied = np.flatnonzero(np.count_nonzero(chosen, axis=1) > count)
+    if len(tied):
+        below, level = distances[tied] < edge[tied], distances[tied] == edge[tied]
+        missing = count - below.sum(axis=1, keepdims=True)
+        chosen[tied] = below | (level & (np.cumsum(level, axis=1) <= missing))
+    index = np.nonzero(chosen)[1].reshape(len(distances), count)
+    order = np.argsort(np.take_along_axis(distances, index, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(index, order, axis=1)
+
+
+def neighbourhoods(
+    K: np.ndarray, k: np.ndarray, kappa: np.ndarray, neighbours: int, excluded: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the nearest atoms of each query (n, N_B), all there are where ``neighbours`` is larger."""
+    if neighbours < 1:
+        raise UsageError(f"locality-constrained coding: neighbours={neighbours} is out of range; expected >= 1")
+    distances = squared_distances(K, k, kappa)
+    available = len(K)
+    if excluded is not None and (excluded >= 0).any():
+        distances[excluded >= 0, excluded[excluded >= 0]] = np.inf
+        available -= 1
+    return nearest_atoms(distances, max(1, min(neighbours, available)))
+
+
+def local_ridges(K: np.ndarray, k: np.ndarray, kappa: np.ndarray, nearest: np.ndarray, epsilon: float) -> np.ndarray:
+    """Return the ridge (n,) of each local problem: ``epsilon`` times the mean squared distance to its atoms.
+
+    That is the mean diagonal of the covariance form C, whose trace scales the ridge of Wang et al., too. It is the unit
+    in which the weights of a code matter: k(x, x) would count how far the samples are from the origin, which codes that
+    sum to 1 do not see. Where all atoms coincide with the query, a small part of k(d, d) keeps the system solvable.
+    """
+    distances = np.take_along_axis(k, nearest, axis=1)
+    diagonal = np.diagonal(K)[nearest]
+    distances = np.maximum(kappa[:, None] - 2 * distances + diagonal, 0)
+    return np.asarray(np.maximum(epsilon * distances.mean(axis=1), SMALLEST_RIDGE * diagonal.mean(axis=1)))
+
+
+def codes_on(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray) -> np.ndarray:
+    """Return the float64 codes (n, N) on given atoms ``nearest`` (n, N_B), zero elsewhere, at ``ridges`` (n,).
+
+    A ridge that is lost beside its local Gram matrix is raised. Raises :class:`MethodError` when a local Gram matrix is
+    not positive semi-definite beyond rounding.
+    """
+    K = np.require(K, np.float64, ["C", "W"])
+    k = np.require(k, np.float64, ["C", "W"])
+    # In ascending order the entries of a local Gram matrix lie along the rows of K.
+    nearest = np.sort(np.require(nearest, np.int64, ["C"]), axis=1)
+    ridges = np.array(ridges, dtype=np.float64)
+    codes = np.zeros(k.shape)
+    solve = _solve_small if nearest.shape[1] <= COMPILED_WIDTH else _solve_large
+    first = 0
+    while (lost := solve(K, k[first:], nearest[first:], ridges[first:], codes[first:])) >= 0:
+        first += lost
+        shift = positive_shift(K[np.ix_(nearest[first], nearest[first])], "locality-constrained coding")
+        if ridges[first] >= shift:
+            raise MethodError("locality-constrained coding: a local Gram matrix cannot be factored; raise epsilon")
+        ridges[first] = shift
+    return codes
+
+
+def _solve_large(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray, codes: np.ndarray) -> int:
+    """One LAPACK call per query: blocked, the faster way for wide local problems; returns as :func:`_solve_small`."""
+    width = nearest.shape[1]
+    K_B, right = np.zeros((width, width)), np.ones((width, 2), order="F")
+    # Matrices this small only lose by several BLAS threads; setting the limit costs more than a single query.
+    with threadpool_limits(1, user_api="blas") if len(nearest) > 1 else nullcontext():
+        for i, B in enumerate(nearest):
+            _gather(K, B, ridges[i], K_B)
+            right[:, 0], right[:, 1] = k[i, B], 1.0
+            _, z, info = dposv(K_B.T, right, lower=1, overwrite_a=1)
+            if info != 0:
+                return i
+            codes[i, B] = z[:, 0] + (1 - z[:, 0].sum()) / z[:, 1].sum() * z[:, 1]
+    return -1
+
+
+@compiled(nogil=True)
+def _gather(K: np.ndarray, B: np.ndarray, ridge: float, out: np.ndarray) -> None:
+    """Put the upper triangle of K_B + ridge I into ``out``: indexing took several times as long as the solution."""
+    for p in range(len(B)):
+        row, target = K[B[p]], out[p]
+        for s in range(p, len(B)):
+            target[s] = row[B[s]]
+        target[p] += ridge
+
+
+@compiled(fastmath={"reassoc", "contract", "nsz"}, nogil=True, error_model="numpy")
+def _solve_small(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray, codes: np.ndarray) -> int:
+    """All queries in one compiled loop: R'R = K_B by rows, with both right sides swept along.
+
+    Returns the first query whose K_B is not positive definite, -1 where all are.
+    """
+    width = nearest.shape[1]
+    R = np.empty((width, width))
+    z1, z2 = np.empty(width), np.empty(width)
+    for i in range(len(nearest)):
+        B = nearest[i]
+        for p in range(width):
+            z1[p], z2[p] = k[i, B[p]], 1.0
+            for s in range(p, width):
+                R[p, s] = K[B[p], B[s]]
+        for p in range(width):
+            R[p, p] += ridges[i]
+        for p in range(width):
+            if R[p, p] <= 0.0:
+                return i
+            root = np.sqrt(R[p, p])
+            for s in range(p, width):
+                R[p, s] /= root
+            z1[p] /= root
+            z2[p] /= root
+            for r in range(p + 1, width):
+                c = R[p, r]
+                for s in range(r, width):
+                    R[r, s] -= c * R[p, s]
+                z1[r] -= c * z1[p]
+                z2[r] -= c * z2[p]
+        first, second = 0.0, 0.0
+        for p in range(width - 1, -1, -1):
+            for s in range(p + 1, width):
+                z1[p] -= R[p, s] * z1[s]
+                z2[p] -= R[p, s] * z2[s]
+            z1[p] /= R[p, p]
+            z2[p] /= R[p, p]
+            first += z1[p]
+            second += z2[p]
+        for p in range(width):
+            codes[i, B[p]] = z1[p] + (1.0 - first) / second * z2[p]
+    return -1
+
+
+def full_codes(
+    K: np.ndarray,
+    k: np.ndarray,
+    kappa: np.ndarray,
+    gamma: float,
+    sigma: float,
+    *,
+    excluded: np.ndarray | None = None,
+    epsilon: float = 1e-6,
+) -> np.ndarray:
+    """Return the codes (n, N) on all atoms with the price gamma |E y|^2, (9), in float64; N^3 / 3 per query.
+
+    ``excluded`` (n,): an atom that each query must do without, -1 for none.
+
+    y = M^-1 k + tau M^-1 1 with M = K + gamma E^2 and tau = (1 - 1'M^-1 k) / (1'M^-1 1).
+    """
+    if not gamma > 0 or not sigma >= 0:
+        raise UsageError(
+            f"full locality-constrained coding: gamma={gamma}, sigma={sigma}; expected gamma > 0, sigma >= 0"
+        )
+    distances = np.sqrt(squared_distances(K, k, kappa))
+    # exp(600) is far beyond what any kernel value can balance, and short of overflow.
+    weights = np.exp(2 * np.minimum(sigma * distances, 300.0))
+    if excluded is not None:
+        rows = np.flatnonzero(excluded >= 0)
+        weights[rows, excluded[rows]] = np.exp(600.0)
+    codes = np.empty(k.shape)
+    ridge = epsilon * float(np.diagonal(K).mean())
+    ones = np.ones(len(K))
+    for i in range(len(k)):
+        price = gamma * weights[i] + ridge
+        try:
+            factor = _factor(K, price)
+        except np.linalg.LinAlgError:
+            factor = _factor(K, price + positive_shift(K, "full locality-constrained coding"))
+        z = cho_solve(factor, np.column_stack([k[i], ones]), check_finite=False)
+        codes[i] = z[:, 0] + (1 - z[:, 0].sum()) / z[:, 1].sum() * z[:, 1]
+    return codes
+
+
+def _factor(K: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, bool]:
+    M = np.array(K, dtype=np.float64, order="F")
+    M[np.diag_indices_from(M)] += price
+    lower: tuple[np.ndarray, bool] = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+    return lower
 
 
 def hard_codes(distances: np.ndarray) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""The contract of exemplar methods: fit a pool of negatives, encode rows, compare encodings."""
+"""The contract of exemplar methods: fit a pool of negatives, encode rows, compare encodings.
+
+How exemplar methods are called.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy as np
 
 from zslplat.data.store.rows import Rows, Where, blocks_of
 from zslplat.errors import DataError, UsageError
-from zslplat.methods.base import Arrays, Features, Method, Prepared, Resident, Statistics
+from zslplat.methods.base import Arrays, Features, Inputs, Method, Prepared, Protocol, Resident, Statistics, features
 from zslplat.methods.rows import require_finite
 from zslplat.space import Space
 
@@ -166,3 +169,46 @@ def _require_width(shape: tuple[int, ...], columns: int | None) -> None:
     if len(shape) != 2 or (columns is not None and shape[1] != columns):
         shape_text = "(n, d)" if columns is None else f"(n, {columns}), the width of the negatives"
         raise DataError(f"expected rows of shape {shape_text}; got {shape}")
+
+
+# A gallery whose rows take more than this in float64 is encoded and compared block by block, and not kept encoded.
+ENCODED_BYTES = 1 << 28
+
+
+class ExemplarProtocol(Protocol):
+    """Fit on negatives X; encode ``gallery`` and compare its rows ``queries`` with all of it."""
+
+    training = ("X",)
+
+    def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
+        """Return the statistics of the negatives."""
+        arrays: Arrays = method.prepare_fit(features(method, inputs["X"]), space=space)
+        return arrays
+
+    def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
+        """Return the statistics of the gallery; none of one that is too large to be encoded at once."""
+        if is_large_gallery(inputs["gallery"], method):
+            return {}
+        arrays: Arrays = method.prepare_score(features(method, inputs["gallery"]), space=space, statistics=fitted)
+        return arrays
+
+    def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
+        """Fit on the negatives."""
+        return method.fit(features(method, inputs["X"]), statistics=statistics)
+
+    def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
+        """Return ``similarity`` (queries, rows of the gallery), of a large gallery block by block."""
+        gallery, queries = inputs["gallery"], inputs["queries"]
+        if not is_large_gallery(gallery, method):
+            encoded = method.encode(features(method, gallery), statistics=statistics)
+            return {"similarity": method.similarity(encoded.take(queries), encoded)}
+        asking = method.encode(np.asarray(gallery.take(queries)))
+        similarities = np.empty((len(queries), len(gallery)))
+        for where, block in gallery.blocks():
+            similarities[:, where] = method.similarity(asking, method.encode(block))
+        return {"similarity": similarities}
+
+
+def is_large_gallery(gallery: Any, method: Any) -> bool:
+    """Tell whether a gallery is encoded and compared by blocks, and its encoding kept nowhere."""
+    return isinstance(gallery, Rows) and bool(method.takes_blocks) and gallery.size * 8 > ENCODED_BYTES

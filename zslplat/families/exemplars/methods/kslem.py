@@ -31,7 +31,6 @@ from scipy.linalg import solve_triangular
 
 from zslplat.data.store.rows import Rows, rowwise
 from zslplat.errors import MethodError
-from zslplat.families.exemplars.methods import landmarks as landmark_rows
 from zslplat.families.exemplars.methods import moments
 from zslplat.families.exemplars.methods.base import BLOCK_ROWS, Negatives, count_rows, row_blocks
 from zslplat.families.exemplars.methods.slem import SquareLossMethod
@@ -54,7 +53,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
 
     ``kernel``: an expression such as ``gaussian`` or ``0.5*gaussian(sigma=1) + linear``, whose parameters are tuned
     with the method's (``kernel.sigma``). ``landmarks``, ``rank``, ``residual``, ``candidates``, ``seed``: how the Gram
-    matrix of the negatives is approximated, see :func:`zslplat.families.exemplars.methods.landmarks.choose`;
+    matrix of the negatives is approximated, see :func:`zslplat.families.exemplars.methods.moments.choose`;
     ``rank=None`` with ``residual=0`` is full rank. The rank is not searched unless a range is given: more landmarks are
     better until they span what differs among the negatives, and validation folds, with fewer negatives, reach that
     sooner than the refit. With the kernel fixed, everything but the scores is prepared once for all ``lam``; where the
@@ -94,7 +93,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         default=1000,
     )
     landmarks = parameter(
-        "incomplete Cholesky pivots, drawn rows or centres", Choice(landmark_rows.CHOICES), default="cholesky"
+        "incomplete Cholesky pivots, drawn rows or centres", Choice(moments.CHOICES), default="cholesky"
     )
     residual = parameter("share of the trace at which Cholesky pivots stop", Real(0, 0.999), default=0.0)
     candidates = parameter("pivots and centres are sought among so many rows at most", Integer(1), default=8192)
@@ -192,7 +191,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         """Return landmarks with mean and covariance of the negatives in their coordinates v (unrotated)."""
         count = count_rows(negatives)
         kernel = _resolved(self.parsed_kernel(), negatives, count)
-        chosen = landmark_rows.choose(
+        chosen = moments.choose(
             kernel,
             negatives,
             how=self.landmarks,
@@ -273,7 +272,7 @@ def _resolved(kernel: Kernel, pool: Negatives, count: int) -> Kernel:
     if kernel.is_resolved:
         return kernel
     drawn = np.random.default_rng(0).permutation(count)[:RESOLVING_ROWS]
-    return kernel.resolved(landmark_rows.gather(pool, np.sort(drawn), count))
+    return kernel.resolved(moments.gather(pool, np.sort(drawn), count))
 
 
 def _projections(

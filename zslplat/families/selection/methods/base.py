@@ -1,8 +1,11 @@
-"""The contract of feature selectors, and what they share: targets, rankings, rows drawn from every class."""
+"""The contract of feature selectors, and what they share: targets, rankings, rows drawn from every class.
+
+How feature selectors are called.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -10,7 +13,7 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError
 from zslplat.families.zero_shot.methods.base import check_fit_inputs
-from zslplat.methods.base import Arrays, Features, Method, Prepared, Statistics
+from zslplat.methods.base import Arrays, Features, Inputs, Method, Prepared, Protocol, Statistics, features
 from zslplat.registry import known_as
 from zslplat.space import Choice, Integer, Optional, Space, parameter
 
@@ -184,3 +187,24 @@ def relative_pull(pulls: np.ndarray, selected: np.ndarray) -> np.ndarray:
     """Scale the pulls (d,) of the features that are not selected to [0, 1]."""
     highest = float(pulls[~selected].max(initial=0.0))
     return pulls / highest if highest > 0 else np.zeros_like(pulls)
+
+
+class SelectionProtocol(Protocol):
+    """Fit on X, y and S, and on ``row_signatures`` where rows have their own; nothing is scored but the features."""
+
+    def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
+        """Return the sufficient statistics."""
+        y, S, rows = (inputs.get(name) for name in ("y", "S", "row_signatures"))
+        X = features(method, inputs["X"])
+        arrays: Arrays = method.prepare_fit(X, y, S, row_signatures=rows, space=space)
+        return arrays
+
+    def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
+        """Score the features."""
+        y, S, rows = (inputs.get(name) for name in ("y", "S", "row_signatures"))
+        X = features(method, inputs["X"])
+        return method.fit(X, y, S, row_signatures=rows, statistics=statistics)
+
+    def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
+        """Return ``ranking`` and ``scores`` (d,) of the features."""
+        return {"ranking": method.ranking_, "scores": method.scores_}

@@ -33,7 +33,7 @@ from zslplat.families.selection.methods.base import (
     target_parameter,
     with_pull,
 )
-from zslplat.families.selection.methods.statistics import has_gram, regression_statistics
+from zslplat.families.selection.methods.regression import has_gram, regression_statistics
 from zslplat.methods.base import Arrays, Diagnostics, Prepared
 from zslplat.space import Choice, Real, Space, parameter
 

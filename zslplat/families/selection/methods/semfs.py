@@ -39,10 +39,22 @@ from zslplat.families.selection.methods.base import (
     target_parameter,
     with_pull,
 )
-from zslplat.families.selection.methods.group_penalty import PATH_END, PATH_STEP, follow_path, importance
-from zslplat.families.selection.methods.regression import Regression, class_products
-from zslplat.families.selection.methods.solvers import Alternation, alternate, projected_gradient, select_forward
-from zslplat.families.selection.methods.statistics import decorrelation, regression_statistics
+from zslplat.families.selection.methods.regression import (
+    Regression,
+    class_products,
+    decorrelation,
+    regression_statistics,
+)
+from zslplat.families.selection.methods.solvers import (
+    PATH_END,
+    PATH_STEP,
+    Alternation,
+    alternate,
+    follow_path,
+    importance,
+    projected_gradient,
+    select_forward,
+)
 from zslplat.methods.base import Arrays, Diagnostics, Prepared
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Space, parameter
 

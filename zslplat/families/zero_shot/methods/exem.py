@@ -42,7 +42,7 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import Where, blocks_of, float_type, rowwise
 from zslplat.families.zero_shot.methods import spectral
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
-from zslplat.families.zero_shot.methods.sync.synthesis import median_signature_distance
+from zslplat.families.zero_shot.methods.sync.methods import median_signature_distance
 from zslplat.methods.base import Arrays, Features, Prepared, Statistics
 from zslplat.methods.neighbours import largest_k
 from zslplat.methods.rows import add_by_class

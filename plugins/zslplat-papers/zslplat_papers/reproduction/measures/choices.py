@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat_papers.reproduction.measures.ground import Ground, accuracies, build, held_out_accuracies
 from zslplat_papers.reproduction.verdicts import CLASSES, Contrast, t_interval
 

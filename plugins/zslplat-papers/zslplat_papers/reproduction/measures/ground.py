@@ -13,8 +13,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.components import open_dataset
 from zslplat.families.selection.draws import overlap
-from zslplat.families.zero_shot.unseen import REQUEST
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import REQUEST, ZeroShot
 from zslplat.metrics.accuracy import class_accuracies
 from zslplat.settings import Settings
 from zslplat.spec import Spec

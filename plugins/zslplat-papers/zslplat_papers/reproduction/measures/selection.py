@@ -14,7 +14,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset
 from zslplat.families.selection.outcomes import each_clustering
 from zslplat.families.selection.task import FeatureSelection
-from zslplat.metrics.clustering import clustering_accuracy
+from zslplat.metrics.accuracy import clustering_accuracy
 from zslplat_papers.reproduction.measures.ground import Ground, build, over_draws, steps
 from zslplat_papers.reproduction.verdicts import Contrast
 

@@ -10,8 +10,7 @@ from sklearn.metrics import silhouette_samples
 
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.families.zero_shot.task import request_batch
-from zslplat.families.zero_shot.unseen import REQUEST
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import REQUEST, ZeroShot
 from zslplat_papers.reproduction.measures.ground import Ground, build, over_classes, steps
 from zslplat_papers.reproduction.verdicts import Contrast
 

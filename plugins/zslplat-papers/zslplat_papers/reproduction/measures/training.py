@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.families.zero_shot.zsl import ZeroShot
+from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat_papers.reproduction.measures.ground import (
     Ground,
     accuracies,

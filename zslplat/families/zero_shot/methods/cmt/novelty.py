@@ -1,4 +1,37 @@
-"""Cross-modal transfer with a gate: rows that look new are given an unseen class, the others a seen one.
+"""Local outlier probabilities: how much sparser the surroundings of a point are than those of its neighbours.
+
+Kriegel, Kroeger, Schubert and Zimek, "LoOP: Local Outlier Probabilities", CIKM 2009.
+
+| paper  | here      | shape  | meaning                                                                    |
+|--------|-----------|--------|----------------------------------------------------------------------------|
+| S(o)   |           | (k,)   | the k nearest reference points of o, without o itself                      |
+| sigma  | distance  | (m,)   | sqrt(mean over S(o) of squared distances to o), for each reference point   |
+| PLOF   |           |        | sigma(o) / mean over S(o) of sigma - 1                                     |
+| nPLOF  | spread    | scalar | root mean square of PLOF over the reference points; times lambda           |
+| LoOP   |           |        | max(0, erf(PLOF / (sqrt(2) lambda spread)))                                |
+
+lambda (``significance``) cancels in PLOF: the larger it is, the fewer outliers. A point that is not a reference point
+is compared with those that are. The authors' code of cross-modal transfer sums squares over all points of a class,
+leaves out the nearest neighbour of new points, and draws the reference points of training and test apart.
+
+What local outlier probabilities ask of the nearest of a class's points, in one pass over the distances.
+
+How new a mapped row is by the density of the seen classes, as in cross-modal transfer's Gaussian form.
+
+Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", NIPS 2013.
+
+| paper   | here       | shape  | meaning                                                          |
+|---------|------------|--------|------------------------------------------------------------------|
+| f       | F          | (n, a) | mapped rows                                                      |
+| w_y     | S          | (c, a) | signatures of the seen classes, the centres                      |
+| sigma_y | variances  | (c,)   | mean square by dimension of f - w_y over the rows of a class     |
+| P(y)    | log_priors | (c,)   | log share of each class among the rows                           |
+
+The authors' code (mganjoo/zslearn) divides the squares of a class by all rows, takes the number of classes for the
+dimension, and adds up densities that vanish in high dimension. Here each class has its own n_y, the dimension is a,
+and the sum is made of logarithms.
+
+Cross-modal transfer with a gate: rows that look new are given an unseen class, the others a seen one.
 
 Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", NIPS 2013. With the class
 of x either seen or unseen,
@@ -27,6 +60,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,13 +71,152 @@ from sklearn.linear_model import LogisticRegression
 from zslplat.data.store.rows import float_type
 from zslplat.errors import DataError
 from zslplat.families.zero_shot.methods.base import check_fit_inputs
-from zslplat.families.zero_shot.methods.cmt import outliers
-from zslplat.families.zero_shot.methods.cmt.network import Layers, units
-from zslplat.families.zero_shot.methods.cmt.outliers import References
-from zslplat.families.zero_shot.methods.cmt.transfer import CMT, minus_squared_distances
+from zslplat.families.zero_shot.methods.cmt.transfer import CMT, Layers, minus_squared_distances, units
 from zslplat.methods.base import Arrays, Prepared, Statistics
+from zslplat.methods.compiled import compiled
 from zslplat.methods.rows import row_keys
 from zslplat.space import POSITIVE, Choice, Integer, Optional, Real, Space, parameter
+
+
+@compiled()
+def nearest_means(
+    products: np.ndarray, norms: np.ndarray, point_norms: np.ndarray, distance: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return two means (n,) over the k nearest of m points: of squared distances to rows, and of ``distance`` (m,).
+
+    ``products`` (n, m) of rows and points, ``norms`` (n,) and ``point_norms`` (m,) their squared lengths, all float64;
+    k in 1..m. Of points in equal distance the first are taken.
+    """
+    n, m = products.shape
+    squares, of_points = np.empty(n), np.empty(n)
+    near, index = np.empty(k), np.empty(k, dtype=np.int64)
+    for row in range(n):
+        count = 0
+        for point in range(m):
+            square = point_norms[point] - (2 * products[row, point] - norms[row])
+            if count == k and square >= near[k - 1]:
+                continue
+            # The nearest so far, in ascending order: what is farther moves up, and the farthest of k out.
+            place = min(count, k - 1)
+            while place and near[place - 1] > square:
+                near[place], index[place] = near[place - 1], index[place - 1]
+                place -= 1
+            near[place], index[place] = square, point
+            count = min(count + 1, k)
+        square_sum, distance_sum = 0.0, 0.0
+        for place in range(k):
+            # What rounding makes of a distance of 0 may lie below it.
+            square_sum += max(near[place], 0.0)
+            distance_sum += distance[index[place]]
+        squares[row], of_points[row] = square_sum / k, distance_sum / k
+    return squares, of_points
+
+
+def class_variances(F: np.ndarray, y: np.ndarray, S: np.ndarray) -> np.ndarray:
+    """Return sigma_y^2 (c,) in float64; classes whose rows all lie on their centre get a billionth of the mean."""
+    squares = np.square(np.asarray(F, dtype=np.float64) - S[y]).mean(axis=1)
+    variances = np.bincount(y, squares, len(S)) / np.bincount(y, minlength=len(S))
+    return np.asarray(np.maximum(variances, 1e-9 * variances.mean() or 1.0))
+
+
+def log_densities(F: np.ndarray, S: np.ndarray, variances: np.ndarray, log_priors: np.ndarray) -> np.ndarray:
+    """Return log sum_y P(y) N(f; w_y, sigma_y^2 I) (n,) for the rows of F (n, a), in float64."""
+    exponents = minus_squared_distances(F, S) / (2 * variances)
+    return np.asarray(logsumexp(exponents + log_priors - S.shape[1] / 2 * np.log(2 * np.pi * variances), axis=1))
+
+
+_PAIRS = 1 << 19  # distances that are held at a time: few enough to stay near the processor
+
+
+@dataclass(frozen=True)
+class References:
+    """Reference points (m, a), class after class, with what LoOP knows of them beforehand.
+
+    ``ends`` (c,) where the points of each class end; ``distance`` (m,) and ``spread`` (c,) as in the table above,
+    within each class; ``k`` neighbours, fewer in classes of fewer points.
+    """
+
+    points: np.ndarray
+    ends: np.ndarray
+    distance: np.ndarray
+    spread: np.ndarray
+    k: int
+
+    @classmethod
+    def of(cls, F: np.ndarray, y: np.ndarray, *, k: int, most: int | None) -> References:
+        """Return ``most`` points of each class of F (n, a), evenly spaced in the order given; all for None."""
+        chosen = []
+        for label in range(int(y.max()) + 1):
+            rows = np.flatnonzero(y == label)
+            if most is not None and len(rows) > most:
+                rows = rows[np.linspace(0, len(rows) - 1, most).round().astype(int)]
+            chosen.append(rows)
+        points = np.asarray(F[np.concatenate(chosen)], dtype=np.float64)
+        ends = np.cumsum([len(rows) for rows in chosen])
+        distance, spread = np.zeros(len(points)), np.zeros(len(ends))
+        for label, part in enumerate(_parts(ends)):
+            members = points[part]
+            if len(members) == 1:
+                continue  # alone: no neighbours to be farther away than
+            squares = -minus_squared_distances(members, members)
+            np.fill_diagonal(squares, np.inf)
+            near, index = _nearest(squares, min(k, len(members) - 1))
+            distance[part] = np.sqrt(near.mean(axis=1))
+            factors = _factors(distance[part], distance[part][index].mean(axis=1))
+            # Points just outside of a heap of equal ones say nothing of how factors scatter.
+            finite = factors[np.isfinite(factors)]
+            spread[label] = np.sqrt(np.mean(finite**2)) if len(finite) else 0.0
+        return cls(points, ends, distance, spread, k)
+
+    def significance(self, F: np.ndarray) -> np.ndarray:
+        """Return PLOF / spread in the class where it is least (n,), for rows of F (n, a) that are no references."""
+        F = np.asarray(F, dtype=np.float64)
+        least = np.full(len(F), np.inf)
+        norms, own_norms = (np.einsum("ij,ij->i", points, points) for points in (F, self.points))
+        step = max(1, _PAIRS // int(np.diff(self.ends, prepend=0).max()))
+        for start in range(0, len(F), step):
+            rows = slice(start, start + step)
+            for label, part in enumerate(_parts(self.ends)):
+                products = F[rows] @ self.points[part].T
+                square, of_neighbours = nearest_means(
+                    products, norms[rows], own_norms[part], self.distance[part], min(self.k, products.shape[1])
+                )
+                factors = _factors(np.sqrt(square), of_neighbours)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    ratio = factors / self.spread[label]
+                # No spread: whatever lies outside is new, beyond all measure.
+                np.minimum(least[rows], np.where(factors > 0, ratio, np.minimum(factors, 0)), out=least[rows])
+        return least
+
+    def state(self) -> dict[str, Any]:
+        """Return what :meth:`from_state` takes."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> References:
+        """Return the references whose ``state()`` this is."""
+        points, ends, distance, spread = (np.asarray(state[name]) for name in ("points", "ends", "distance", "spread"))
+        return cls(points, ends, distance, spread, int(state["k"]))
+
+
+def _parts(ends: np.ndarray) -> list[slice]:
+    return [slice(int(start), int(end)) for start, end in zip(np.r_[0, ends[:-1]], ends, strict=True)]
+
+
+def _nearest(squares: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k < m smallest of each row of ``squares`` (n, m), in no order, and their columns, both (n, k)."""
+    index = np.argpartition(squares, k - 1, axis=1)[:, :k]
+    # What rounding makes of a distance of 0 may lie below it.
+    return np.maximum(np.take_along_axis(squares, index, axis=1), 0), index
+
+
+def _factors(distance: np.ndarray, of_neighbours: np.ndarray) -> np.ndarray:
+    """Return PLOF (n,) for the distance of points (n,) and the mean of their neighbours' (n,).
+
+    It is 0 among points in one place, infinite for a point outside of such a place.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(of_neighbours > 0, distance / of_neighbours - 1, np.where(distance > 0, np.inf, 0.0))
 
 
 def trained(X: np.ndarray, y: np.ndarray, S: np.ndarray, penalty: float) -> dict[str, np.ndarray]:
@@ -189,7 +362,7 @@ class CMTGaussian(GatedCMT):
     r"""Cross-modal transfer; rows of low density among the seen classes are new (the paper's Gaussian form).
 
     The density is a mixture of isotropic Gaussians around the seen signatures
-    (:mod:`zslplat.families.zero_shot.methods.cmt.outliers`); its threshold is a quantile of the densities of training
+    (:mod:`zslplat.families.zero_shot.methods.cmt.novelty`); its threshold is a quantile of the densities of training
     rows. With a hard gate, that of the authors' code, a row below it is new. With a soft one unseen classes are taken
     to have the density of the threshold everywhere, so that P(unseen | x) is above one half just where the hard gate
     says so. Learned beside what ``cmt`` learns: ``variances_`` (c,), ``log_priors_`` (c,), ``cutoff_`` (a log density),
@@ -219,7 +392,7 @@ class CMTGaussian(GatedCMT):
     )
 
     def _learn_novelty(self, F: np.ndarray, y: np.ndarray) -> None:
-        self.variances_ = outliers.class_variances(F, y, self.signatures_)
+        self.variances_ = class_variances(F, y, self.signatures_)
         self.log_priors_ = np.log(np.bincount(y) / len(y))
         self.cutoff_ = float(np.quantile(self._log_densities(F), self.quantile))
 
@@ -228,14 +401,14 @@ class CMTGaussian(GatedCMT):
         return _hard(above < 0) if self.gate == "hard" else (log_expit(-above), log_expit(above))
 
     def _log_densities(self, F: np.ndarray) -> np.ndarray:
-        return outliers.log_densities(F, self.signatures_, self.variances_, self.log_priors_)
+        return log_densities(F, self.signatures_, self.variances_, self.log_priors_)
 
 
 class CMTLoop(GatedCMT):
     r"""Cross-modal transfer; rows that are outliers in every seen class are new (the paper's outlier form).
 
     P(unseen | x) is the least local outlier probability of the mapped row over the seen classes
-    (:mod:`zslplat.families.zero_shot.methods.cmt.outliers`). One significance serves all classes, where the authors
+    (:mod:`zslplat.families.zero_shot.methods.cmt.novelty`). One significance serves all classes, where the authors
     search one for each. ``reference`` bounds the rows of a class that are neighbours, evenly spaced in the order of the
     rows. Learned beside what ``cmt`` learns: ``references_`` and the classifier of seen classes. Not tagged
     ``stationary``: see ``cmt``.

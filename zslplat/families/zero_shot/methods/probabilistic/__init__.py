@@ -8,5 +8,5 @@
 ``attribute_prediction`` |
 | ConSE: the mean of the signatures of the likeliest seen classes | the same | ``conse`` |
 
-The classifier of the seen classes is in ``conse``, those of the attributes in ``attribute_classifiers``.
+The classifier of the seen classes is in ``conse``, those of the attributes in ``attribute_prediction``.
 """

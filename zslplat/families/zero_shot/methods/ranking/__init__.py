@@ -22,7 +22,6 @@ costs
 | ``sje``    | the largest l_c, if above 0                                                                      |
 | ``latem``  | l_c of one wrong class drawn at random, if above 0, with F(x, c) = max_k x W_k s_c'              |
 
-:mod:`losses` has these with their slopes by F, :mod:`training` the one loop of mini-batches that all share,
-:mod:`estimator` what the estimators share, :mod:`methods` the methods. With one row a batch it is the stochastic
-gradient descent of the papers' codes.
+:mod:`estimator` has these with their slopes by F, the one loop of mini-batches and what the estimators share,
+:mod:`methods` the methods. With one row a batch it is the stochastic gradient descent of the papers' codes.
 """

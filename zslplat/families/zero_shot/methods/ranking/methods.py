@@ -21,7 +21,7 @@ the right class's compatibility, and where another class is then the largest, W 
 
 LatEm: latent embeddings, K bilinear compatibilities of which the largest counts.
 
-Symbols and step in :mod:`zslplat.families.zero_shot.methods.ranking.losses`.
+Symbols and step in :mod:`zslplat.families.zero_shot.methods.ranking.estimator`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.families.zero_shot.methods.ranking import losses
-from zslplat.families.zero_shot.methods.ranking.estimator import RankingMethod
-from zslplat.families.zero_shot.methods.ranking.losses import Latent
+from zslplat.families.zero_shot.methods.ranking import estimator
+from zslplat.families.zero_shot.methods.ranking.estimator import Latent, RankingMethod
 from zslplat.space import POSITIVE, Choice, Integer, Real, parameter
 
 
@@ -73,15 +72,15 @@ class ALE(RankingMethod):
         "steps on all violators of a row (none), or on one that is drawn (warp)", Choice((None, "warp")), default=None
     )
 
-    def row_loss(self) -> losses.RowLoss:
+    def row_loss(self) -> estimator.RowLoss:
         """Return the loss of the objective, or its sampled estimate."""
         if self.sampling == "warp":
-            return losses.Bilinear(lambda F, y, random: losses.sampled_rank(F, y, self.margin, random))
-        return losses.Bilinear(lambda F, y, _: losses.weighted_approximate_rank(F, y, self.margin))
+            return estimator.Bilinear(lambda F, y, random: estimator.sampled_rank(F, y, self.margin, random))
+        return estimator.Bilinear(lambda F, y, _: estimator.weighted_approximate_rank(F, y, self.margin))
 
     def exact_losses(self, F: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return beta_r / r times the summed hinge (n,)."""
-        return losses.weighted_approximate_rank(F, y, self.margin)[0]
+        return estimator.weighted_approximate_rank(F, y, self.margin)[0]
 
 
 class DeViSE(RankingMethod):
@@ -125,15 +124,15 @@ class DeViSE(RankingMethod):
         default="all",
     )
 
-    def row_loss(self) -> losses.RowLoss:
+    def row_loss(self) -> estimator.RowLoss:
         """Return the summed hinge, or that of the first violator."""
         if self.violators == "first":
-            return losses.Bilinear(lambda F, y, random: losses.first_violation(F, y, self.margin, random))
-        return losses.Bilinear(lambda F, y, _: losses.summed_hinge(F, y, self.margin))
+            return estimator.Bilinear(lambda F, y, random: estimator.first_violation(F, y, self.margin, random))
+        return estimator.Bilinear(lambda F, y, _: estimator.summed_hinge(F, y, self.margin))
 
     def exact_losses(self, F: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the summed hinge (n,)."""
-        return losses.summed_hinge(F, y, self.margin)[0]
+        return estimator.summed_hinge(F, y, self.margin)[0]
 
 
 class SJE(RankingMethod):
@@ -157,13 +156,13 @@ class SJE(RankingMethod):
     citation = "Akata et al.: Evaluation of Output Embeddings for Fine-Grained Image Classification. CVPR 2015"
     tags = ("inductive", "linear", "ranking loss")
 
-    def row_loss(self) -> losses.RowLoss:
+    def row_loss(self) -> estimator.RowLoss:
         """Return the hinge of the worst wrong class."""
-        return losses.Bilinear(lambda F, y, _: losses.largest_violation(F, y, self.margin))
+        return estimator.Bilinear(lambda F, y, _: estimator.largest_violation(F, y, self.margin))
 
     def exact_losses(self, F: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the hinge of the worst wrong class (n,)."""
-        return losses.largest_violation(F, y, self.margin)[0]
+        return estimator.largest_violation(F, y, self.margin)[0]
 
 
 class LatEm(RankingMethod):
@@ -203,10 +202,10 @@ class LatEm(RankingMethod):
 
     several_maps = True
 
-    def row_loss(self) -> losses.RowLoss:
+    def row_loss(self) -> estimator.RowLoss:
         """Return the hinge of one wrong class, drawn for each row."""
         return Latent(self.margin)
 
     def exact_losses(self, F: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the mean of the hinges of all wrong classes (n,), which is that of the one that is drawn."""
-        return np.asarray(losses.summed_hinge(F, y, self.margin)[0] / max(1, F.shape[1] - 1))
+        return np.asarray(estimator.summed_hinge(F, y, self.margin)[0] / max(1, F.shape[1] - 1))

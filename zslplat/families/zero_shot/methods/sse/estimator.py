@@ -54,8 +54,7 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import blocks_of, float_type, rowwise, take_rows
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.families.zero_shot.methods.simplex import simplex_codes
-from zslplat.families.zero_shot.methods.sse.intersections import intersections
-from zslplat.families.zero_shot.methods.sse.objective import Objective, fit_references, fit_weights
+from zslplat.families.zero_shot.methods.sse.objective import Objective, fit_references, fit_weights, intersections
 from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared
 from zslplat.methods.rows import add_by_class, row_keys
 from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Optional, Real, Space, parameter

@@ -6,6 +6,5 @@ Where things are:
 |------------------------------------------------------------------|-----------------------|
 | squared hinge, each class against the others: truncated Newton   | ``squared_hinge``     |
 | Crammer-Singer and structured hinge: dual coordinate ascent      | ``multiclass_hinge``  |
-| what the three methods share, similarities to phantoms           | ``synthesis``         |
-| the methods                                                      | ``methods``           |
+| similarities to phantoms, and the three methods                  | ``methods``           |
 """

@@ -5,9 +5,9 @@ Fu, Hospedales, Xiang, Fu and Gong, "Transductive Multi-view Embedding for Zero-
 
 | of the paper | where |
 |---|---|
-| semantic projections of the rows: regressed signatures, probabilities of attributes | ``embedding`` |
-| multi-view CCA, projections weighted by powers of the eigenvalues | ``embedding`` |
-| nearest neighbours within a view and across two views | ``neighbourhoods`` |
+| semantic projections of the rows: regressed signatures, probabilities of attributes | ``graphs`` |
+| multi-view CCA, projections weighted by powers of the eigenvalues | ``graphs`` |
+| nearest neighbours within a view and across two views | ``graphs`` |
 | prototypes and their self-training; 2-graphs, weights of views, hyperedges | ``graphs`` |
 | label propagation | ``graphs`` |
 | the method (``tmv-hlp``) | ``estimator`` |

@@ -17,14 +17,14 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.families.zero_shot.methods import spectral
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.families.zero_shot.methods.graph_smoothing import balanced, log_shares
-from zslplat.families.zero_shot.methods.tmv_hlp import embedding, graphs
-from zslplat.families.zero_shot.methods.tmv_hlp.embedding import canonical_projections
-from zslplat.families.zero_shot.methods.tmv_hlp.graphs import propagate
-from zslplat.families.zero_shot.methods.tmv_hlp.neighbourhoods import (
+from zslplat.families.zero_shot.methods.tmv_hlp import graphs
+from zslplat.families.zero_shot.methods.tmv_hlp.graphs import (
     Crossing,
+    canonical_projections,
     crossing,
     crossing_by_index,
     mean_distance,
+    propagate,
 )
 from zslplat.methods.base import Arrays, Diagnostics, Prepared, Statistics
 from zslplat.methods.neighbours import NEIGHBOURS, RowIndex, is_exact, largest_k, near_rows, note_recall
@@ -44,7 +44,7 @@ class TMVHLP(ZeroShotMethod):
     paper: 0.44). ``semantic_weight`` is the weight of the semantic views in the 2-graph beside 1 of the others (1 and
     1.5 in the paper). ``balance`` divides each class's scores by their sum over the batch to this power, as in
     ``gfhf``; the paper has none. Scores are the logs of a row's shares of the classes. Learned: the maps of
-    :mod:`zslplat.families.zero_shot.methods.tmv_hlp.embedding`, and ``ends_``, the columns where the views end.
+    :mod:`zslplat.families.zero_shot.methods.tmv_hlp.graphs`, and ``ends_``, the columns where the views end.
 
     Equations
     ---------
@@ -123,7 +123,7 @@ class TMVHLP(ZeroShotMethod):
         check_fit_inputs(X, y, S)
         S = np.asarray(S, dtype=np.float64)
         sums, counts = spectral.class_sums(X, y, len(S)), spectral.class_counts(y, len(S))
-        return embedding.solve(spectral.scatter(X), sums, counts, S, self.ridge)
+        return graphs.solve(spectral.scatter(X), sums, counts, S, self.ridge)
 
     def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return the batch in the common space and its neighbours for the largest k; nothing without projections."""
@@ -187,7 +187,7 @@ class TMVHLP(ZeroShotMethod):
         semantic, ``values``, and what :class:`Crossing` holds of views i and j as ``cross.i.j.*``."""
         chosen = SEMANTIC[self.projections]
         X = np.asarray(X, dtype=np.float64)
-        projected = embedding.project(X, learned)
+        projected = graphs.project(X, learned)
         views = [*np.split(X, ends[:-1], axis=1), *(projected[i] for i in chosen)]
         projections = canonical_projections(views, self.shrinkage, self.dimensions)
         rows = [projections.project(i, view, self.power) for i, view in enumerate(views)]
@@ -221,7 +221,7 @@ class TMVHLP(ZeroShotMethod):
         self, S: np.ndarray, prepared: Mapping[str, np.ndarray], rows: Sequence[np.ndarray]
     ) -> list[np.ndarray]:
         """Return the prototypes (c, r) in every view, float32."""
-        placed = embedding.prototypes(S, self._learned())
+        placed = graphs.prototypes(S, self._learned())
         chosen = SEMANTIC[self.projections]
         count = min(len(rows[0]), round(self.nearest * len(rows[0]) / len(S)))
         if self.nearest > 0:

@@ -8,7 +8,7 @@
 | RMSprop, its average A_t below Eq. 9 and its rate | ``training`` |
 | epochs, mini-batches, learned weights of kernels | ``training`` |
 | the draw of a signature (Rnd in Eq. 9) and of wrong classes | ``draws`` |
-| what the estimators share, scores by Eq. 12 | ``estimator`` |
+| what the estimators share, scores by Eq. 12 | ``zskl`` |
 | the estimator of Eq. 10 (``zskl``) | ``zskl`` |
 | the estimator of Eq. 9 and 11 (``zskl-ort``) | ``zskl`` |
 | the constants of the authors' code (``zskl-published``) | ``zskl`` |

@@ -25,9 +25,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from zslplat.families.zero_shot.methods.zskl.draws import ordered_data
-from zslplat.families.zero_shot.methods.zskl.estimator import KernelAlignment
 from zslplat.families.zero_shot.methods.zskl.objective import Objective
 from zslplat.families.zero_shot.methods.zskl.training import RMSprop
+from zslplat.families.zero_shot.methods.zskl.zskl import KernelAlignment
 from zslplat.kernels.inner_product import InnerProductKernel, squared_norms
 from zslplat.kernels.scales import median_distance
 from zslplat.methods.base import Arrays, Diagnostics, Prepared
