@@ -218,6 +218,7 @@ def _scatter(figure: ScatterFigure) -> Canvas:
 
 
 ROW = 24  # pixels: the height of a row of a forest plot in a page
+LEAST_PLOT = 200  # pixels between labels and notes
 BESIDE, MOST_NOTE = 34, 40  # letters of the label and the note of a row
 
 
@@ -268,14 +269,15 @@ def draw_forest(axes: Any, forest: Forest) -> None:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+.3g}" if value else "0"))
 
 
-def forest_svg(forest: Forest, key: str, description: str, width: float = 720) -> Markup:
+def forest_svg(forest: Forest, key: str, description: str, width: float = 560) -> Markup:
     """Return a forest plot as SVG for a page; ``key`` is unique there, the description is read aloud."""
     from zslplat.pictures import axes_of, plain, room_for, to_svg
 
     labels = [plain(row.label, BESIDE) for row in forest.rows if row.value is not None]
     notes = [plain(row.note, MOST_NOTE) for row in forest.rows]
-    height = 60 + ROW * len(forest.rows)
-    with axes_of(width, height, left=16 + room_for(labels), right=16 + room_for(notes)) as (canvas, axes):
+    left, right = 16 + room_for(labels), 16 + room_for(notes)
+    size = max(width, left + right + LEAST_PLOT), 60 + ROW * len(forest.rows)
+    with axes_of(*size, left=left, right=right) as (canvas, axes):
         draw_forest(axes, replace(forest, title=""))
         return to_svg(canvas, key, forest.title or forest.xlabel, description)
 

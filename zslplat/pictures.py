@@ -69,7 +69,7 @@ class Picture(Figure):
 _SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _VARIABLES = {colour: f"var(--{name})" for name, colour in LIGHT.items()}
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
-READABLE = 0.73  # how far a chart may be scaled down: its 13 pixels are 9.5 then
+READABLE = 0.69  # how far a chart may be scaled down: its 13 pixels are 9 then
 _DECIMALS = re.compile(r"(\d+\.\d{2})\d+")
 _FONT = re.compile(r"font(-family)?:[^;]*;?\s*")
 _SIZE = re.compile(r"font:\s*(?:[\w-]+\s+)*?([\d.]+)px")

@@ -51,7 +51,7 @@ class ForestPlot(SphinxDirective):  # type: ignore[misc]
         name = self.arguments[0]
         forest = named_forest(name, PACKAGED)
         key = "figure-" + re.sub(r"\W+", "-", f"{self.env.docname}-{self.lineno}")
-        svg = forest_svg(forest, key, in_words(forest))
+        svg = forest_svg(forest, key, in_words(forest), width=720)
         return [nodes.raw("", f'<figure class="forest">{svg}</figure>', format="html")]
 
 

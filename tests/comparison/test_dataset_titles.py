@@ -10,8 +10,8 @@ from zslplat.comparison.compare import compare
 from zslplat.comparison.sheets import sheets
 from zslplat.evidence.labels import dataset_titles
 from zslplat.reports.contents import ReportRequest, collect_contents
+from zslplat.reports.overview import page_of
 from zslplat.reports.page import render_page
-from zslplat.reports.sections.overview import page_of
 
 SMALL, WIDE = "synthetic(dimensions=64, rows_train=1200)", "synthetic(dimensions=512, rows_train=1200)"
 DRAWN = 'redrawn(draw={}, of="synthetic(dimensions=64, rows_train=1200)")'

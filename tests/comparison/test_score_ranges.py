@@ -9,8 +9,8 @@ from zslplat.comparison.paired import interval
 from zslplat.comparison.sheets import CUT, sheets
 from zslplat.evidence.scores import Scored
 from zslplat.reports.contents import Chapter
-from zslplat.reports.sections.leaderboard import leaderboard_table
-from zslplat.reports.sections.wording import sentence
+from zslplat.reports.leaderboard import leaderboard_table
+from zslplat.reports.wording import sentence
 from zslplat.tasks.base import Metric
 
 ACCURACY = "per_class_accuracy"

@@ -10,8 +10,8 @@ from support import one_line
 from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.comparison.compare import compare
 from zslplat.reports.contents import ReportRequest, collect_contents
+from zslplat.reports.overview import page_of
 from zslplat.reports.page import render_page
-from zslplat.reports.sections.overview import page_of
 from zslplat.settings import resolve_settings
 from zslplat.suites.cells import NOT_CARRIED_OUT, WAITING
 from zslplat.suites.saved_cells import save_cells

@@ -41,8 +41,8 @@ from zslplat.reports.charts import (
     thinned,
     thinned_evenly,
 )
+from zslplat.reports.context import PageContext
 from zslplat.reports.page import render_page
-from zslplat.reports.sections.context import PageContext
 
 EVIL = "<script>alert(\"1\")</script> $x^2$ & \x00 'q'"
 SETS = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])

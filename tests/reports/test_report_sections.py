@@ -11,17 +11,15 @@ from zslplat.evidence.results import Evaluation, Result, Sweep
 from zslplat.records.costs import total_seconds
 from zslplat.reports.artifacts import class_scores, picture_of, series_of, table_of
 from zslplat.reports.blocks import Chart, Folded, Paragraph, TableBlock
+from zslplat.reports.classes import MOST_CLASSES, confusion_blocks, differences_of_best, map_blocks
 from zslplat.reports.contents import Chapter, Contents
-from zslplat.reports.sections.chapter import headline
-from zslplat.reports.sections.classes import MOST_CLASSES, confusion_blocks, differences_of_best
-from zslplat.reports.sections.context import PageContext
-from zslplat.reports.sections.curves import best_so_far, feature_curves, sweep_chart
-from zslplat.reports.sections.leaderboard import across_section, leaderboard_table, left_out_of_names
-from zslplat.reports.sections.maps import map_blocks
-from zslplat.reports.sections.overview import all_chapters, page_of
-from zslplat.reports.sections.provenance import commands_of, provenance_blocks, tune_command
-from zslplat.reports.sections.study import study_section, trial_table
-from zslplat.reports.sections.wording import duration, listed, number, size
+from zslplat.reports.context import PageContext
+from zslplat.reports.curves import best_so_far, feature_curves, sweep_chart
+from zslplat.reports.leaderboard import across_section, leaderboard_table, left_out_of_names
+from zslplat.reports.overview import all_chapters, headline, page_of
+from zslplat.reports.provenance import commands_of, provenance_blocks, tune_command
+from zslplat.reports.study import study_section, trial_table
+from zslplat.reports.wording import duration, listed, number, size
 from zslplat.tasks.base import Metric
 
 IDENTITY = {"method": "eszsl", "dataset": "digit-pairs", "task": "zsl", "seed": 0, "space": {}}
@@ -285,6 +283,7 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
         "sets": 2,
         "p_value": 0.3,
         "critical_difference": 1.39,
+        "families": {"x": "x", "y": "y"},
         "draws": {},
         "over_draws": [],
     }

@@ -8,8 +8,8 @@ from zslplat.evaluation.reporter import SilentReporter
 from zslplat.records.database import Records
 from zslplat.records.maintenance import merge
 from zslplat.reports.contents import ReportRequest, collect_contents
-from zslplat.reports.sections.overview import all_chapters
-from zslplat.reports.sections.wording import NOTHING
+from zslplat.reports.overview import all_chapters
+from zslplat.reports.wording import NOTHING
 from zslplat.settings import resolve_settings
 from zslplat.suites.cells import GridOptions
 from zslplat.suites.grid import carry_out

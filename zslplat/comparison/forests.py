@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.comparison.compare import Comparison
+from zslplat.evidence.labels import dataset_titles
 from zslplat.figures import Forest, ForestRow
 from zslplat.metrics.intervals import too_few
 
 Row = Mapping[str, Any]
 Ends = tuple[float, float]
+MOST_RIVALS = 6
 LEAST_POOLED = 3  # of two data sets the interval of the mean reaches nearly everywhere
 POOLED = "pooled"
 
@@ -155,31 +158,40 @@ def score_forest(
     return Forest(drawn, metric, title, level=chance)
 
 
-def difference_forest(
-    rows: Sequence[Row], rivals: Sequence[str], families: Mapping[str, str], title: str = ""
-) -> Forest:
+def difference_forest(comparison: Comparison) -> Forest | None:
     """Return how far methods are ahead of one baseline, by method and data set, pooled over data sets.
 
-    ``rows`` are those of a comparison whose differences are all from one method; ``families`` maps a data set to the
-    first of those that show the same images.
+    None for a single data set, and where differences are from several baselines (``against`` names one). Of many
+    methods the first are shown, in the order of their mean ranks.
     """
+    rows = comparison.rows
+    if len(comparison.datasets) < 2 or len({row["baseline"] for row in rows}) != 1:
+        return None
+    baseline = next(str(row["short"]) for row in rows if row["method"] == row["baseline"])
+    images: dict[str, str] = {}
+    ranked: list[str] = []
+    for table in comparison.over_datasets:
+        images |= table["families"]
+        ranked += [str(method["method"]) for method in table["methods"]]
+    titles = dataset_titles(comparison.datasets)
     drawn: list[ForestRow] = []
-    for rival in rivals:
+    for rival in [name for name in ranked if name != baseline][:MOST_RIVALS]:
         differences = [
             Difference(
-                str(row["dataset"]),
+                titles[str(row["dataset"])],
                 float(row["difference"]),
                 row["difference_low_classes"],
                 row["difference_high_classes"],
                 row["classes"],
-                families.get(str(row["dataset"]), ""),
+                images.get(str(row["dataset"]), ""),
             )
             for row in rows
             if row["short"] == rival and row["difference"] is not None
         ]
         if differences:
             drawn += [ForestRow(rival), *difference_rows(differences)]
-    return Forest(drawn, f"difference from {rows[0]['baseline']}", title, level=0.0, signed=True)
+    title = f"Ahead of {baseline}: {comparison.metric}, task {comparison.task}"
+    return Forest(drawn, f"difference from {baseline}, test", title, level=0.0, signed=True) if drawn else None
 
 
 def _ends(row: Row, low: str, high: str) -> Ends | None:

@@ -48,12 +48,13 @@ def over_datasets(
     what tells the images of a data set from those of others (:func:`zslplat.data.class_draws.images_of`). ``against``
     is the short name of what differences are taken from, by default what has the best mean rank.
 
-    ``group``; ``methods``, best mean rank first and those without a rank last, each with ``method``, ``scores`` by data
-    set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``difference`` from
+    ``group``; ``methods``, best mean rank first and those without a rank last, each with ``method``, ``scores`` by
+    data set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``difference`` from
     ``baseline`` with its ends (means over data sets), and ``tied``; ``baseline``; ``sets``, how many data sets of
-    different rows there are; ``draws``, how many draws there are of each data set that is drawn anew; ``p_value``,
-    ``critical_difference`` and ``reservation`` of :class:`zslplat.comparison.ranks.Across`. Methods that lack a data
-    set, or whose score there is no number, have no rank; where fewer than two have all, none has one.
+    different rows there are; ``families``, the first data set of those that show the same images, by data set;
+    ``draws``, how many draws there are of each data set that is drawn anew; ``p_value``, ``critical_difference`` and
+    ``reservation`` of :class:`zslplat.comparison.ranks.Across`. Methods that lack a data set, or whose score there is
+    no number, have no rank; where fewer than two have all, none has one.
     """
     tables = []
     sets = {name: _counted_as(name) for name in datasets}
@@ -79,7 +80,9 @@ def over_datasets(
         standings = {} if across is None else {standing.method: standing for standing in across.standings}
         methods = [_method(name, scores[name], datasets, standings.get(name)) for name in (*ranked, *rest)]
         baseline = None if across is None else origin or ranked[0]
-        tables.append({"group": group, "methods": methods, "baseline": baseline, **_summary(across, sets)})
+        same_images = {name: shared[sets[name]] for name in datasets}
+        summary = _summary(across, sets)
+        tables.append({"group": group, "methods": methods, "baseline": baseline, **summary, "families": same_images})
     return tables
 
 

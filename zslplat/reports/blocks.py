@@ -13,11 +13,15 @@ from zslplat.reports.charts import Swatch
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: its text, and the value by which it is sorted and from which the text was rounded."""
+    """A cell of a table: its text, and the value by which it is sorted and from which the text was rounded.
+
+    ``link`` is the anchor of a section that it leads to.
+    """
 
     text: str
     value: float | None = None
     strong: bool = False
+    link: str = ""
 
     @property
     def sorted_by(self) -> float | None:
@@ -109,12 +113,16 @@ Block = TableBlock | Paragraph | Items | Commands | Chart | Picture | Folded
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with blocks and further sections below it; ``anchor`` is its address within the page."""
+    """A heading with blocks and further sections below it; ``anchor`` is its address within the page.
+
+    A ``folded`` one is opened by the reader, and on paper.
+    """
 
     title: str
     anchor: str
     blocks: Sequence[Block] = ()
     sections: Sequence[Section] = ()
+    folded: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from zslplat.checks.base import Finding, run_checks
 from zslplat.checks.facts import CellFacts, SuiteFacts
@@ -284,6 +285,10 @@ def _across(settings: Settings, chapters: Sequence[Chapter], filters: Filters, t
             with suppress(UnknownNameError, StoreError, UsageError):  # the chapters say why
                 one = compare(settings, datasets, task, filters, metric=metric, table=table, warn=lambda _: None)
                 pending += one.other_metrics
+                leader = next((group["baseline"] for group in one.over_datasets), None)
+                with suppress(UnknownNameError, UsageError):  # several experiments may be called so
+                    options: dict[str, Any] = {"against": leader, "metric": metric}
+                    one = compare(settings, datasets, task, filters, **options, table=table, warn=lambda _: None)
                 comparisons += [one] if len(one.datasets) > 1 else []
     return comparisons
 

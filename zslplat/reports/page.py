@@ -19,7 +19,7 @@ from zslplat.palette import DARK, LIGHT, variables
 from zslplat.records.folders import folder_name
 from zslplat.reports.blocks import Page
 from zslplat.reports.contents import ReportRequest, collect_contents
-from zslplat.reports.sections.overview import page_of
+from zslplat.reports.overview import page_of
 from zslplat.settings import Settings
 
 GENERATOR = "zslplat report"

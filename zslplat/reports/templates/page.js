@@ -64,9 +64,6 @@
   });
   addEventListener("afterprint", function () { closed.forEach(function (part) { part.open = false; }); });
 
-  // On a small screen the contents would hide the results.
-  if (matchMedia("(max-width: 40rem)").matches) { document.querySelector("nav details").open = false; }
-
   // A link into a folded part opens it.
   function reveal() {
     var target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));

@@ -6,17 +6,22 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from zslplat.comparison.compare import Comparison
-from zslplat.comparison.forests import score_forest
+from zslplat.comparison.forests import difference_forest, score_forest
 from zslplat.comparison.over_datasets import rank_notes
 from zslplat.comparison.sheets import BEST, COLUMNS, CUT, Sheet, column_cell, cut, filled, sheets, standings
 from zslplat.comparison.sheets import Cell as SheetCell
 from zslplat.drawing import forest_svg
+from zslplat.evidence.results import Result
 from zslplat.figures import Forest, ForestRow
+from zslplat.records.costs import CPU_SECONDS, PREPARED, SECONDS, full_seconds, mean_known, most_bytes, prepared_seconds
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Section, TableBlock
+from zslplat.reports.charts import Mark, Swatch, mark_chart
 from zslplat.reports.contents import Chapter
-from zslplat.reports.sections.context import PageContext
-from zslplat.reports.sections.wording import NOTHING, metric_words, number, sentence, span
+from zslplat.reports.context import PageContext
+from zslplat.reports.wording import NOTHING, duration, metric_words, number, sentence, short, size, span
 
 Row = Mapping[str, Any]
 # The columns of a comparison that a report shows; costs have a table of their own.
@@ -98,6 +103,11 @@ def _note(chapter: Chapter) -> str:
 def across_section(comparison: Comparison, anchor: str, context: PageContext) -> Section:
     """Return the section of a comparison on several data sets."""
     blocks: list[Block] = []
+    ahead = difference_forest(comparison)
+    if ahead is not None:
+        words = "; ".join(f"{row.label} {row.note}".strip() for row in ahead.rows)
+        note = "95% intervals over new classes. The diamond is the mean over data sets; hollow rows are no part of it."
+        blocks.append(Chart(forest_svg(ahead, context.key(), f"{words}."), ahead.title, f"{words}.", note=note))
     ranks, *draws = sheets(comparison)
     for table in comparison.over_datasets:
         group, of_methods = table["group"], f"{metric_words(comparison.metric)} of {table['group']} methods"
@@ -111,7 +121,7 @@ def across_section(comparison: Comparison, anchor: str, context: PageContext) ->
             caption = f"{of_methods} over {drawn['draws']} draws of the classes of {drawn['dataset']}"
             origin = [f"differences are from {drawn['baseline']}"] if drawn["baseline"] else []
             blocks.append(_sheet_block(sheet, group, caption, [*sheet.notes, *origin]))
-    return Section(f"{comparison.task} over {len(comparison.datasets)} data sets", anchor, blocks)
+    return Section(f"{comparison.task} over {len(comparison.datasets)} data sets", anchor, blocks, folded=True)
 
 
 def _sheet_block(sheet: Sheet, group: str, caption: str, notes: Sequence[str]) -> TableBlock:
@@ -151,3 +161,79 @@ def _chart(
 
 def _sentences(notes: Sequence[str]) -> str:
     return " ".join(map(sentence, notes))
+
+
+Entries = Sequence[tuple[str, Result]]
+
+
+def cost_blocks(chapter: Chapter, entries: Entries, context: PageContext) -> Iterator[Block]:
+    """Yield seconds and memory of the final evaluation and of the search as a table, and score against seconds."""
+    columns = [
+        Column("method"),
+        Column("final evaluation", True, "seconds on the clock: prepare, fit and score, mean over repeats"),
+        Column("of it prepared", True, "what is made once for a problem and shared by all repeats and studies"),
+        Column("CPU", True, "processor seconds of the final evaluation"),
+        Column("peak memory", True),
+        Column("trials", True),
+        Column("search", True, "seconds of all trials, added up, and of what was prepared for them"),
+    ]
+    rows, marks, legend, texts = [], [], [], []
+    row_of = {str(row["short"]): row for row in chapter.rows}
+    for label, entry in entries:
+        tested = [evaluation.record for evaluation in entry.tested]
+        seconds, cpu = (mean_known(full_seconds(record, name) for record in tested) for name in (SECONDS, CPU_SECONDS))
+        prepared = mean_known(prepared_seconds(record) if PREPARED in record else None for record in tested)
+        peak = mean_known(map(most_bytes, tested))
+        row = row_of.get(label, {})
+        trials, searched = row.get("trials"), row.get("trial_seconds")
+        rows.append(
+            [
+                Cell(label),
+                Cell(duration(seconds), seconds),
+                Cell(duration(prepared), prepared),
+                Cell(duration(cpu), cpu),
+                Cell(size(peak), peak),
+                Cell(str(trials) if trials else NOTHING, float(trials) if trials else None),
+                Cell(duration(searched), searched),
+            ]
+        )
+        if seconds and row:
+            test = float(row["test"])
+            style = context.style(label)
+            marks.append(Mark(seconds, test, style))
+            legend.append((Swatch(style, line=False), label))
+            texts.append(f"{label}: {number(test, digits=3)} in {duration(seconds)}")
+    if rows:
+        note = "Evaluations that were taken from an earlier record count with the seconds recorded there."
+        yield TableBlock("What it cost", columns, rows, note)
+    if len(marks) > 1 and not context.brief:
+        title = f"Score and cost: {chapter.heading}"
+        metric = metric_words(chapter.primary.name)
+        logx = max(m.x for m in marks) > 8 * min(m.x for m in marks)
+        description = f"{metric} on test against the seconds of the final evaluation. " + "; ".join(texts)
+        svg = mark_chart(marks, "seconds of the final evaluation", metric, context.key(), title, description, logx=logx)
+        yield Chart(svg, title, description, legend)
+
+
+def reported_numbers(entries: Entries) -> TableBlock | None:
+    """Return what methods report of themselves, mean over repeats, a row per number; None where nothing is."""
+    by_label = {label: _numbers(entry) for label, entry in entries}
+    names = sorted({name for numbers in by_label.values() for name in numbers})
+    labels = [label for label, numbers in by_label.items() if numbers]
+    if not names:
+        return None
+    columns = [Column("number"), *(Column(label, True) for label in labels)]
+    rows = []
+    for name in names:
+        values = [by_label[label].get(name) for label in labels]
+        rows.append([Cell(name), *(Cell(NOTHING if v is None else short(v), v) for v in values)])
+    note = "Of the fitted final model; names as the methods give them."
+    return TableBlock("What the methods report of themselves (incoherence, absolute values, ...)", columns, rows, note)
+
+
+def _numbers(entry: Result) -> dict[str, float]:
+    by_name: dict[str, list[float]] = {}
+    for evaluation in entry.tested:
+        for name, value in evaluation.numbers.items():
+            by_name.setdefault(name, []).append(value)
+    return {name: float(np.mean(values)) for name, values in by_name.items()}

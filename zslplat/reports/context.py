@@ -9,8 +9,8 @@ from zslplat.palette import Style
 from zslplat.reports.blocks import Block, Chart, Paragraph, Picture
 
 BEST, MANY = 20, 60  # rows of a table that its chart shows in a brief report, and in any other
-# Characters that the charts of single studies may take together: some 60 charts, which take seconds to draw.
-ROOM = 1_000_000
+# Characters that the charts of single studies may take together: some 25 charts, of which 15 take a second to draw.
+ROOM = 400_000
 
 
 class PageContext:

@@ -16,11 +16,11 @@ from zslplat.records.costs import evaluation_seconds, total_seconds
 from zslplat.reports.artifacts import class_scores, series_of
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Paragraph, Section, TableBlock
 from zslplat.reports.charts import Axes, Line, Swatch, line_chart, thinned
-from zslplat.reports.sections.classes import class_chart, confusion_blocks
-from zslplat.reports.sections.context import PageContext
-from zslplat.reports.sections.curves import lines_table
-from zslplat.reports.sections.provenance import provenance_blocks, tune_command
-from zslplat.reports.sections.wording import cell, duration, first_of, listed, metric_words, number, short, with_article
+from zslplat.reports.classes import class_chart, confusion_blocks
+from zslplat.reports.context import PageContext
+from zslplat.reports.curves import lines_table
+from zslplat.reports.provenance import provenance_blocks, tune_command
+from zslplat.reports.wording import cell, duration, first_of, listed, metric_words, number, short, with_article
 
 MOST_SERIES = 200
 
@@ -51,7 +51,7 @@ def study_section(entry: Result, label: str, anchor: str, context: PageContext, 
     blocks.append(
         Folded("What it was made with, and the commands to do it again", list(provenance_blocks(entry, context.places)))
     )
-    return Section(label, anchor, blocks)
+    return Section(label, anchor, blocks, folded=True)
 
 
 def _summary(entry: Result, places: str) -> str:

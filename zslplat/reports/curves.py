@@ -14,8 +14,8 @@ from zslplat.reports.artifacts import numbers, table_of
 from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
 from zslplat.reports.charts import Axes, Line, Swatch, line_chart, thinned
 from zslplat.reports.contents import Chapter
-from zslplat.reports.sections.context import PageContext
-from zslplat.reports.sections.wording import cell, duration, metric_words, number
+from zslplat.reports.context import PageContext
+from zslplat.reports.wording import cell, duration, metric_words, number
 
 MOST_POINTS = 200
 TABLE_POINTS = 11

@@ -1,0 +1,487 @@
+"""The whole report as sections: what it is about, all chapters at a glance, each chapter, what is not finished."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from zslplat.checks.base import drop_silenced
+from zslplat.comparison.leaderboard import GROUPS, OTHER_DATA, OTHER_ROWS
+from zslplat.comparison.sheets import same_score
+from zslplat.evaluation.experiment import VALIDATION
+from zslplat.evidence.labels import name_by_rows
+from zslplat.evidence.matching import fits
+from zslplat.evidence.results import Record, Result
+from zslplat.metrics.intervals import TOO_FEW
+from zslplat.names import counted
+from zslplat.records.studies import parts_of
+from zslplat.reports.blocks import Block, Cell, Column, Commands, Folded, Items, Page, Paragraph, Section, TableBlock
+from zslplat.reports.classes import differences_of_best, map_blocks
+from zslplat.reports.contents import Chapter, Contents
+from zslplat.reports.context import PageContext
+from zslplat.reports.curves import budget_charts, feature_curves, seen_unseen_chart, sweep_chart
+from zslplat.reports.leaderboard import (
+    across_section,
+    cost_blocks,
+    interval_chart,
+    leaderboard_table,
+    left_out_of_names,
+    reported_numbers,
+)
+from zslplat.reports.study import study_section
+from zslplat.reports.wording import NOTHING, cell, duration, listed, metric_words, number, sentence, span, with_article
+
+
+def page_of(contents: Contents, version: str, made: str) -> Page:
+    """Return the page of a report; ``made`` is the time in words.
+
+    Of several comparisons a table of all comes first, of one its result, of a single study the study.
+    """
+    labels = [str(row["short"]) for chapter in contents.chapters for row in chapter.rows]
+    context = PageContext(dict.fromkeys(labels), contents.silenced, brief=contents.brief, places=contents.places)
+    several = len(contents.chapters) > 1
+    chapters = [
+        chapter_section(chapter, _anchor(place), contents.looks.get(chapter.dataset), context, folded=several)
+        for place, chapter in enumerate(contents.chapters, start=1)
+    ]
+    unfinished = [
+        study_section(entry, entry.name, f"unfinished-{place}", context)
+        for place, entry in enumerate(contents.unfinished, start=1)
+    ]
+    over = [across_section(one, f"across-{place}", context) for place, one in enumerate(contents.across, start=1)]
+    troubles = _troubles(contents, context)
+    sections = [*_glance(contents), *troubles, *over, *chapters] if several else [*chapters, *troubles]
+    if unfinished:
+        note = Paragraph("These have no test evaluation yet, and stand in no comparison.")
+        sections.append(Section("Not finished", "unfinished", [note], unfinished, folded=bool(chapters)))
+    sections.append(_reading(contents))
+    about = [
+        ("store", str(contents.store)),
+        ("identity of the store", contents.identity),
+        ("made", made),
+        ("by", f"zslplat {version}"),
+    ]
+    return Page(_title(contents), f"Report of {contents.scope}", sections, about, _notes(contents, context))
+
+
+def _anchor(place: int) -> str:
+    return f"chapter-{place}"
+
+
+def _title(contents: Contents) -> str:
+    places = list(dict.fromkeys(chapter.title for chapter in contents.chapters))
+    if len(contents.chapters) == 1:
+        chapter = contents.chapters[0]
+        return f"{chapter.rows[0]['short']}: {chapter.heading}" if len(chapter.rows) == 1 else chapter.heading
+    return (
+        f"{counted(len(contents.chapters), 'comparison')} on {', '.join(places)}" if places else "Studies in progress"
+    )
+
+
+def _glance(contents: Contents) -> Iterator[Section]:
+    """Yield the table of several comparisons: who leads, by how much, how sure that is, at what cost."""
+    if len(contents.chapters) < 2:
+        return
+    blocks: list[Block] = []
+    if not any(chapter.rows for chapter in contents.chapters):
+        blocks.append(Paragraph("Nothing has been scored on a test split yet.", "lead"))
+    columns = [
+        Column("comparison"),
+        Column("leader", hint="the best on validation"),
+        Column("test", True),
+        Column("new classes", True, "95% interval of the test score over new classes"),
+        Column("closest rival"),
+        Column("ahead of it by", True, "difference on the test split"),
+        Column("on new classes", True, "95% interval of the difference over new classes"),
+        Column("how sure"),
+        Column("cost", True, "seconds of the leader's search and final evaluation"),
+    ]
+    rows = [line for place, chapter in enumerate(contents.chapters, start=1) for line in _glance_rows(chapter, place)]
+    blocks.append(TableBlock("Who leads, by how much, how sure, at what cost", columns, rows, _LEADER))
+    blocks.append(Folded("Test scores of all methods", [all_chapters(contents.chapters, contents.suite)]))
+    yield Section("At a glance", "glance", blocks)
+
+
+_LEADER = (
+    "The leader is the best on validation, of methods that see one test row at a time and of those that see the whole "
+    "batch. A negative lead: the rival scores better on this test split."
+)
+
+
+def _glance_rows(chapter: Chapter, place: int) -> Iterator[list[Cell]]:
+    groups = list(dict.fromkeys(str(row["group"]) for row in chapter.rows))
+    if not groups:
+        yield [Cell(chapter.heading, link=_anchor(place)), *[Cell(NOTHING)] * 8]
+    sign = 1 if chapter.primary.maximise else -1
+    by_group = [[row for row in chapter.rows if row["group"] == group] for group in groups]
+    for rows in [rows for rows in by_group if len(rows) > 1] or by_group[:1]:
+        leader, chosen = _leader(rows), any(row["validation"] is not None for row in rows)
+        if not chosen:
+            leader = max(rows, key=lambda row: sign * float(row["test"]))
+        rivals = [row for row in rows if row is not leader and row["difference"] is not None] if chosen else []
+        rival = max(rivals, key=lambda row: sign * float(row["test"]), default=None)
+        about = chapter.heading + (f", {rows[0]['group']}" if len(groups) > 1 else "")
+        seconds = _seconds(leader)
+        name = str(leader["short"]) + ("" if chosen or len(rows) == 1 else " (on test)")
+        line = [Cell(about, link=_anchor(place)), Cell(name, strong=True), cell(leader["test"])]
+        line.append(Cell(span(leader["low_classes"], leader["high_classes"], digits=3)))
+        if rival is None:
+            line += [*[Cell(NOTHING)] * 3, Cell("alone" if len(rows) == 1 else "no score on validation")]
+        else:
+            low, high = rival["difference_low_classes"], rival["difference_high_classes"]
+            ends = (None, None) if low is None or high is None else (-high, -low)
+            line += [Cell(str(rival["short"])), cell(-rival["difference"], sign=True)]
+            line += [
+                Cell(span(*ends, sign=True, digits=3)),
+                Cell(_TURNED.get(str(rival["verdict"]), str(rival["verdict"]))),
+            ]
+        yield [*line, Cell(duration(seconds or None), seconds or None)]
+
+
+# What a verdict on the rival says of the leader.
+_TURNED = {"ahead": "behind", "behind": "ahead"}
+
+
+def _seconds(row: Row) -> float:
+    """Return the seconds of the search and the final evaluation of a row, as far as they are recorded."""
+    return float(row.get("trial_seconds") or 0) + float(row.get("test_seconds") or 0)
+
+
+def _leader(rows: Sequence[Row]) -> Row:
+    """Return the row of the method that is best on validation."""
+    return next((row for row in rows if row["method"] == row["baseline"]), rows[0])
+
+
+def _troubles(contents: Contents, context: PageContext) -> list[Section]:
+    """Return what could not be read, and what checks found in suites."""
+    blocks = _suites(contents)
+    if notes := _notes(contents, context):
+        blocks.insert(0, Items([sentence(note) for note in notes], "warning"))
+    if context.left_out:
+        left_out = (
+            f"{counted(context.left_out, 'group')} of charts left out to keep the file small; a report of one study"
+        )
+        blocks.append(Paragraph(f"{left_out} has its own: zslplat report STUDY{context.places}", "note"))
+    return [Section("To look at", "look", blocks, folded=not notes)] if blocks else []
+
+
+def _notes(contents: Contents, context: PageContext) -> list[str]:
+    """Return what could not be read, of records and of the files beside them."""
+    return list(dict.fromkeys([*contents.notes, *context.notes]))
+
+
+def _suites(contents: Contents) -> list[Block]:
+    """Return what checks found in suites, as lists of warnings; findings that are silenced are counted."""
+    shown, silenced = drop_silenced(contents.suites, contents.silenced)
+    blocks: list[Block] = []
+    if shown:
+        blocks.append(Paragraph("What checks found in suites; the command behind each tells its cause and what to do."))
+        blocks.append(Items([f"suite {one.subject}: {one.line} ({one.page})" for one in shown], "warning"))
+    if silenced:
+        blocks.append(Paragraph(f"{counted(silenced, 'finding')} in suites silenced.", "note"))
+    return blocks
+
+
+def _reading(contents: Contents) -> Section:
+    blocks = [
+        Paragraph(
+            "Hyperparameters of studies were chosen on validation folds, and the test split was scored once they were "
+            "chosen; those of single runs were given by the user. "
+            "Intervals of 95% over these test rows say how sure a number is for these very classes; those over new "
+            "classes, where they are given, say it for other classes drawn like these, and are wider as a rule. A "
+            "difference whose interval contains 0 is not significant."
+        ),
+        Paragraph(
+            "Inductive methods see one test row at a time, transductive ones the whole batch: they are compared "
+            "separately."
+        ),
+    ]
+    lines = [contents.command] if contents.command else []
+    return Section(
+        "How to read this",
+        "reading",
+        [*blocks, *([Commands("Make this report again", lines)] if lines else [])],
+        folded=True,
+    )
+
+
+_Place = tuple[int, str]  # the number of a chapter, and a name on it
+
+
+def all_chapters(chapters: Sequence[Chapter], suite: str | None = None) -> TableBlock:
+    """Return methods by chapters: the test score of each, those of a kind together, the best of each kind marked.
+
+    A row of a suite that has other settings on other chapters is one line under its own name. ``suite`` is the name or
+    pattern of the requested suites, None for all.
+    """
+    names, row_notes = _suite_rows(chapters, suite)
+    scores = [
+        {
+            (str(row["group"]), names.get((number, str(row["short"])), str(row["short"]))): float(row["test"])
+            for row in chapter.rows
+        }
+        for number, chapter in enumerate(chapters)
+    ]
+    methods = sorted(
+        dict.fromkeys(key for of_chapter in scores for key in of_chapter), key=lambda key: GROUPS.index(key[0])
+    )
+    several = len({group for group, _ in methods}) > 1
+    columns = [Column("method"), *([Column("kind")] if several else [])]
+    columns += [Column(f"{b.heading}: {metric_words(b.primary.name)}", True) for b in chapters]
+    rows = []
+    for group, method in methods:
+        line = [Cell(method), *([Cell(group)] if several else [])]
+        for chapter, of_chapter in zip(chapters, scores, strict=True):
+            value = of_chapter.get((group, method))
+            kind = [score for (other, _), score in of_chapter.items() if other == group]
+            most = (max if chapter.primary.maximise else min)(kind, default=float("nan"))
+            line.append(Cell(NOTHING) if value is None else cell(value, strong=same_score(value, most)))
+        rows.append(line)
+    note = (
+        f"Scores on the test split; the best of each column{' and kind' if several else ''} in bold, which says "
+        "nothing of how sure it is."
+    )
+    return TableBlock(
+        "Test scores at a glance",
+        columns,
+        rows,
+        " ".join([note, *(f"{name}: {text}." for name, text in row_notes.items())]),
+    )
+
+
+def _suite_rows(chapters: Sequence[Chapter], suite: str | None) -> tuple[dict[_Place, str], dict[str, str]]:
+    """Return {(number of a chapter, name on it): name of its suite's row}, and by that name what it is, in words.
+
+    A row has its name where it is one experiment on each chapter and not the same on all, such as one that was searched
+    for one task and scores others with its winner. Each chapter has short names of its own.
+    """
+    places: dict[tuple[str, str], list[_Place]] = {}
+    short: dict[_Place, str] = {}
+    for place_of, chapter in enumerate(chapters):
+        for line in chapter.rows:
+            place = (place_of, str(line["short"]))
+            short[place] = place[1]
+            for key in _rows_of(chapter, line):
+                if suite is None or fits(suite, key[0]):
+                    places.setdefault(key, []).append(place)
+    rows = {
+        key: of_row
+        for key, of_row in places.items()
+        if len({number for number, _ in of_row}) == len(of_row) and len({name for _, name in of_row}) > 1
+    }
+    return name_by_rows(rows, short, lambda place: f"{chapters[place[0]].title} ({chapters[place[0]].task})")
+
+
+def _rows_of(chapter: Chapter, row: Record) -> Iterable[tuple[str, str]]:
+    """Return the suites, and their rows, that a line of a chapter is part of by any study or run of its experiment."""
+    study = str(row["study"])
+    entries = (chapter.results.get(name) for name in (study, *chapter.behind.get(study, ())))
+    parts: Iterable[Mapping[str, str]] = (p for entry in entries if entry is not None for p in parts_of(entry.about))
+    return dict.fromkeys((part["suite"], part["row"]) for part in parts if "row" in part)
+
+
+def chapter_section(
+    chapter: Chapter, anchor: str, looks: int | None, context: PageContext, *, folded: bool = False
+) -> Section:
+    """Return the section of a chapter: its result on one screen, then its parts, each folded.
+
+    A chapter of a single study or run is that study.
+    """
+    entries = chapter_results(chapter)
+    validated = [(run.name, run) for run in _validated(chapter)]
+    alone = len(entries) + len(validated) == 1 and not context.brief
+    several = not context.brief
+    parts: list[tuple[str, str, Iterable[Block]]] = [
+        ("Seen and unseen classes", "seen-unseen", seen_unseen_chart(chapter, context) if several else ()),
+        ("By number of features", "features", feature_curves(chapter, context) if several else ()),
+        ("Budget", "budget", budget_charts(chapter, context) if several else ()),
+        ("Sensitivity", "sensitivity", (sweep_chart(sweep, context) for sweep in chapter.sweeps)),
+        ("The two best, class by class", "classes", differences_of_best(chapter, context)),
+        ("Maps", "maps", _maps(chapter, context) if several else ()),
+        ("Cost", "cost", cost_blocks(chapter, entries, context)),
+        ("Numbers of the methods", "numbers", _reported(entries) if several else ()),
+        ("What they know, and what to look at", "look", _look(chapter, entries, looks, context)),
+    ]
+    if chapter.rows:
+        table: list[Block] = [leaderboard_table(chapter), *left_out_of_names(chapter)]
+        parts.insert(0, ("Leaderboard", "leaderboard", table))
+    first: list[Block] = [*_lead(chapter), *([interval_chart(chapter, context)] if len(chapter.rows) > 1 else [])]
+    below: list[Section] = []
+    if alone:
+        label, entry = (*entries, *validated)[0]
+        study = study_section(entry, label, f"{anchor}-study-1", context, chapter.behind.get(entry.name, ()))
+        first, below = [*study.blocks[:1], *first, *study.blocks[1:]], list(study.sections)
+    below += [
+        Section(title, f"{anchor}-{name}", blocks, folded=True) for title, name, part in parts if (blocks := list(part))
+    ]
+    if not alone and (entries or validated):
+        below.append(_studies(chapter, anchor, [*entries, *validated], context))
+    return Section(chapter.heading if folded else "Result", anchor, first, below, folded=folded)
+
+
+def _studies(chapter: Chapter, anchor: str, entries: Sequence[tuple[str, Result]], context: PageContext) -> Section:
+    """Return the studies and runs of a chapter, each folded; of a whole grid the command that shows one of them."""
+    blocks: list[Block] = []
+    studies: list[Section] = []
+    if context.brief:
+        text = (
+            f"The {counted(len(entries), 'study or run', 'studies and runs')} of this comparison are too many to show "
+            "each by itself; a report of some of them does, for example: "
+            f"zslplat report {shlex.quote(entries[0][1].name)}{context.places}"
+        )
+        blocks.append(Paragraph(text))
+    else:
+        studies = [
+            study_section(entry, label, f"{anchor}-study-{place}", context, chapter.behind.get(entry.name, ()))
+            for place, (label, entry) in enumerate(entries, start=1)
+        ]
+    return Section("Studies and runs", f"{anchor}-studies", blocks, studies, folded=True)
+
+
+def _lead(chapter: Chapter) -> list[Block]:
+    """Return what stands under the heading: the results in words, and the data set where its title is short for it."""
+    whole = (
+        [Paragraph(f"{chapter.title} is the data set {chapter.dataset}.", "note")]
+        if chapter.title != chapter.dataset
+        else []
+    )
+    return [*(Paragraph(text, "lead") for text in [*headline(chapter), *_cost_in_words(chapter)]), *whole]
+
+
+def _cost_in_words(chapter: Chapter) -> Iterator[str]:
+    """Yield what the leader took, and all methods together."""
+    if not chapter.rows:
+        return
+    leader, total = _leader(chapter.rows), sum(map(_seconds, chapter.rows))
+    if total:
+        trials = f"{counted(leader['trials'], 'trial')} and " if leader.get("trials") else ""
+        text = f"{leader['short']} took {duration(_seconds(leader))} for {trials}the final evaluation"
+        yield f"{text}; all {len(chapter.rows)} took {duration(total)}." if len(chapter.rows) > 1 else f"{text}."
+
+
+def chapter_results(chapter: Chapter) -> list[tuple[str, Result]]:
+    """Return (label, what is recorded) of the rows of a chapter, in their order, and of what has no row for itself.
+
+    Studies and runs that stand behind another one of the same experiment are not among them.
+    """
+    shown = {entry.name for _, entry in chapter.shown}
+    behind = {name for names in chapter.behind.values() for name in names}
+    left = [(entry.name, entry) for name, entry in chapter.results.items() if name not in shown | behind]
+    return chapter.shown + left
+
+
+def _validated(chapter: Chapter) -> Sequence[Result]:
+    return [run for run in chapter.further if run.split == VALIDATION]
+
+
+def _maps(chapter: Chapter, context: PageContext) -> Iterator[Block]:
+    return map_blocks([*chapter.results.values(), *_validated(chapter)], context)
+
+
+def _reported(entries: Sequence[tuple[str, Result]]) -> list[Block]:
+    table = reported_numbers(entries)
+    return [Folded("What the methods report of themselves", [table])] if table else []
+
+
+def _look(
+    chapter: Chapter, entries: Sequence[tuple[str, Result]], looks: int | None, context: PageContext
+) -> Iterator[Block]:
+    knowing = [f"{row['short']}: {row['knows']}" for row in chapter.rows if row.get("knows") not in (None, "nothing")]
+    if knowing:
+        yield Paragraph(
+            "Some methods know more of the test batch than its rows one by one; they are compared among themselves. "
+            + "; ".join(knowing)
+            + "."
+        )
+    elif chapter.rows:
+        yield Paragraph("No method knows more of the test batch than one row at a time.")
+    if looks:
+        times = "once" if looks == 1 else f"{looks} times"
+        yield Paragraph(f"The test split of {chapter.title} was scored {times} so far, over all that is in this store.")
+    findings = [(label, one) for label, entry in entries for one in entry.findings]
+    findings += [(f"sweep of {sweep.parameter}", one) for sweep in chapter.sweeps for one in sweep.findings]
+    # Of the rows beside each other: what compare says below its table.
+    findings += [
+        ("the comparison", one) for one in (chapter.comparison.findings if chapter.comparison is not None else ())
+    ]
+    shown, silenced = drop_silenced([one for _, one in findings], context.silenced)
+    if shown:
+        yield Paragraph("What checks found; the command behind each tells its cause and what to do about it.")
+        yield Items([f"{name}: {one.line} ({one.page})" for name, one in findings if one in shown], "warning")
+    elif entries:
+        yield Paragraph("No check found anything to warn of.")
+    if silenced:
+        yield Paragraph(f"{counted(silenced, 'finding')} silenced.", "note")
+    if chapter.notes:
+        yield Items([sentence(note) for note in chapter.notes], "note")
+
+
+Row = Mapping[str, Any]
+_SAID = {
+    "ahead": "ahead of it",
+    "behind": "behind it",
+    "level": "level with it: no significant difference on new classes",
+    TOO_FEW: "not distinguished from it: there are too few classes to tell",
+    OTHER_ROWS: "scored on other test rows, so that no interval can be given",
+    OTHER_DATA: "scored on another version of the data, so that no interval can be given",
+}
+
+
+def headline(chapter: Chapter) -> list[str]:
+    """Return sentences: which method was best on validation, what it scores on test, and how the others compare."""
+    sentences = []
+    groups = list(dict.fromkeys(str(row["group"]) for row in chapter.rows))
+    for group in groups:
+        rows = [row for row in chapter.rows if row["group"] == group]
+        first = _leader(rows)
+        if len(rows) > 1 and all(row["validation"] is None for row in rows):
+            sentences.append(_range(chapter, rows, group if len(groups) > 1 else ""))
+        sentences.append(_first(chapter, first, group if len(groups) > 1 else "", len(rows)))
+        others = [row for row in rows if row is not first]
+        sentences += _standing(others, first)
+    return sentences
+
+
+def ends(row: Row, key: str = "") -> str:
+    """Return both intervals of a row in words; ``key`` is ``difference_`` for those of its difference."""
+    signed = bool(key)
+    parts = []
+    for name, what in (("", "these test rows"), ("_classes", "new classes")):
+        low, high = row.get(f"{key}low{name}"), row.get(f"{key}high{name}")
+        if low is not None and high is not None:
+            parts.append(f"{what} {span(low, high, sign=signed, digits=3)}")
+    return f" (95% interval over {', over '.join(parts)})" if parts else " (no interval is recorded)"
+
+
+def _first(chapter: Chapter, row: Row, group: str, count: int) -> str:
+    metric = with_article(metric_words(chapter.primary.name))
+    subject = f"Of the {group} methods, {row['short']}" if group else str(row["short"])
+    why = " was best on validation and" if count > 1 and row["validation"] is not None else ""
+    return f"{subject}{why} reaches {metric} of {number(row['test'], digits=3)} on the test split{ends(row)}."
+
+
+def _range(chapter: Chapter, rows: list[Row], group: str) -> str:
+    """Say what is reached where the test score alone could choose the best."""
+    low, high = (end(rows, key=lambda row: float(row["test"])) for end in (min, max))
+    reached = " to ".join(f"{number(row['test'], digits=3)} ({row['short']})" for row in (low, high))
+    subject = f"{group} methods" if group else "methods"
+    metric = with_article(metric_words(chapter.primary.name))
+    return (
+        f"The {len(rows)} {subject} reach {metric} of {reached} on the test split; no score on validation chooses "
+        "one of them."
+    )
+
+
+def _standing(rows: list[Row], first: Row) -> list[str]:
+    sentences = []
+    by_verdict: dict[str, list[Row]] = {}
+    for row in rows:
+        by_verdict.setdefault(str(row["verdict"]), []).append(row)
+    for verdict, members in by_verdict.items():
+        names = [f"{row['short']} ({number(row['difference'], sign=True, digits=3)})" for row in members]
+        shown = listed([*names[:6], f"{len(names) - 6} more"] if len(names) > 7 else names)
+        are = "is" if len(names) == 1 else "are"
+        said = _SAID.get(verdict, verdict or "without an interval of the difference")
+        sentences.append(f"Beside {first['short']}, {shown} {are} {said}.")
+    return sentences

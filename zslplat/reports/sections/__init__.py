@@ -1,1 +1,0 @@
-"""Contents as sections of a page."""
