@@ -154,7 +154,7 @@ def test_a_page_takes_the_place_of_a_page_alone(tmp_path):
     file, kept = tmp_path / "page.md", tmp_path / "kept"
     shutil.copy(DOCS / "results.md", file)
     write_page(file, kept)
-    assert file.read_text().startswith("# Results\n\nMade by `zslplat claims --page`")
+    assert file.read_text().startswith("# Results\n\n<!-- Made by `zslplat claims --page`")
     assert "(page/000.md)" in file.read_text()
     assert not (tmp_path / "page" / "suites.md").exists()
     write_page(file, kept)

@@ -27,7 +27,7 @@ from zslplat_papers.reproduction.verdicts import CLAIM_VERDICTS
 _CELLS, _GRID, _SCORES, _SUITES = "reproduce-", "bench-", "-scores", "suites"
 _MARK = "Made by `zslplat claims --page`"  # what a page is known by
 _PAGE = WholeFile("page of results", "--page", "results.md", _MARK, reach=400)
-_MADE = f"{_MARK} from the kept results; do not edit it."
+_MADE = f"<!-- {_MARK} from the kept results; do not edit it. -->"
 _NUMBERS = "plugins/zslplat-papers/zslplat_papers/reproduction/results"  # below the root of the project
 _HEAD = f"""# Results
 
@@ -136,11 +136,12 @@ def _overview(
 def _paper(code: str, claims: Sequence[Judged], tables: Sequence[str], folder: Path | None) -> Iterator[str]:
     paper = claims[0].claim.paper if claims else load_table(tables[0]).paper
     yield f"# {code}: {paper.title}\n"
-    yield f"{_MADE} [How to read the figures](../results.md#how-to-read-the-figures).\n"
+    yield f"{_MADE}\n"
     counts = Counter(judged.verdict.verdict for judged in claims)
-    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in CLAIM_VERDICTS if counts[verdict])
-    if claims:
-        yield f"{paper.authors}, {paper.venue} {paper.year}. Of {counted(len(claims), 'claim')}: {said}."
+    said = ", ".join(f"{verdict}: {counts[verdict]}" for verdict in CLAIM_VERDICTS if counts[verdict])
+    reading = "[How to read the figures](../results.md#how-to-read-the-figures)."
+    claimed = f" {counted(len(claims), 'claim')}; {said}." if claims else ""
+    yield f"{paper.authors}, {paper.venue} {paper.year}.{claimed} {reading}"
     for judged in claims:
         yield from _claim(judged)
     if tables:
