@@ -112,11 +112,15 @@ def rows(call, folder):
 
 
 def one_line(done, code, *patterns):
-    """Check the exit code, and that one line of standard error is an error that says what it should."""
+    """Check the exit code, and that one line of standard error is an error that says what it should.
+
+    Nothing follows it but commands that may have been meant.
+    """
     lines = [line for line in done.stderr.splitlines() if line.startswith("error:")]
     assert done.returncode == code, done.stderr
     assert len(lines) == 1, done.stderr
-    assert done.stderr.splitlines()[-1] == lines[0]
+    below = done.stderr.splitlines()[done.stderr.splitlines().index(lines[0]) + 1 :]
+    assert all(line.startswith("  zslplat ") for line in below), done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     for pattern in patterns:
         assert re.search(pattern, lines[0]), lines[0]

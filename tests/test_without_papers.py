@@ -44,7 +44,7 @@ def test_command_has_its_help(call, name):
 def test_the_papers_commands_are_not_there(call, name):
     done = call(name)
     assert done.returncode == 2
-    assert f"No such command '{name}'" in done.stderr
+    assert f"unknown command '{name}'" in done.stderr
     assert name not in call("--help").stdout.split()
 
 

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import permutations, product
+from types import MappingProxyType
 
-_MOST_WORDS, _MOST_LETTERS = 4, 200
+_MOST_WORDS, _MOST_LETTERS, _MOST_NAMES = 4, 200, 40
+# A path: its folders and its ending say nothing of what a name is.
+_PATH = re.compile(r"^[.~]?/|^\.\.?$|/$|\.(npz|npy|csv|tsv|mat|h5|hdf5|parquet|arrow|feather|pt|pth|json|toml)$")
 
 
 class ZslplatError(Exception):
-    """Base of every error that is shown to the user as one line, without a traceback unless ``--debug``."""
+    """Base of every error that is shown to the user as one line, without a traceback unless ``--debug``.
+
+    ``candidates`` are what may have been meant by ``name``, each with a word on it or none: the command line shows the
+    command with each of them in its place.
+    """
 
     exit_code = 1
+    name: str = ""
+    candidates: Mapping[str, str] = MappingProxyType({})
 
 
 class UsageError(ZslplatError):
@@ -31,10 +40,21 @@ class UnknownNameError(UsageError):
 
     def __init__(self, kind: str, name: str, choices: Iterable[str], hint: str = "") -> None:
         names = sorted(choices)
-        near = near_names(name, names)
-        hint = hint or (f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(names) or 'none'}")
+        near = [] if hint else near_names(name, names)
+        listed = ", ".join(names[:_MOST_NAMES]) + (f", ... ({len(names)})" if len(names) > _MOST_NAMES else "")
+        hint = hint or (f"did you mean {', '.join(near)}?" if near else f"known: {listed or 'none'}")
         super().__init__(f"unknown {kind} {quoted(name)}; {hint}")
         self.kind, self.name, self.choices = kind, name, names
+        self.candidates = dict.fromkeys(near, "")
+
+
+class AmbiguousNameError(UsageError):
+    """A name that several things answer to; ``candidates`` has a name for each, with a word on what it is."""
+
+    def __init__(self, kind: str, name: str, candidates: Mapping[str, str]) -> None:
+        labels = ", ".join(map(repr, candidates))
+        super().__init__(f"{kind} {quoted(name)} fits {len(candidates)} entries; give one of {labels}")
+        self.name, self.candidates = name, candidates
 
 
 def quoted(value: object, most: int = 500) -> str:
@@ -50,14 +70,17 @@ def quoted(value: object, most: int = 500) -> str:
     return text if len(text) <= most else text[: most // 2] + left_out + text[-most // 4 :]
 
 
-def near_names(name: str, choices: Iterable[str], *, most: int = 3, cutoff: float = 0.5) -> list[str]:
+def near_names(name: str, choices: Iterable[str], *, most: int = 3, cutoff: float = 0.65) -> list[str]:
     """Return the names out of ``choices`` that ``name`` may stand for, the likeliest first.
 
     Capitals do not count, nor how words are joined (``MFMR_joint``). A name that differs in nothing else stands alone.
     Otherwise: the same words in another order or shortened to initials (``slem-kernel`` means ``kslem``), then names
     that differ by a slip, then those that begin with what was written (or the reverse), then those that are spelled
-    alike, to a ratio of ``cutoff``.
+    alike, to a ratio of ``cutoff``. A path stands for no name but that of another path.
     """
+    choices = list(choices)
+    if _PATH.search(name) and not any(map(_PATH.search, choices)):
+        return []
     folded = {other: "-".join(_words(other)) for other in sorted(choices)}
     words = _words(name[:_MOST_LETTERS])
     folded_name = "-".join(words)

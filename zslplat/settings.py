@@ -173,7 +173,7 @@ class Settings:
 def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:
     """Combine options, environment and config files; raises :class:`UsageError` for a file that cannot be read."""
     chosen = {key: value for key, value in (options or {}).items() if value is not None}
-    files = _read_configs()
+    files, _ = _read_configs()
 
     def pick(key: str) -> Any:
         if key in chosen:
@@ -204,6 +204,26 @@ def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:
         model_gigabytes=_amount("model_gigabytes", pick("model_gigabytes"), 1.0, "GiB"),
         tags={**_tags(files.get("tags")), **_tags(os.environ.get("ZSLPLAT_TAGS")), **_tags(chosen.get("tags"))},
     )
+
+
+def settings_in_force(options: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return every setting: its name, its value as a text, and the option, variable or file that it comes from."""
+    settings = resolve_settings(options)
+    _, files = _read_configs()
+    values = {**vars(settings), "silence": ", ".join(settings.silenced)}
+    values["tags"] = ", ".join(f"{name}={value}" for name, value in settings.tags.items())
+    rows = []
+    for key in _KEYS:
+        variable = f"ZSLPLAT_{key.upper()}"
+        if options.get(key):
+            origin = f"--{key.replace('_', '-')}"
+        elif os.environ.get(variable):
+            origin = variable
+        else:
+            origin = str(files.get(key, "default"))
+        value = "" if values[key] is None else str(values[key])
+        rows.append((key, masked_url(value, settings.tracking_uri, settings.storage_url), origin))
+    return rows
 
 
 def _database_of(address: str) -> tuple[str, str]:
@@ -260,8 +280,10 @@ def _tags(source: str | Sequence[str] | Mapping[str, Any] | None) -> dict[str, s
     return tags
 
 
-def _read_configs() -> dict[str, Any]:
+def _read_configs() -> tuple[dict[str, Any], dict[str, Path]]:
+    """Return the settings of the files by name, and the file that each is of."""
     values: dict[str, Any] = {}
+    origins: dict[str, Path] = {}
     for path in (_user_config(), Path("zslplat.toml")):
         if not path.is_file():
             continue
@@ -281,7 +303,8 @@ def _read_configs() -> dict[str, Any]:
                 what += ", or a list of them" if key in _LISTS else ""
                 raise UsageError(f"config file {path}: {key}={value!r}; expected {what}")
         values.update(content)
-    return values
+        origins.update(dict.fromkeys(content, path))
+    return values, origins
 
 
 def _user_config() -> Path:

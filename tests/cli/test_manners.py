@@ -10,10 +10,11 @@ import subprocess
 import sys
 
 import pytest
+from support import one_line
 
 from zslplat.cli import completion
 from zslplat.cli.app import _root
-from zslplat.cli.commands import OTHERS, SECTIONS
+from zslplat.cli.guidance import OTHER_COMMANDS, SECTIONS
 from zslplat.data.catalogue import FILE_SUFFIXES
 
 
@@ -41,13 +42,110 @@ def test_commands_stand_in_groups_each_once_with_a_whole_sentence(call, commands
         monkeypatch.setenv("COLUMNS", str(columns))
         text = call("--help").stdout
         assert "..." not in text.partition("\n")[2]
-        for heading in ("Experiments", "Data", "Components and plugins", "Store"):
+        for heading, members in SECTIONS:
             assert f"\n{heading}:\n" in text
+            for name in members:
+                assert len(re.findall(rf"^  {name}  ", text, flags=re.MULTILINE)) == 1, name
+        whole = call("--help-all").stdout
         for path in commands:
             if len(path) == 1:
-                assert len(re.findall(rf"^  {path[0]}  ", text, flags=re.MULTILINE)) == 1, path
-        assert max(map(len, text.splitlines())) <= columns
-    assert f"\n{OTHERS}:\n" not in text
+                assert len(re.findall(rf"^  {path[0]}  ", whole, flags=re.MULTILINE)) == 1, path
+                assert path[0] in re.split(r"[\s,]+", text), path
+        assert max(map(len, (text + whole).splitlines())) <= columns
+
+
+def test_help_of_every_command_fits_one_screen(call, commands, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for path in commands:
+        text = call(*path, "--help").stdout
+        assert len(text.splitlines()) <= 40, path
+        assert max(map(len, text.splitlines())) <= 80, path
+
+
+def test_advanced_options_are_shown_where_all_are(call):
+    usual, whole = call("tune", "--help").stdout, call("tune", "--help-all").stdout
+    for flag in ("--patience", "--tag", "--silence", "--debug"):
+        assert flag not in usual, flag
+        assert flag in whole, flag
+    for flag in ("--pruner", "--batch-size", "--trial-artifacts"):
+        assert flag not in whole, flag
+
+
+def test_an_option_of_study_files_is_answered_with_the_line_of_one(call):
+    one_line(call("tune", "eszsl", "--batch-size", 5), 2, "batch_size = ... into study.toml", "--config study.toml")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (("tune", "eszsl", "marked"), ("tune", "-m", "eszsl", "-d", "marked")),
+        (("tune", "eszsl", "--n-trials=3"), ("tune", "-m", "eszsl", "-n", 3)),
+        (("tune", "--model", "eszsl", "--n_jobs", 1, "--random-state", 4), ("tune", "eszsl", "-w", 1, "--seed", 4)),
+        (("train", "eszsl", "--data", "marked"), ("tune", "eszsl", "marked", "zsl")),
+    ],
+)
+def test_what_other_programs_are_told_is_understood(call, tmp_path, typed, meant):
+    for name, arguments in (("typed", typed), ("meant", meant)):
+        done = call(*arguments, "--write-config", tmp_path / f"{name}.toml")
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "typed.toml").read_text() == (tmp_path / "meant.toml").read_text()
+
+
+def test_other_programs_commands_lead_to_commands(call, commands):
+    for other, meant in OTHER_COMMANDS.items():
+        words = tuple(word for word in meant.split() if not word.startswith("--"))
+        assert tuple(other.split()) not in commands, other
+        assert words in commands or words[:1] == ("list",), other
+
+
+def test_words_of_help_and_version(call):
+    assert call("help", "tune").stdout == call("tune", "--help").stdout
+    assert call("help").stdout == call("--help").stdout
+    assert call("version").stdout == call("--version").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("tun", "-n", 3), "  zslplat tune -n 3"),
+        (("tune", "eszls", "-n", 3), "  zslplat tune eszsl -n 3"),
+        (("tune", "-m", "eszls(alpha=1)"), "  zslplat tune -m 'eszsl(alpha=1)'"),
+        (("tune", "eszsl", "--trails", 3), "  zslplat tune eszsl --trials 3"),
+        (("studies", "lst"), "  zslplat studies list"),
+    ],
+)
+def test_a_slip_is_answered_with_the_whole_command(call, arguments, line):
+    done = call(*arguments)
+    assert done.returncode == 2
+    assert line in done.stderr.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("word", "commands"),
+    [
+        ("eszsl", "zslplat tune eszsl or zslplat show eszsl"),
+        ("digit-pairs", "zslplat data info digit-pairs"),
+        ("zsp103", "zslplat explain zsp103"),
+    ],
+)
+def test_a_component_in_the_place_of_a_command_is_answered_with_commands(call, word, commands):
+    one_line(call(word), 2, f"did you mean {commands}")
+
+
+def test_a_group_alone_lists(call):
+    for group, command in (("data", "list"), ("plugins", "list"), ("studies", "list"), ("store", "show")):
+        assert call(group).stdout == call(group, command).stdout != ""
+        assert call(group, "--json").stdout == call(group, command, "--json").stdout != ""
+
+
+def test_settings_say_where_they_come_from(call, tmp_path, monkeypatch):
+    (tmp_path / "zslplat.toml").write_text('data_root = "birds"\noutage_seconds = 5\n')
+    monkeypatch.setenv("ZSLPLAT_OUTAGE_SECONDS", "7")
+    rows = {row["name"]: row for row in json.loads(call("settings", "--store", "here", "--json").stdout)}
+    assert rows["store"] == {"name": "store", "value": str(tmp_path / "here"), "from": "--store"}
+    assert (rows["data_root"]["value"], rows["data_root"]["from"]) == (str(tmp_path / "birds"), "zslplat.toml")
+    assert (rows["outage_seconds"]["value"], rows["outage_seconds"]["from"]) == ("7.0", "ZSLPLAT_OUTAGE_SECONDS")
+    assert rows["silence"]["from"] == "default"
 
 
 def test_no_group_names_a_command_twice():
@@ -152,7 +250,14 @@ def test_there_is_a_script_for_each_shell(call, shell_name):
 
 def test_another_shell_is_one_clear_error(call):
     done = call("--show-completion", "bsh")
-    assert (done.returncode, done.stderr) == (2, "error: unknown shell 'bsh'; did you mean bash, zsh, fish?\n")
+    assert (done.returncode, done.stderr.splitlines()) == (
+        2,
+        [
+            "error: unknown shell 'bsh'; did you mean bash, zsh?",
+            "  zslplat --show-completion bash",
+            "  zslplat --show-completion zsh",
+        ],
+    )
 
 
 def test_lists_say_in_a_line_what_everything_is(call):

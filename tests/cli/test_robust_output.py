@@ -119,7 +119,7 @@ def test_json_is_all_that_a_command_prints_on_standard_output(arguments, talk):
     [
         (("show", "nobody"), 2, "unknown component"),
         (("show", "eszsl"), 1, "claimed by zslplat 0.1.0 and zslplat-chatty 1.2.3; write zslplat:eszsl or"),
-        (("list", "--bogus"), 2, "No such option"),
+        (("list", "--bogus"), 2, "unknown option of zslplat list"),
         (("run", "--method", "leaves", "--dataset", DATA, "--workers", "1"), 1, "SystemExit"),
         (("plugins", "check", "nobody"), 2, "unknown distribution"),
     ],

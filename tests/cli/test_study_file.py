@@ -47,7 +47,9 @@ def test_a_file_says_what_options_say_and_the_command_line_wins(call, study_file
         'method = "eszsl"\ntrials = 12\nsampler = "qmc"\nbatch-size = 6\npatience = 5\ntrial_timeout = 30\n'
         'set = {gamma = 2}\n[space]\nalpha = "0.01..1:log"\n'
     )
-    options = ("-m", "eszsl", "--sampler", "qmc", "--batch-size", 6, "--set", "gamma=2", "--patience", 5)
+    (tmp_path / "batches.toml").write_text("batch_size = 6")
+    options = ("-m", "eszsl", "--sampler", "qmc", "--set", "gamma=2", "--patience", 5)
+    options += ("--config", tmp_path / "batches.toml")
     by_file = call("tune", "--config", path, *NOTHING_SEARCHED)
     assert by_file.returncode == 0, by_file.stderr
     by_hand = call("tune", *options, "--space", "alpha=0.01..1:log", "-n", 12, *NOTHING_SEARCHED)
@@ -83,7 +85,7 @@ def test_a_written_file_asks_for_the_same_study(call, tmp_path):
         ('method = "eszsl"\ntrials = "many"', "study file study.toml: trials='many'"),
         ('method = "eszsl"\ntrials = 0', "study file study.toml: trials=0"),
         ('method = "eszsl"\ntrials = true', "study file study.toml: trials=True"),
-        ('method = "eszsl"\nyes = "yes"', "expected true or false"),
+        ('method = "eszsl"\nno_model = "yes"', "expected true or false"),
         ('method = ["eszsl"]', "expected one value"),
         ('method = "eszsl"\nset = [["lam", 1]]', "expected a list of texts or a table"),
         ("method = eszsl", "study file study.toml is no TOML"),

@@ -68,7 +68,7 @@ class Leaky(ZeroShotMethod):
 def zslplat_methods():
     return {"leaky": Leaky}
 """
-STUDY = ("tune", "--method", "leaky", "--dataset", "marked", "--trials", 10, "--batch-size", 4, "--json")
+STUDY = ("tune", "--method", "leaky", "--dataset", "marked", "--trials", 10, "--json")
 
 
 @pytest.fixture(autouse=True)

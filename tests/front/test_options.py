@@ -10,6 +10,7 @@ from zslplat.cli.app import _root
 from zslplat.cli.commands import make_command
 from zslplat.errors import UsageError
 from zslplat.front import options as declared
+from zslplat.front import table_options
 from zslplat.front.schema import (
     Option,
     complete_options,
@@ -21,7 +22,7 @@ from zslplat.front.schema import (
 )
 
 DECLARATIONS = {"tune": declared.TuneCommand, "run": declared.RunCommand, "sweep": declared.SweepCommand}
-DECLARATIONS |= {"bench": declared.BenchCommand, "compare": declared.CompareCommand}
+DECLARATIONS |= {"bench": table_options.BenchCommand, "compare": table_options.CompareCommand}
 
 
 class MoreOptions(declared.TuneCommand, total=False):
@@ -76,8 +77,10 @@ def test_one_line_adds_an_option_to_command_function_and_study_file(tmp_path):
 def test_a_command_has_the_declared_options_and_no_other(name):
     options = options_of(DECLARATIONS[name])
     parameters = {parameter.name: parameter for parameter in _root().commands[name].params}
-    assert set(parameters) == {*options, "debug"}
-    for key, option in options.items():
+    on_command_line = {key: option for key, option in options.items() if not option.study_file_only}
+    by_position = {f"{key}_by_position" for key, option in options.items() if option.by_position}
+    assert set(parameters) == {*on_command_line, *by_position, "debug", "help_all"}
+    for key, option in on_command_line.items():
         assert parameters[key].help == option.help
 
 

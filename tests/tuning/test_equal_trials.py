@@ -43,10 +43,11 @@ def computed(monkeypatch):
 
 def test_equal_trials_of_a_batch_are_evaluated_once_with_any_number_of_workers(call, computed, tmp_path):
     stores = []
+    (tmp_path / "batches.toml").write_text("batch_size = 5")
     for workers in (1, 2):
         computed.clear()
         stores.append(tmp_path / f"{workers}")
-        done = call(*TUNE, *SPACE, "--batch-size", 5, "--workers", workers, "--store", stores[-1])
+        done = call(*TUNE, *SPACE, "--config", tmp_path / "batches.toml", "--workers", workers, "--store", stores[-1])
         assert done.returncode == 0, done.stderr
         tried = [experiment for experiment in computed if experiment[0] == "validation"]
         assert len(tried) == len(set(tried)) == 2
@@ -60,9 +61,10 @@ def test_equal_trials_of_a_batch_are_evaluated_once_with_any_number_of_workers(c
 
 
 def test_equal_trials_under_pruning_fare_alike(call, tmp_path):
+    (tmp_path / "batches.toml").write_text('batch_size = 10\npruner = "median"\n')
     done = call(
         *("tune", "--method", "ale", "--set", "epochs=4", "--study", "pruned", "--sampler", "random", "--json"),
-        *("--trials", 15, "--batch-size", 10, "--pruner", "median", "--space", "rate=1e-6|0.5|1", "--workers", 2),
+        *("--trials", 15, "--config", tmp_path / "batches.toml", "--space", "rate=1e-6|0.5|1", "--workers", 2),
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["known"] >= 9

@@ -15,7 +15,7 @@ from zslplat.space import Choice, Integer, Real
 from zslplat.tuning import proposals as proposals_module
 from zslplat.tuning import samplers
 from zslplat.tuning.options import StudyOptions
-from zslplat.tuning.proposals import Proposer, grid_trials
+from zslplat.tuning.proposals import Proposer
 from zslplat.tuning.samplers import SAMPLERS, place_of, quasi_random, require_fitting, require_sampler, value_at
 from zslplat.tuning.study import StudyRun
 
@@ -202,15 +202,6 @@ def test_spaces_without_two_ranges_of_numbers_are_not_for_cmaes():
         require_fitting("cmaes", {"lam": Real(0, 1), "kernel": Choice(("a", "b"))})
     require_fitting("cmaes", SPACE)
     require_fitting("tpe", {})
-
-
-def test_a_grid_of_any_size_is_searched_where_one_agrees():
-    space = {f"p{number}": Real(0, 1) for number in range(4)}
-    assert grid_trials(space, {}, None, agreed=True) == 2401
-    with pytest.raises(UsageError, match=r"2401 points .*give --yes for all"):
-        grid_trials(space, {}, None)
-    with pytest.raises(UsageError, match="--trials is 5"):
-        grid_trials(space, {}, 5, agreed=True)
 
 
 @pytest.mark.parametrize("given", [{"warm_start": "other"}, {"patience": 3}])

@@ -12,6 +12,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from string import ascii_letters
 from typing import Any, ClassVar, Literal
 
 from zslplat.checks.facts import ComparisonFacts, DataFacts, StudyFacts, SuiteFacts
@@ -181,12 +182,16 @@ class CheckPage:
 def check_page(code: str) -> CheckPage:
     """Return the documentation of a check; raises :class:`UnknownNameError` if there is no such code.
 
-    A check without a page is documented by its docstring. Codes may be written in small letters.
+    A check without a page is documented by its docstring. Codes may be written in small letters, and the digits alone
+    where one check has them.
     """
     from importlib.resources import files
 
     components = registry()
     name = code if components.claims("checks", code) else code.upper()
+    if code.isdecimal():
+        numbered = [other for other in components.spellings("checks") if other.lstrip(ascii_letters) == code]
+        name = numbered[0] if len(numbered) == 1 else name
     if not components.claims("checks", name):
         raise UnknownNameError(COMPONENTS["checks"], code, components.spellings("checks"))
     entry = components.entry("checks", name)

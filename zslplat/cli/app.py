@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 from functools import cache
 from typing import Any
@@ -23,7 +24,16 @@ from zslplat.cli import (
     ui,
 )
 from zslplat.cli.commands import Commands, Group, make_command
-from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, with_own_options, write_failure
+from zslplat.cli.guidance import corrected, in_our_words
+from zslplat.cli.invocation import (
+    Invocation,
+    begin_json,
+    echo,
+    end_json,
+    with_common_options,
+    with_own_options,
+    write_failure,
+)
 from zslplat.cli.process import CONTINUE
 from zslplat.errors import ZslplatError
 from zslplat.names import visible
@@ -44,21 +54,15 @@ class PluginGroup(Group):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        with_own_options(with_debug(self))
+        with_own_options(with_common_options(self))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
-        return [*super().list_commands(ctx), *sorted(point.name for point in _plugin_points())]
+        return list(dict.fromkeys([*super().list_commands(ctx), *sorted(point.name for point in _plugin_points())]))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands in groups, without importing any of a plugin."""
-        names = super().list_commands(ctx)
-        of_plugins = {
-            point.name: f"Command of the plugin {point.module.partition('.')[0]}."
-            for point in sorted(_plugin_points())
-            if point.name not in names
-        }
-        self.format_sections(ctx, formatter, names, of_plugins)
+        """Write the commands in groups; those of plugins are imported for ``--help-all`` alone."""
+        self.format_sections(ctx, formatter, self.list_commands(ctx))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a built-in command, or import one of a plugin."""
@@ -68,7 +72,7 @@ class PluginGroup(Group):
         for point in _plugin_points(name=cmd_name):
             if ctx.find_root().obj is not None:  # there is none where a line is completed
                 ctx.find_root().obj.of_plugin = True
-            return with_debug(_plugin_command(point))
+            return with_common_options(_plugin_command(point))
         return None
 
 
@@ -109,7 +113,7 @@ results.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")
-app.add_typer(store.app, name="store")
+store.register(app)
 app.add_typer(studies.app, name="studies")
 models.register(app)
 ui.register(app)
@@ -144,6 +148,7 @@ def run_app(arguments: list[str]) -> int:
 def _carried_out(arguments: list[str], invocation: Invocation) -> tuple[int, str]:
     """Run a command line; return its exit code and the error, which was shown."""
     try:
+        arguments = _in_our_words(arguments)
         result = _root()(arguments, standalone_mode=False, prog_name="zslplat", obj=invocation)
         sys.stdout.flush()
         if result == INTERRUPTED:
@@ -161,7 +166,10 @@ def _carried_out(arguments: list[str], invocation: Invocation) -> tuple[int, str
         text = _masked(" ".join(str(error).split()))
         if error.exit_code == INTERRUPTED:
             return _shown(text, INTERRUPTED)
-        return _failed(text, error.exit_code, invocation)
+        ending = _failed(text, error.exit_code, invocation)
+        for line in corrected(arguments, error.name, error.candidates):
+            print(visible(f"  {_masked(line)}"), file=sys.stderr)
+        return ending
     except OSError as error:
         _forget_output()
         place = f" ({error.filename})" if error.filename else ""
@@ -179,6 +187,14 @@ def _carried_out(arguments: list[str], invocation: Invocation) -> tuple[int, str
     except Exception as error:
         text = _masked(" ".join(str(error).split()))
         return _failed(f"{type(error).__name__}: {text}; give --debug for the traceback", 1, invocation)
+
+
+def _in_our_words(arguments: list[str]) -> list[str]:
+    """Return a command line with our names of commands, and say which were replaced."""
+    words = in_our_words(arguments, lambda name: name in _root().commands or bool(_plugin_points(name=name)))
+    if words != arguments and not {"--help", "--version"} & set(words):
+        echo(f"note: read as {shlex.join(['zslplat', *words])}", err=True)
+    return words
 
 
 def _masked(text: str) -> str:

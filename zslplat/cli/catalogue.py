@@ -45,7 +45,7 @@ class ListOptions(TypedDict, total=False):
         Option(
             "methods, kernels, datasets, tasks, suites, checks or plugins; default: all but the checks.",
             complete=(*_LISTED, "plugins"),
-            metavar="[WHAT]",
+            metavar="WHAT",
             positional=True,
         ),
     ]
@@ -59,7 +59,7 @@ class ListOptions(TypedDict, total=False):
 
 
 def list_(options: ListOptions) -> None:
-    """List what is installed, each with a line on what it is, and the plugins that it comes from.
+    """List methods, kernels, data sets, tasks, suites, checks, plugins.
 
     ``list methods`` says as well what each knows of the scored batch, ``list checks`` what each looks at; ``show`` and
     ``explain`` tell more. Exit code 1 where a plugin is broken.
@@ -68,6 +68,8 @@ def list_(options: ListOptions) -> None:
     from zslplat.errors import UnknownNameError, UsageError
     from zslplat.registry import describe_broken, registry
 
+    if options["what"] is not None and f"{options['what']}s" in _LISTED:
+        options["what"] += "s"
     if options["what"] is not None and options["what"] not in (*_LISTED, "plugins"):
         raise UnknownNameError("kind", options["what"], (*_LISTED, "plugins"))
     if options["kind"] is not None and options["what"] not in (None, "methods", "tasks"):
@@ -176,7 +178,7 @@ class ExplainOptions(TypedDict, total=False):
 
 
 def explain(options: ExplainOptions) -> None:
-    """Explain what a check found: when it speaks, causes, remedies, how to silence it, an example."""
+    """Explain what a check found: causes and remedies."""
     from zslplat.checks.base import check_page
 
     explanation = check_page(options["code"])
@@ -196,7 +198,7 @@ class ShowOptions(TypedDict, total=False):
 
 
 def show(options: ShowOptions) -> None:
-    """Show what a component is: parameters with defaults, legal values and search ranges, citation, origin."""
+    """Show what a component is: parameters, ranges, citation."""
     from zslplat.cli.output import stdout_console
     from zslplat.errors import UnknownNameError
     from zslplat.registry import COMPONENTS, registry

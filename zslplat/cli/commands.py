@@ -21,51 +21,120 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar, get_type_hints, is_typeddict
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints, is_typeddict
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from zslplat.cli import completion
-from zslplat.cli.invocation import json_callback, with_debug
-from zslplat.front.schema import REQUIRED, Option, cli_type_of, complete_options, options_of
-
-# A command that stands nowhere here is shown at the end, above those of plugins.
-SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Experiments", ("tune", "run", "rerun", "sweep", "cross-validate", "bench")),
-    ("Results", ("compare", "report", "explain")),
-    ("Models", ("models", "predict", "query", "export")),
-    ("Data", ("data",)),
-    ("Components and plugins", ("list", "show", "plugins")),
-    ("Store", ("studies", "store", "ui")),
-    ("Help", ("docs",)),
+from zslplat.cli.guidance import OTHERS, SECTIONS, meaning_of, print_next
+from zslplat.cli.invocation import EVERYTHING, echo, json_callback, with_common_options
+from zslplat.errors import UnknownNameError, UsageError, ZslplatError, near_names
+from zslplat.front.habits import argument_hint, same_argument
+from zslplat.front.schema import (
+    EXPERIMENT,
+    OUTPUT,
+    PLACES,
+    REQUIRED,
+    SEARCH,
+    WORK,
+    Option,
+    cli_type_of,
+    complete_options,
+    is_list,
+    options_of,
 )
-OTHERS = "More commands"
-FROM_PLUGINS = "Commands of plugins"
+from zslplat.names import counted
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _WHOLE = 10_000  # characters: no summary is cut, it is wrapped
+_USUAL = Option("")
+_FOR_ALL = ("debug", "help_all", "show_completion")  # options of all commands that --help-all alone shows
+_HEADINGS = ("Arguments", EXPERIMENT, SEARCH, WORK, "Options", PLACES, OUTPUT)
+_POSITION = "_by_position"  # the end of the name of an argument that stands for an option
+# The text by which help shows what an option takes.
+_METAVARS = {int: "N", float: "NUMBER", Path: "PATH"}
 
 
 class _Page:
-    """What commands and groups have in common: options under the headings that their declarations name."""
+    """What commands and groups have in common: options under the headings that their declarations name.
+
+    ``--help`` leaves out the advanced ones, and ``--help-all`` shows them.
+    """
+
+    options: Mapping[str, Option] = MappingProxyType({})
+
+    def format_help_text(self: Any, ctx: Any, formatter: Any) -> None:
+        """Write what the command does: the first paragraph, or all of it."""
+        text = inspect.cleandoc(self.help or "").partition("\f")[0]
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(text if ctx.meta.get(EVERYTHING) else text.partition("\n\n")[0])
 
     def format_options(self: Any, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, and the options heading by heading; options that name none come first."""
-        panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        """Write the arguments, and the options heading by heading."""
+        panels: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _HEADINGS}
+        left_out = 0
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None:
+            option = self.options.get(parameter.name.removesuffix(_POSITION), _USUAL)
+            if (option.advanced or parameter.name in _FOR_ALL) and not ctx.meta.get(EVERYTHING):
+                left_out += 1
+            elif parameter.name == "help":
+                continue
+            elif parameter.name.endswith(_POSITION):
+                default = "" if option.default in (None, REQUIRED) else f"default: {option.default}; "
+                text = f"{option.help} [{default}or {', '.join(_flags(parameter.name, option))}]"
+                panels["Arguments"].append((_metavar(parameter.name), text))
+            elif option.positional:
+                panels["Arguments"].append((option.metavar or _metavar(parameter.name), option.help))
+            elif not option.by_position:
                 usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
-                panels.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
-        # What every command has comes last.
-        for heading in sorted(panels, key=lambda heading: heading == "Output"):
+                panels[getattr(parameter, "rich_help_panel", None) or usual].append(parameter.get_help_record(ctx))
+        more = f"; --help-all shows {counted(left_out, 'more option')}" if left_out else ""
+        panels[OUTPUT].append(("-h, --help", f"Show this page{more}."))
+        for heading in _HEADINGS:
             _write(formatter, heading, panels[heading])
         if isinstance(self, TyperGroup):
             self.format_commands(ctx, formatter)
 
 
 class Command(_Page, TyperCommand):
-    """A command whose help has headings."""
+    """A command whose help has headings, and which takes other programs' names of its options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; raises :class:`UnknownNameError` for an option that the command does not have."""
+        words = list(args)
+        while True:
+            try:
+                rest: list[str] = super().parse_args(ctx, list(words))
+                return rest
+            except Exception as error:
+                if type(error).__name__ != "NoSuchOption" or ctx.resilient_parsing:
+                    raise
+                name = error.option_name  # type: ignore[attr-defined]
+                flag = self._flag_for(ctx, name)
+                words = [flag + word.removeprefix(name) if word.partition("=")[0] == name else word for word in words]
+                echo(f"note: {name} is called {flag} here", err=True)
+
+    def _flag_for(self, ctx: Any, name: str) -> str:
+        """Return the flag that stands here for another program's; raises where there is none."""
+        key = name.lstrip("-").replace("-", "_")
+        key = key if key in self.options else same_argument(key, self.options) or key
+        option = self.options.get(key)
+        if option is not None and option.study_file_only:
+            raise UsageError(
+                f"{name} is an option of study files: write {key} = ... into study.toml; "
+                f"{ctx.command_path} --config study.toml reads it"
+            )
+        if option is not None and not option.positional:
+            return _flags(key, option)[0]
+        flags = [flag for parameter in self.params for flag in parameter.opts if flag.startswith("--")]
+        near = near_names(name, flags)
+        usual = "" if near else f"{ctx.command_path} --help-all shows all options"
+        hint = argument_hint(key, self.options).replace("_", "-") or usual
+        raise UnknownNameError(f"option of {ctx.command_path}", name, flags, hint)
 
 
 class _Built(dict[str, Any]):
@@ -106,28 +175,56 @@ class Group(_Page, TyperGroup):
 
     def summaries(self, ctx: Any, names: Iterable[str]) -> list[tuple[str, str]]:
         """Return commands of the group with the first sentence of their help."""
-        return [(name, text) for name in names if (text := self.summary(ctx, name)) is not None]
+        return [(name, self.summary(ctx, name)) for name in names]
 
-    def summary(self, ctx: Any, name: str) -> str | None:
-        """Return the first sentence of a command's help; None for a command that is not shown."""
+    def summary(self, ctx: Any, name: str) -> str:
+        """Return the first sentence of a command's help, or why it does not load."""
         if name in self.declared.functions:
             function = self.declared.functions[name]
-            return Command(name, help=inspect.getdoc(function)).get_short_help_str(_WHOLE)
-        command = self.get_command(ctx, name)
-        return None if command is None or command.hidden else command.get_short_help_str(_WHOLE)
+            return str(Command(name, help=inspect.getdoc(function)).get_short_help_str(_WHOLE))
+        try:
+            command: Any = self.get_command(ctx, name)
+            return str(command.get_short_help_str(_WHOLE))
+        except ZslplatError as error:
+            return str(error)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands."""
         return list(self.commands)
 
-    def format_sections(self, ctx: Any, formatter: Any, names: Sequence[str], of_plugins: Mapping[str, str]) -> None:
-        """Write the commands of the program by :data:`SECTIONS`, then those of plugins with their summaries."""
-        placed = {name for _, members in SECTIONS for name in members}
-        sections = [(heading, [name for name in members if name in names]) for heading, members in SECTIONS]
-        sections.append((OTHERS, [name for name in names if name not in placed]))
-        for heading, members in sections:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; a group that is called alone, or with options of its default command, calls that."""
+        default = self.declared.default
+        taken = {flag for parameter in self.get_params(ctx) for flag in parameter.opts}
+        if default and not ctx.resilient_parsing and (not args or (args[0][:1] == "-" and args[0] not in taken)):
+            args = [default, *args]
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command; raises :class:`UnknownNameError` that says what may have been meant."""
+        if ctx.resilient_parsing or self.get_command(ctx, args[0]) is not None:
+            return super().resolve_command(ctx, args)
+        names = self.list_commands(ctx)
+        if ctx.parent is not None:
+            raise UnknownNameError(f"command of {ctx.command_path}", args[0], names)
+        commands = meaning_of(args[0])
+        hint = f"did you mean {' or '.join(commands)}?" if commands else ""
+        if not commands and not near_names(args[0], names):
+            hint = "zslplat --help shows all commands"
+        raise UnknownNameError("command", args[0], names, hint)
+
+    def format_sections(self, ctx: Any, formatter: Any, names: Sequence[str]) -> None:
+        """Write the commands of the program by :data:`SECTIONS`, and the others below: their names alone, or all."""
+        for heading, members in SECTIONS:
             _write(formatter, heading, self.summaries(ctx, members))
-        _write(formatter, FROM_PLUGINS, list(of_plugins.items()))
+        placed = {name for _, members in SECTIONS for name in members}
+        others = [name for name in names if name not in placed]
+        if ctx.meta.get(EVERYTHING):
+            _write(formatter, OTHERS, self.summaries(ctx, others))
+            return
+        with formatter.section(f"{OTHERS} (zslplat --help-all explains them)"):
+            formatter.write_text(", ".join(others))
 
 
 def _write(formatter: Any, heading: str, rows: Sequence[tuple[str, str]]) -> None:
@@ -137,10 +234,14 @@ def _write(formatter: Any, heading: str, rows: Sequence[tuple[str, str]]) -> Non
 
 
 class Commands(typer.Typer):
-    """An application or group: functions that become commands when they are used."""
+    """An application or group: functions that become commands when they are used.
 
-    def __init__(self, *, cls: type[Group] = Group, **options: Any) -> None:
+    ``default`` is the command that is meant where none is named.
+    """
+
+    def __init__(self, *, cls: type[Group] = Group, default: str = "", **options: Any) -> None:
         self.functions: dict[str, Callable[..., Any]] = {}
+        self.default = default
         usual = {"rich_markup_mode": None, "no_args_is_help": True, "add_completion": False}
         super().__init__(cls=type(cls.__name__, (cls,), {"declared": self}), **{**usual, **options})
         self.callback()(_no_callback)
@@ -160,10 +261,13 @@ def _no_callback() -> None:
 
 
 def make_command(name: str, function: Callable[..., Any]) -> Any:
-    """Return the command of a function, with ``--debug``."""
+    """Return the command of a function, with the options that every command has."""
     single = typer.Typer(rich_markup_mode=None, add_completion=False)
     single.command(name, cls=Command)(_with_parameters(function))
-    return with_debug(typer.main.get_command(single))
+    command: Any = typer.main.get_command(single)
+    declaration = _declaration_of(function)
+    command.options = {} if declaration is None else options_of(declaration)
+    return with_common_options(command)
 
 
 def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -172,21 +276,40 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
     if declaration is None:
         return function
     with_context = len(inspect.signature(function).parameters) > 1
+    options = {name: option for name, option in options_of(declaration).items() if not option.study_file_only}
 
     def call(context: typer.Context, **values: Any) -> Any:
-        options = options_of(declaration)
         values = {
-            name: value if (parse_cli := options[name].parse_cli) is None else parse_cli(value)
+            name: value
             for name, value in values.items()
             if context.get_parameter_source(name).name != "DEFAULT"  # type: ignore[union-attr]
         }
+        for name in [name for name in values if name.endswith(_POSITION)]:
+            value, name = values.pop(name), name.removesuffix(_POSITION)
+            if name in values:
+                flag = _flags(name, options[name])[0]
+                raise UsageError(f"{name} is given twice, as {value} and by {flag}; leave one out")
+            values[name] = [value] if is_list(cli_type_of(declaration, name)) else value
+        for name, option in options.items():
+            if option.default is REQUIRED and name not in values:
+                way = (
+                    f"{_metavar(name)}, or {_flags(name, option)[0]}" if option.by_position else _flags(name, option)[0]
+                )
+                raise UsageError(f"{context.command_path} needs {way}: {option.help}")
+            if option.parse_cli is not None and name in values:
+                values[name] = option.parse_cli(values[name])
         complete = complete_options(declaration, values, context.command_path)
         if complete.get("json") and "quiet" in complete:
             complete["quiet"] = True
-        return function(complete, context) if with_context else function(complete)
+        outcome = function(complete, context) if with_context else function(complete)
+        if not complete.get("json") and not complete.get("quiet"):
+            print_next(context.command_path.partition(" ")[2], {**complete, **(outcome or {})})
 
-    parameters = [_parameter(declaration, name, option) for name, option in options_of(declaration).items()]
-    parameters.sort(key=lambda parameter: parameter.default is not REQUIRED)
+    parameters = []
+    for name, option in options.items():
+        parameters.append(_parameter(declaration, name, option))
+        if option.by_position:
+            parameters.append(_argument(name, option))
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     call.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in (context, *parameters)}
@@ -202,26 +325,48 @@ def _declaration_of(function: Callable[..., Any]) -> Any:
 
 
 def _parameter(declaration: Any, name: str, option: Option) -> inspect.Parameter:
-    words = option.complete
-    complete: Any = (
-        None if not words else getattr(completion, words) if isinstance(words, str) else completion.of(*words)
-    )
+    annotation = cli_type_of(declaration, name)
+    kind = next((one for one in (annotation, *get_args(annotation)) if one in _METAVARS), str)
     common: dict[str, Any] = {
         "help": option.help,
-        "autocompletion": complete,
-        "metavar": option.metavar,
+        "autocompletion": _completion(option),
+        "metavar": option.metavar or (_metavar(name) if option.positional else _METAVARS.get(kind, "TEXT")),
         "rich_help_panel": option.panel,
-        "show_default": option.show_default,
-        "min": option.least,
-        "max": option.most,
+        "show_default": option.show_default and option.default is not REQUIRED,
     }
     if option.positional:
         declared: Any = typer.Argument(**common)
     else:
-        flags = [option.flag or f"--{name.replace('_', '-')}", *([option.short] if option.short else [])]
         if name == "json":
             common |= {"callback": json_callback, "is_eager": True}
-        declared = typer.Option(*flags, **common)
-    annotation: Any = Annotated[cli_type_of(declaration, name), declared]
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return inspect.Parameter(name, kind, default=option.default, annotation=annotation)
+        declared = typer.Option(*_flags(name, option), **common)
+    missing = option.default is REQUIRED and not option.positional
+    default = None if missing else option.default
+    return _keyword(name, default, annotation | None if missing else annotation, declared)
+
+
+def _argument(name: str, option: Option) -> inspect.Parameter:
+    """Return the argument that stands for an option."""
+    declared = typer.Argument(help=option.help, autocompletion=_completion(option), metavar=_metavar(name))
+    return _keyword(name + _POSITION, None, str | None, declared)
+
+
+def _keyword(name: str, default: Any, annotation: Any, declared: Any) -> inspect.Parameter:
+    annotated: Any = Annotated[annotation, declared]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotated)
+
+
+def _completion(option: Option) -> Any:
+    words = option.complete
+    if not words:
+        return None
+    return getattr(completion, words) if isinstance(words, str) else completion.of(*words)
+
+
+def _flags(name: str, option: Option) -> list[str]:
+    name = name.removesuffix(_POSITION)
+    return [option.flag or f"--{name.replace('_', '-')}", *([option.short] if option.short else [])]
+
+
+def _metavar(name: str) -> str:
+    return name.removesuffix(_POSITION).upper()

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from zslplat.settings import Settings
 
 app = Commands(
-    help="Data sets: list them, check or describe one, write an example, import your own, fetch the public archive.",
+    default="list",
+    help="Data sets: list, check, describe, import, fetch.",
 )
 
 

@@ -10,7 +10,6 @@ from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import (
     METHOD_HELP,
-    BenchCommand,
     DataRootOptions,
     Json,
     MethodOptions,
@@ -27,6 +26,7 @@ from zslplat.front.options import (
     WorkOptions,
 )
 from zslplat.front.schema import REQUIRED, Option
+from zslplat.front.table_options import BenchCommand
 
 
 def register(app: Commands) -> None:
@@ -36,9 +36,10 @@ def register(app: Commands) -> None:
 
 
 def tune(options: TuneCommand) -> None:
-    """Search hyperparameters on validation folds, then refit the best and score the test split.
+    """Search hyperparameters on validation folds, then test the best.
 
-    The same command continues a stopped study; a larger --trials extends it.
+    The same command continues a stopped study; a larger --trials extends it. Without --trials a grid has all its
+    points, 7 values of each range, where these are at most 1000. The sampler gp needs torch, cmaes the package cmaes.
     """
     from zslplat.cli.outcomes import print_plan, print_study
     from zslplat.front.schema import write_study_file
@@ -59,7 +60,7 @@ def tune(options: TuneCommand) -> None:
 
 
 def run(options: RunCommand) -> None:
-    """Evaluate one experiment on the validation folds, or on the test split with --test."""
+    """Evaluate one experiment on validation folds, or with --test."""
     from zslplat.cli.outcomes import print_run
     from zslplat.front.evaluations import carry_out_run
 
@@ -68,7 +69,7 @@ def run(options: RunCommand) -> None:
 
 
 def sweep(options: SweepCommand) -> None:
-    """Vary one hyperparameter, or one option of the task, the others fixed: the curve of validation.
+    """Vary one hyperparameter, the others fixed: the validation curve.
 
     An option of the task, such as labelled_ratio of feature-selection, may vary for several methods at once. Write
     task.NAME where a hyperparameter has the same name. With --test the test curve stands beside it, for analysis alone.
@@ -96,7 +97,7 @@ class RerunOptions(DataRootOptions, TrackingOptions, total=False):
 
 
 def rerun(options: RerunOptions) -> None:
-    """Evaluate a tracked run again, with the same data, parameters and seed, and compare its numbers."""
+    """Evaluate a recorded run again, and compare its numbers."""
     from zslplat.errors import StoreError
     from zslplat.evaluation.workers.memory import worker_count
     from zslplat.front.progress import progress
@@ -123,12 +124,15 @@ class CrossValidateCommand(
 ):
     """The options of the command ``cross-validate``."""
 
-    method: Annotated[str, Option(METHOD_HELP, REQUIRED, short="-m", complete="methods")]
+    method: Annotated[str, Option(METHOD_HELP, REQUIRED, short="-m", complete="methods", by_position=True)]
     dataset: Annotated[
         str,
-        Option("Data set: a registered name or a folder of the data root.", REQUIRED, short="-d", complete="datasets"),
+        Option("Data set, by its name.", REQUIRED, short="-d", complete="datasets", by_position=True),
     ]
-    task: Annotated[str, Option("Protocol, whose folds are tuned one by one.", "coding", short="-t", complete="tasks")]
+    task: Annotated[
+        str,
+        Option("Protocol, whose folds are tuned one by one.", "coding", short="-t", complete="tasks", by_position=True),
+    ]
     splits: Annotated[int | None, Option("Drawn splits, for a data set without folds of its own.", least=2)]
     study: Annotated[str | None, Option("Beginning of the studies' names; default: made from the request.")]
     out: Annotated[Path | None, Option("CSV file that gets the metrics by fold.")]
@@ -137,9 +141,10 @@ class CrossValidateCommand(
 
 
 def cross_validate(options: CrossValidateCommand) -> None:
-    """Tune every fold of a data set inside its own training rows, test it, and show the mean over the folds.
+    """Tune and test every fold of a data set, and show the mean.
 
-    It costs one study per fold; the same command continues a stopped one.
+    Every fold is tuned inside its own training rows. It costs one study per fold; the same command
+    continues a stopped one.
     """
     from zslplat.cli.outcomes import print_cross_validation
     from zslplat.data.catalogue import parse_dataset
@@ -172,7 +177,7 @@ def cross_validate(options: CrossValidateCommand) -> None:
 
 
 def bench(options: BenchCommand) -> None:
-    """Carry out a suite: methods x data sets x tasks, with equal budgets, as a grid of studies.
+    """Carry out a suite: a grid of methods x data sets x tasks.
 
     The same command goes on where it was stopped. A cell that fails leaves the others alone, and the exit code is 1;
     data sets that are not at hand are left out. Several commands may work on one suite in one store.

@@ -1,8 +1,9 @@
 """One call of the program: whether it shows tracebacks, and where its result goes.
 
 With ``--json`` standard output is one JSON document, in success and in failure: all else that is written there, by
-plugins, libraries or worker processes, goes to standard error. Both options are declared here, once for all commands:
-:func:`with_debug` gives ``--debug`` to every command, :data:`zslplat.cli.options.Json` calls :func:`json_callback`.
+plugins, libraries or worker processes, goes to standard error. The options of all commands are declared here:
+:func:`with_common_options` gives ``--debug`` and ``--help-all`` to every command, ``--json`` calls
+:func:`json_callback`.
 """
 
 import contextlib
@@ -14,6 +15,8 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from zslplat.names import visible
+
+EVERYTHING = "zslplat.everything"  # the key of a context whose help shows all options and commands
 
 
 @dataclass
@@ -98,6 +101,13 @@ def _debug_callback(ctx: typer.Context, value: bool) -> None:
         ctx.find_root().obj.debug = True
 
 
+def _help_all_callback(ctx: typer.Context, value: bool) -> None:
+    if value:
+        ctx.meta[EVERYTHING] = True
+        echo(ctx.get_help())
+        raise typer.Exit()
+
+
 def _version_callback(value: bool) -> None:
     if value:
         from zslplat import __version__
@@ -114,13 +124,14 @@ def _completion_callback(value: str | None) -> None:
         raise typer.Exit()
 
 
-def with_debug(command: Any) -> Any:
-    """Return the command, group or all commands of a group with the option ``--debug``, unless it has one."""
+def with_common_options(command: Any) -> Any:
+    """Return the command, group or all commands of a group with ``--help-all`` and ``--debug``, unless it has them."""
     if not any("--debug" in parameter.opts for parameter in command.params):
+        command.params.append(_made("--help-all", "Show all options and commands.", _help_all_callback))
         command.params.append(_made("--debug", "Show tracebacks.", _debug_callback))
     for member in dict.values(getattr(command, "commands", {})):
-        if member is not None:  # one that is made when it is used has the option then
-            with_debug(member)
+        if member is not None:  # one that is made when it is used has the options then
+            with_common_options(member)
     return command
 
 

@@ -9,9 +9,11 @@ from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json, Quiet, StoreOptions, TrackingOptions
 from zslplat.front.schema import REQUIRED, Option
 
-app = Commands(help="Models that final evaluations left: list them, show one, remove one.")
+app = Commands(help="Models of final evaluations: list, show, remove.", default="list")
 
-Run = Annotated[str, Option("RUN of a final evaluation, or the folder of a model or an export.", REQUIRED)]
+Run = Annotated[
+    str, Option("Run, study or method with a model, latest, or the folder of a model.", REQUIRED, by_position=True)
+]
 
 
 def register(group: Commands) -> None:
@@ -40,7 +42,7 @@ class PredictOptions(StoreOptions, total=False):
 
 
 def predict(options: PredictOptions) -> None:
-    """Score rows of your own with the model of a run, against its classes or new ones; memory is bounded."""
+    """Score rows of your own with a recorded model."""
     from zslplat.front.progress import progress
     from zslplat.front.requests import settings_of
     from zslplat.models.predictions import RowFile, check_output, predictions, write_predictions
@@ -78,7 +80,10 @@ class ExportOptions(TrackingOptions, total=False):
 
 
 def export(options: ExportOptions) -> None:
-    """Write the model of a run as an MLflow model, which `mlflow models serve` answers with; no pickle, no store."""
+    """Write a recorded model as an MLflow model, to be served.
+
+    `mlflow models serve` answers with it. It needs no pickle and no store.
+    """
     from zslplat.front.requests import settings_of
     from zslplat.serving.mlflow_model import export_model, register_model
 
@@ -99,14 +104,14 @@ def export(options: ExportOptions) -> None:
 class QueryOptions(TrackingOptions, total=False):
     """The options of ``query``."""
 
-    run: Annotated[str, Option("RUN of task exemplar-retrieval, or an index folder.", REQUIRED)]
+    run: Annotated[str, Option("Run of task exemplar-retrieval, or an index folder.", REQUIRED, by_position=True)]
     input: Annotated[Path, Option("Rows to look up: a .npy file (q, d), as data sets hold them.", REQUIRED)]
     top: Annotated[int, Option("How many rows of the gallery to show for each.", 10, least=1)]
     json: Json
 
 
 def query(options: QueryOptions) -> None:
-    """Find the rows of a run's gallery that are most similar to the given ones."""
+    """Find the rows of a gallery that are most similar to given ones."""
     import numpy as np
     from rich.table import Table
 

@@ -42,7 +42,7 @@ def metrics_table(
     return table
 
 
-def print_columns(rows: Sequence[Sequence[str]], right: Sequence[int]) -> None:
+def print_columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
     """Print rows as lines of plain text, the columns ``right`` aligned to the right: a store may hold thousands."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

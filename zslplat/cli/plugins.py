@@ -10,7 +10,21 @@ from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json
 from zslplat.front.schema import REQUIRED, Option
 
-app = Commands(help="Plugins: write a new package, check an installed one.")
+app = Commands(help="Plugins: list, write a new package, check one.", default="list")
+
+
+class ListPluginOptions(TypedDict, total=False):
+    """The options of ``plugins list``."""
+
+    json: Json
+
+
+@app.command("list")
+def list_(options: ListPluginOptions) -> None:
+    """List the plugins, with their packages and versions; exit code 1 where one is broken."""
+    from zslplat.cli.catalogue import list_ as list_components
+
+    list_components({"what": "plugins", "kind": None, "search": None, "json": options["json"]})
 
 
 class NewPluginOptions(TypedDict, total=False):

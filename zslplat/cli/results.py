@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from zslplat.cli.commands import Commands
-from zslplat.front.options import CompareCommand, Json, SilenceOptions, TrackingOptions
+from zslplat.front.options import Json, SilenceOptions, TrackingOptions
 from zslplat.front.schema import Option
+from zslplat.front.table_options import CompareCommand
 
 if TYPE_CHECKING:
     from zslplat.comparison.compare import Comparison
@@ -25,7 +26,7 @@ def register(app: Commands) -> None:
 
 
 def compare(options: CompareCommand) -> None:
-    """Compare the recorded test scores of methods, with intervals of their differences and what these cover.
+    """Compare recorded test scores, with intervals of differences.
 
     Like ``report`` and ``studies list`` it takes all that is recorded; names and options choose. What was scored on
     validation alone has no row: ``studies list`` and ``report`` show it.
@@ -101,7 +102,7 @@ class ReportOptions(TrackingOptions, SilenceOptions, total=False):
 
     names: Annotated[
         list[str] | None,
-        Option("Studies, methods or run ids; default: all that is recorded.", metavar="[NAME]...", positional=True),
+        Option("Studies, methods or run ids; default: all that is recorded.", metavar="NAME", positional=True),
     ]
     suite: Annotated[str | None, Option("Only what was carried out for this suite.")]
     dataset: Annotated[str | None, Option("Only what was done on this data set.", short="-d", complete="datasets")]
@@ -111,7 +112,7 @@ class ReportOptions(TrackingOptions, SilenceOptions, total=False):
 
 
 def report(options: ReportOptions) -> None:
-    """Write one HTML file of what is recorded: results in words, tables, charts, costs, and how to do it again.
+    """Write one HTML file of what is recorded: words, tables, charts.
 
     The file needs no network, can be read on a phone and on paper, and holds the numbers that ``compare`` gives. An
     earlier report is replaced; any other file is left alone.

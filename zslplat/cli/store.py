@@ -7,11 +7,72 @@ import typer
 
 from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo, print_json
-from zslplat.front.options import Json, PlaceOptions, Quiet, StoreOptions, Workers
+from zslplat.front.options import Json, PlaceOptions, Quiet, SilenceOptions, StoreOptions, Workers
 from zslplat.front.schema import REQUIRED, Option
 from zslplat.names import counted
 
-app = Commands(help="The store: check it, make MLflow's part anew, merge another, clean up.")
+app = Commands(help="The store: show, check, clean up, merge another, make MLflow's part anew.", default="show")
+
+
+def register(group: Commands) -> None:
+    """Add the commands to the application."""
+    group.add_typer(app, name="store")
+    group.command()(settings)
+
+
+class SettingsOptions(PlaceOptions, SilenceOptions, total=False):
+    """The options of ``settings``."""
+
+    json: Json
+
+
+def settings(options: SettingsOptions) -> None:
+    """Show the settings in force, and where each comes from.
+
+    The first of these wins: command-line option, environment variable, zslplat.toml in the working directory, the
+    user's config.toml, built-in default.
+    """
+    from zslplat.cli.output import print_columns
+    from zslplat.settings import settings_in_force
+
+    rows = settings_in_force(options)
+    if options["json"]:
+        print_json([{"name": name, "value": value, "from": origin} for name, value, origin in rows])
+        return
+    print_columns([("setting", "value", "from"), *((name, value or "none", origin) for name, value, origin in rows)])
+
+
+class ShowStoreOptions(StoreOptions, total=False):
+    """The options of ``store show``."""
+
+    json: Json
+
+
+@app.command()
+def show(options: ShowStoreOptions) -> None:
+    """Show where the store is, what it holds, and how large its parts are."""
+    from zslplat.cli.output import print_columns, warn
+    from zslplat.front.requests import settings_of
+    from zslplat.records.maintenance import size_of
+    from zslplat.records.opening import existing_records
+
+    places = settings_of(options)
+    records = existing_records(places, warn)
+    counts = {
+        "studies": len(records.identities()),
+        "evaluations": sum(1 for _ in records.all_evaluations()),
+    }
+    content = {"store": str(places.store), "identity": records.identity, "schema": records.schema, **counts}
+    records.close()
+    sizes = {path.name: size_of(path) for path in sorted(places.store.iterdir())}
+    if options["json"]:
+        print_json({**content, "bytes": sizes})
+        return
+    echo(f"store {places.store}, identity {content['identity']}, schema {content['schema']}")
+    echo(f"{_studies(counts['studies'])}, {counted(counts['evaluations'], 'evaluation')} beside trials")
+    shown = [(f"{size / 2**20:.1f} MiB", name) for name, size in sizes.items() if size > 2**20 / 20]
+    if shown:
+        print_columns(shown, right=(0,))
 
 
 class CheckStoreOptions(StoreOptions, total=False):

@@ -8,7 +8,7 @@ from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json, TrackingOptions
 from zslplat.front.schema import REQUIRED, Option
 
-app = Commands(help="Studies: list them, show one, delete one.")
+app = Commands(help="Recorded studies: list, show, delete.", default="list")
 MOST_TRIALS = 20
 
 
@@ -20,7 +20,7 @@ class ListStudyOptions(TrackingOptions, total=False):
         Option(
             'Studies or methods, patterns as "mfmr*" among them; default: all.',
             complete="studies",
-            metavar="[NAME]...",
+            metavar="NAME",
             positional=True,
         ),
     ]

@@ -32,7 +32,7 @@ class UiOptions(TypedDict, total=False):
 
 
 def ui(options: UiOptions) -> None:
-    """Start the MLflow UI and open it on the newest experiment's results; Ctrl-C ends it.
+    """Open the MLflow UI on the newest results; Ctrl-C ends it.
 
     With a tracking server the link leads there, and nothing is started.
     """
@@ -125,7 +125,7 @@ class DocsOptions(TypedDict, total=False):
 
 
 def docs(options: DocsOptions) -> None:
-    """Open the documentation of the installed version in the browser; it needs no network.
+    """Open the documentation in the browser; it needs no network.
 
     Where the installation brings no built copy, the first call builds one into the user's cache, with the packages of
     ``zslplat[docs]``.

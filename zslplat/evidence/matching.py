@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from zslplat.errors import UnknownNameError, UsageError
+from zslplat.errors import AmbiguousNameError, UnknownNameError, UsageError
 from zslplat.evidence.results import Result
 from zslplat.evidence.scores import Scored
 from zslplat.spec import Spec, format_value
@@ -41,15 +41,15 @@ def best_indices_of(name: str, entries: Sequence[Scored], kind: str = RESULT_NOU
 
 
 def index_of(name: str, entries: Sequence[Scored], kind: str) -> int:
-    """Return the index of the one entry that a name fits best.
+    """Return the index of the one entry that a name fits best; of several the one that was validated, a study's.
 
-    Raises :class:`UnknownNameError` for a name that fits none, :class:`UsageError` for one that fits several.
+    Raises :class:`UnknownNameError` for a name that fits none, :class:`AmbiguousNameError` for one that fits several.
     """
     indices = best_indices_of(name, entries, kind)
-    if len(indices) > 1:
-        labels = ", ".join(repr(entries[i].label) for i in indices)
-        raise UsageError(f"{kind} {name!r} fits {len(indices)} entries; give one of {labels}")
-    return indices[0]
+    validated = [i for i in indices if entries[i].validation]
+    if len(indices) > 1 and len(validated) != 1:
+        raise AmbiguousNameError(kind, name, {entries[i].label: "" for i in indices})
+    return validated[0] if validated else indices[0]
 
 
 def other_option(name: str, suites: Iterable[str], datasets: Iterable[str], tasks: Iterable[str]) -> str:

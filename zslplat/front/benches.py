@@ -13,9 +13,9 @@ from zslplat.comparison.leaderboard import larger_is_better
 from zslplat.drawing import draw_figure
 from zslplat.figures import MatrixFigure
 from zslplat.front.grid_progress import grid_progress
-from zslplat.front.options import BenchCommand
 from zslplat.front.requests import settings_of, workforce_of
 from zslplat.front.results import Result, Summary, warning_lines
+from zslplat.front.table_options import BenchCommand
 from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell, GridOptions
 from zslplat.suites.earlier_results import Agreement, carry_out_and_compare

@@ -17,11 +17,11 @@ from zslplat.data.catalogue import parse_dataset
 from zslplat.drawing import draw_forest
 from zslplat.errors import StoreError, UnknownNameError, UsageError, quoted
 from zslplat.evidence.matching import Filters
-from zslplat.front.options import CompareCommand, CompareOptions
 from zslplat.front.progress import QuietReporter
 from zslplat.front.requests import settings_of
 from zslplat.front.results import Result, Summary, warning_lines
 from zslplat.front.schema import complete_options
+from zslplat.front.table_options import CompareCommand, CompareOptions
 from zslplat.listeners import catch_up
 from zslplat.settings import Settings
 from zslplat.spec import Spec

@@ -13,9 +13,6 @@ from zslplat.errors import UsageError, quoted
 from zslplat.front.options import (
     DEFAULT_DATASET,
     DEFAULT_TASK,
-    BenchCommand,
-    BenchOptions,
-    CompareOptions,
     RunCommand,
     RunOptions,
     SweepCommand,
@@ -24,6 +21,7 @@ from zslplat.front.options import (
     TuneOptions,
 )
 from zslplat.front.schema import complete_options, with_options
+from zslplat.front.table_options import BenchCommand, BenchOptions, CompareOptions
 
 if TYPE_CHECKING:
     from zslplat.front.benches import Grid

@@ -25,6 +25,8 @@ _ARGUMENTS = {
     "data_root": ("root", "data_dir", "data_path"),
     "features": ("preprocessing", "scaler"),
 }
+# Those whose names elsewhere mean another thing than ours, or take another value: they are answered, and never taken.
+_ANSWERED_ONLY = ("set", "space", "store", "metric", "repeats", "quiet", "features")
 _ATTRIBUTES = {
     "best_params": ("best_params_", "best", "best_parameters", "best_hyperparameters"),
     "best_value": ("best_score_", "best_score", "value"),
@@ -41,6 +43,12 @@ _ATTRIBUTES = {
     "zslplat.load_model(study).predict(X)": ("predict",),
 }
 _FOR_STUDIES = ("make()", "zslplat.")
+
+
+def same_argument(name: str, options: Iterable[str]) -> str:
+    """Return what an argument of another library is called here, where it means the same; else nothing."""
+    matches = [ours for ours, theirs in _ARGUMENTS.items() if name in theirs and ours in options]
+    return matches[0] if len(matches) == 1 and matches[0] not in _ANSWERED_ONLY else ""
 
 
 def argument_hint(name: str, options: Iterable[str]) -> str:

@@ -22,6 +22,7 @@ from zslplat.front.habits import argument_hint
 
 REQUIRED: Any = inspect.Parameter.empty
 PLACES, OUTPUT = "Places", "Output"
+EXPERIMENT, SEARCH, WORK = "Experiment", "Search", "Work"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -32,9 +33,11 @@ class Option:
     ``short`` is its short flag, ``flag`` its long one where this is not ``--key``; ``least`` and ``most`` bound a
     number. ``complete`` names a function of :mod:`zslplat.cli.completion`, or holds the words themselves. ``cli_type``
     is its type on the command line where that is another than in Python, and ``parse_cli`` makes the Python value of
-    it. ``positional`` arguments have no flag. ``study_file``: its value is a study file with further options.
-    ``not_in_study_file``: it belongs to one call; ``write_even_if_default``: a study file holds it even at its default,
-    as another default would make another study of the file.
+    it. ``positional`` arguments have no flag, those with ``by_position`` have one as well. ``advanced`` options are
+    shown by ``--help-all`` alone. ``study_file_only`` options are none of the command line: study files and functions
+    have them. ``study_file``: its value is a study file with further options. ``not_in_study_file``: it belongs to one
+    call; ``write_even_if_default``: a study file holds it even at its default, as another default would make another
+    study of the file.
     """
 
     help: str
@@ -50,6 +53,9 @@ class Option:
     cli_type: Any = None
     parse_cli: Callable[[Any], Any] | None = None
     positional: bool = False
+    by_position: bool = False
+    advanced: bool = False
+    study_file_only: bool = False
     show_default: bool = True
     study_file: bool = False
     not_in_study_file: bool = False
@@ -72,6 +78,11 @@ def cli_type_of(declaration: Any, name: str) -> Any:
     if option.cli_type is not None:
         return option.cli_type
     return Path | None if Path in get_args(annotation) and type(None) in get_args(annotation) else annotation
+
+
+def is_list(kind: Any) -> bool:
+    """Tell whether a type is a list, or one or nothing."""
+    return any(getattr(one, "__origin__", None) is list for one in (kind, *get_args(kind)))
 
 
 def complete_options(declaration: Any, values: Mapping[str, Any], function: str) -> Any:
@@ -161,7 +172,7 @@ def read_study_file(path: Path, declaration: Any) -> dict[str, Any]:
     for key, value in content.items():
         name = key.replace("-", "_")
         if name not in names:
-            raise UnknownNameError(f"key of a study file ({path})", key, names)
+            raise UnknownNameError(f"key of a study file ({path})", key, names, argument_hint(name, names))
         values[name] = _value_of_file(path, name, value, declaration)
     return values
 
@@ -170,7 +181,7 @@ def _value_of_file(path: Path, name: str, value: Any, declaration: Any) -> Any:
     """Return the value of a key as Python takes it; raises :class:`UsageError` for one that does not fit."""
     option, cli_type = options_of(declaration)[name], cli_type_of(declaration, name)
     types = (cli_type, *get_args(cli_type))
-    repeated = any(getattr(one, "__origin__", None) is list for one in types)
+    repeated = is_list(cli_type)
     if bool in types:
         expected, fits = "true or false", isinstance(value, bool)
     elif int in types or float in types:

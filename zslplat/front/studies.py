@@ -279,7 +279,6 @@ def study_request(options: TuneCommand) -> tuple[Experiment, StudyOptions, Setti
         experiment,
         StudyOptions(
             name=options["study"],
-            large_grid=options["yes"],
             artifact_bytes=int(options["trial_artifacts"] * 2**20),
             keep_models=not options["no_model"],
             **vars(workforce_of(options)),

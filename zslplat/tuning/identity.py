@@ -64,7 +64,7 @@ def number_of_trials(experiment: Experiment, options: StudyOptions, fixed: Mappi
     if nothing_to_search(experiment.space, fixed):
         return 1
     if options.sampler == "grid":
-        return grid_trials(experiment.space, fixed, options.trials, agreed=options.large_grid)
+        return grid_trials(experiment.space, fixed, options.trials)
     return options.trials or TRIALS
 
 

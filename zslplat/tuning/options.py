@@ -28,8 +28,8 @@ class StudyOptions:
     Part of its identity: ``batch_size``, ``sampler`` (none: tpe, and nsga2 for two metrics), ``pruner`` (for two
     metrics always ``none``), the experiment with its seed and the metrics that it selects by, and the values of
     ``warm_start``, a study whose best trials are tried first (:mod:`zslplat.tuning.identity`). Free to change between
-    calls: ``trials`` (total; none: 20, or all points of a grid, if these are not too many or ``large_grid`` agrees to
-    any number), ``patience`` (trials without a better one after which the search ends, at the end of a batch, so that
+    calls: ``trials`` (total; none: 20, or all points of a grid, if these are not too
+    many), ``patience`` (trials without a better one after which the search ends, at the end of a batch, so that
     it ends at the same one with any number of workers), ``workers``, ``cluster``, ``timeout`` seconds
     for the whole search, ``trial_timeout`` seconds per trial (neither holds for the final evaluation),
     ``memory_bytes`` per trial, ``repeats`` of the final evaluation, ``artifact_bytes`` for the matrices of all trials
@@ -42,7 +42,6 @@ class StudyOptions:
     name: str | None = None
     trials: int | None = None
     patience: int | None = None
-    large_grid: bool = False
     warm_start: str | None = None
     batch_size: int = BATCH_SIZE
     sampler: str | None = None

@@ -167,22 +167,21 @@ def grid_size(space: Space, fixed: Mapping[str, Any]) -> int:
     return sum(counts.values())
 
 
-def grid_trials(space: Space, fixed: Mapping[str, Any], requested: int | None, *, agreed: bool = False) -> int:
+def grid_trials(space: Space, fixed: Mapping[str, Any], requested: int | None) -> int:
     """Return the number of trials of a grid search: all its points.
 
-    Raises :class:`UsageError` where ``requested`` trials are fewer than the points, and where no number is requested,
-    nor any ``agreed`` to, and the points are more than :data:`MOST_GRID_POINTS`.
+    Raises :class:`UsageError` where ``requested`` trials are fewer than the points, and where no number is requested
+    and the points are more than :data:`MOST_GRID_POINTS`.
     """
     size = grid_size(space, fixed)
-    if size <= (MOST_GRID_POINTS if requested is None else requested) or (requested is None and agreed):
+    if size <= (MOST_GRID_POINTS if requested is None else requested):
         return size
     values = ", ".join(f"{name} {len(grid_values(space[name], GRID_POINTS))}" for name in ordered(space))
     limit = (
         f"a grid of more than {MOST_GRID_POINTS} must be asked for" if requested is None else f"--trials is {requested}"
     )
-    consent = "--yes" if requested is None else f"--trials {size}"
     raise UsageError(
-        f"the grid has {size} points (values: {values}), and {limit}; give {consent} for all of them, list fewer "
+        f"the grid has {size} points (values: {values}), and {limit}; give --trials {size} for all of them, list fewer "
         "values (--space name=a|b|c), fix parameters (--set name=value), or take --sampler tpe or random"
     )
 

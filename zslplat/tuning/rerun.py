@@ -6,17 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from zslplat.errors import StoreError
+from zslplat.errors import AmbiguousNameError, StoreError, near_names
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.reporter import Reporter
 from zslplat.listeners import run_of_alias
 from zslplat.records.database import SEALED, EvaluationRecord, Records
+from zslplat.records.studies import STUDY
 from zslplat.settings import Settings
 from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.single import run_experiment
 
 _SAME = 1e-12
+LATEST = "latest"  # names the final evaluation that was recorded last
+_MOST_CANDIDATES = 5
 
 
 @dataclass(frozen=True)
@@ -29,17 +32,52 @@ class RecordedRun:
 
 
 def find_record(settings: Settings, records: Records, run: str) -> EvaluationRecord:
-    """Return a record by the run's identifier, or by the id that MLflow gave it; raises :class:`StoreError`."""
+    """Return a record by the run's identifier, the id that MLflow gave it, or what else names a final evaluation.
+
+    This is a study, a method, its spec, or ``latest``: the winner's evaluation on the test split, of random methods the
+    first; where no study fits, single runs on that split. Raises :class:`AmbiguousNameError` where several fit, and
+    :class:`StoreError` where none does.
+    """
     match = records.find(run)
     if match is None:
         alias = run_of_alias(settings, records, run)
         match = records.find(alias) if alias else None
-    if match is None:
-        raise StoreError(
-            f"run {run!r} is not recorded in {settings.store} as one evaluation; give the RUN of a trial, final or "
-            "single run as commands print it (tag zslplat.run in MLflow), or MLflow's id of one"
-        )
-    return match
+    return match or _final_record(settings, records, run)
+
+
+def _final_record(settings: Settings, records: Records, name: str) -> EvaluationRecord:
+    finals: dict[str, EvaluationRecord] = {}
+    run_of = records.runs()
+    for owner, key, record in records.all_evaluations():
+        is_test = owner.startswith((STUDY, "run:")) and record.get("experiment", {}).get("split") == TEST
+        if is_test and record.get("state") != "failed" and not record.get("repeat"):
+            study = owner.removeprefix(STUDY) if owner.startswith(STUDY) else ""
+            finals[owner] = EvaluationRecord(run_of(owner, key), owner, key, study, record)
+    newest = sorted(finals.values(), key=lambda final: final.record["created"], reverse=True)
+    methods = {final.run: final.record["experiment"]["method"] for final in newest}
+    fitting = newest[:1] if name == LATEST else [final for final in newest if final.study == name]
+    of_method = [final for final in newest if name in (methods[final.run], methods[final.run].partition("(")[0])]
+    fitting = fitting or [final for final in of_method if final.study] or of_method
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise AmbiguousNameError("run", name, {final.run: _described(final) for final in fitting})
+    error = StoreError(
+        f"run {name!r} is not recorded in {settings.store} as one evaluation; give the RUN of one as commands print "
+        "it, MLflow's id of one, a study, a method or latest"
+    )
+    names = {text for final in newest for text in (final.study, methods[final.run].partition("(")[0]) if text}
+    error.name, error.candidates = name, dict.fromkeys(near_names(name, names), "")
+    if not error.candidates:
+        error.candidates = {final.run: _described(final) for final in newest[:_MOST_CANDIDATES]}
+    raise error
+
+
+def _described(final: EvaluationRecord) -> str:
+    experiment, value = final.record["experiment"], final.record.get("value")
+    of = f", study {final.study}" if final.study else ""
+    reached = "" if value is None else f": {value:.4f}"
+    return f"{experiment['method'].partition('(')[0]} on {experiment['dataset']}, {experiment['task']}{reached}{of}"
 
 
 def find_run(settings: Settings, records: Records, run: str) -> RecordedRun:

@@ -37,7 +37,7 @@ class ExportSplitOptions(ExportedRows, DataRootOptions, StoreOptions, SilenceOpt
 
 
 def export_split(options: ExportSplitOptions) -> None:
-    """Write the rows, classes, folds and signatures of a task for other software (docs/outside-methods.md)."""
+    """Write the rows, classes and folds of a task for other software."""
     import shlex
 
     from zslplat.checks.base import drop_silenced
@@ -141,7 +141,7 @@ class ScoreOptions(ScoredRows, RecordOptions, total=False):
 
 
 def score(options: ScoreOptions) -> None:
-    """Evaluate and record scores that other software made, so that they are compared like a method of ours.
+    """Record scores that other software made, to compare them.
 
     It counts as a look at the test split. Scores that are recorded already are not evaluated again.
     """

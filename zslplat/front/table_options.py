@@ -1,0 +1,167 @@
+"""The options of the commands and functions that have tables of many studies, ``bench`` and ``compare``."""
+
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+from zslplat.front.options import (
+    TEXTS,
+    Folder,
+    Json,
+    RecordOptions,
+    SilenceOptions,
+    StudyWorkOptions,
+    Texts,
+    TrackingOptions,
+)
+from zslplat.front.schema import REQUIRED, WORK, Option
+
+
+class BenchOptions(StudyWorkOptions, RecordOptions, total=False):
+    """The options of ``bench``."""
+
+    only: Annotated[
+        Texts | None, Option("A data set, a row, or DATA/ROW of the suite. May be repeated.", cli_type=TEXTS)
+    ]
+    trials: Annotated[int | None, Option("Trials of every search; default: the suite's.", short="-n", least=1)]
+    repeats: Annotated[int | None, Option("Repeats of random methods; default: the suite's.", least=1, advanced=True)]
+    splits: Annotated[
+        int | None,
+        Option(
+            "Draw the seen and unseen classes of each data set anew, so many times, in place of the given ones.",
+            least=2,
+            advanced=True,
+        ),
+    ]
+    out: Annotated[Folder | None, Option("Folder of the tables; default: suites/SUITE in the store.")]
+    keep: Annotated[
+        bool, Option("Keep scores and differences with their provenance among the results.", False, advanced=True)
+    ]
+    results: Annotated[
+        Folder | None,
+        Option("Folder of kept results; default: ./results.", advanced=True),
+    ]
+    abreast: Annotated[
+        int | None,
+        Option("Studies carried out side by side; default: as many as keep the workers busy.", least=1, advanced=True),
+    ]
+
+
+class BenchArguments(TypedDict, total=False):
+    """Which suite is carried out."""
+
+    suite: Annotated[
+        Any,
+        Option(
+            "Name of a suite (zslplat list suites), or a TOML file.",
+            REQUIRED,
+            complete="suites",
+            metavar="SUITE",
+            cli_type=str,
+            positional=True,
+        ),
+    ]
+
+
+class BenchCommand(BenchArguments, BenchOptions, total=False):
+    """The options of the command ``bench``."""
+
+    dry_run: Annotated[
+        bool, Option("Say what is done already, and what time, memory and disk the rest would take.", False, panel=WORK)
+    ]
+    probe: Annotated[
+        float,
+        Option(
+            "Seconds that --dry-run may take to time methods of which nothing is recorded.", 60, least=0, advanced=True
+        ),
+    ]
+    json: Json
+
+
+class CompareOptions(TrackingOptions, SilenceOptions, total=False):
+    """The options of ``compare``; those that may be repeated take a text or several in Python."""
+
+    dataset: Annotated[
+        Texts | None,
+        Option(
+            "Data set; may be repeated. Default: all that are recorded.",
+            short="-d",
+            complete="datasets",
+            cli_type=TEXTS,
+        ),
+    ]
+    task: Annotated[
+        Texts | None,
+        Option(
+            "Task; may be repeated. Default: all that are recorded.",
+            short="-t",
+            complete="tasks",
+            cli_type=TEXTS,
+        ),
+    ]
+    method: Annotated[
+        Texts | None,
+        Option(
+            'These methods only: names, specs, patterns as "mfmr*".',
+            short="-m",
+            complete="methods",
+            cli_type=TEXTS,
+        ),
+    ]
+    study: Annotated[
+        Texts | None,
+        Option("These studies only, by name or pattern.", complete="studies", cli_type=TEXTS),
+    ]
+    mlflow_experiment: Annotated[
+        Texts | None,
+        Option('Show what one MLflow experiment holds only, "zsl: digit-pairs".', cli_type=TEXTS, advanced=True),
+    ]
+    suite: Annotated[Texts | None, Option("Show what was recorded for this suite only.", cli_type=TEXTS, advanced=True)]
+    tag: Annotated[
+        Texts | None,
+        Option(
+            "Show what was recorded with this tag only (tune --tag).",
+            metavar="KEY[=VALUE]",
+            cli_type=TEXTS,
+            advanced=True,
+        ),
+    ]
+    against: Annotated[
+        Any,
+        Option(
+            "What the others are compared with; default: the best on validation.",
+            cli_type=str | None,
+        ),
+    ]
+    metric: Annotated[
+        Texts | None,
+        Option("Metric; may be repeated. Default: the task's own.", cli_type=TEXTS),
+    ]
+    all: Annotated[bool, Option("A row per study and run, not one per experiment.", False)]
+
+
+class CompareArguments(TypedDict, total=False):
+    """What is compared."""
+
+    names: Annotated[
+        Any,
+        Option(
+            'Methods, studies, specs, runs, patterns as "mfmr*"; default: all.',
+            metavar="NAME",
+            cli_type=TEXTS,
+            positional=True,
+        ),
+    ]
+
+
+class CompareCommand(CompareArguments, CompareOptions, total=False):
+    """The options of the command ``compare``, which names what the others are compared with by a text."""
+
+    out: Annotated[
+        Path | None,
+        Option(
+            "File for the table: .md, .tex, .csv, .parquet, .json; of several data sets .svg or .png, which draw mean "
+            "ranks."
+        ),
+    ]
+    wide: Annotated[bool, Option("Show every column, however wide the table is.", False)]
+    json: Json
