@@ -47,11 +47,10 @@ def test_mlflow_is_made_anew_from_the_records_and_a_moved_store_keeps_its_interv
     assert rows(call, tmp_path) == before
     done = call("store", "rebuild", "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"studies": 2, "runs": 1, "evaluated": 3, "left_out": 0}
+    assert json.loads(done.stdout) == {"studies": 2, "runs": 1}
     assert rows(call, tmp_path) == before
     assert shown(store) == views
     assert sorted(p.name for p in store.rglob("*.png")) == artifacts
-    assert list((store / "artifacts").rglob("*.npy"))
     assert call("rerun", run, "--check", "-q").returncode == 0
     moved = tmp_path / "elsewhere"
     moved.mkdir()
@@ -92,7 +91,7 @@ def test_what_a_server_that_is_away_was_not_shown_is_not_counted(call, arranged)
     away = ("--tracking-uri", "http://127.0.0.1:9")
     done = call("store", "rebuild", "--json", *away)
     assert "does not answer" in done.stderr
-    assert json.loads(done.stdout) == {"studies": 0, "runs": 0, "evaluated": 0, "left_out": 0}
+    assert json.loads(done.stdout) == {"studies": 0, "runs": 0}
 
 
 @pytest.mark.long
@@ -275,28 +274,6 @@ def test_cleaning_up_waits_for_who_is_at_work(call, leader, tmp_path):
     assert not list((tmp_path / "mlruns" / "studies").glob("run-*"))
 
 
-@pytest.mark.long
-def test_a_rebuild_that_gives_other_numbers_changes_no_record(call, arranged, tmp_path):
-    run = json.loads(arranged(*FILLED)[-1].stdout)["run_ids"][0]
-    store = tmp_path / "mlruns"
-    with closing(sqlite3.connect(store / "optuna.db")) as connection, connection:
-        query = "select id, content from zslplat_evaluations where owner like 'run:%'"
-        ((number, text),) = connection.execute(query).fetchall()
-        record = json.loads(text)
-        record["metrics"]["per_class_accuracy"] += 0.1
-        connection.execute("update zslplat_evaluations set content = ? where id = ?", (json.dumps(record), number))
-    folder = store / "evaluations" / run
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    shutil.rmtree(store / "artifacts")
-    (store / "mlflow.db").unlink()
-    done = call("store", "rebuild", "-q")
-    assert done.returncode == 1
-    assert "did not give its recorded numbers" in done.stderr
-    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-    assert sorted(path.name for path in (store / "evaluations").iterdir() if "again" in path.name) == []
-    assert not list((store / "studies").glob("*/unshown"))
-
-
 def test_a_rebuild_connects_once_and_shows_the_runs_of_each_owner_as_before(call, arranged, tmp_path, monkeypatch):
     arranged(RUN)
     call(*RUN[:2], GFHF, *RUN[3:])
@@ -307,7 +284,7 @@ def test_a_rebuild_connects_once_and_shows_the_runs_of_each_owner_as_before(call
     connect = Projection._connect
     monkeypatch.setattr(Projection, "_connect", lambda self, name: (connections.append(name), connect(self, name))[1])
     for _ in range(2):  # the second time all is shown already
-        assert call("store", "rebuild", "--matrices", "none").returncode == 0
+        assert call("store", "rebuild").returncode == 0
         assert shown(store) == before
         assert len(before) == 2
     assert len(connections) == 2

@@ -1,6 +1,7 @@
 """What other data would cost: time grows with them, the memory of a process without data does not."""
 
-from zslplat.suites.costs import RECORDED, SCALED, UNKNOWN, Cost, Costs
+from zslplat.suites.costs import SCALED, UNKNOWN, Costs
+from zslplat.tuning.rehearsal import RECORDED, Cost
 
 MIB = 1 << 20
 COSTS = Costs(

@@ -165,7 +165,7 @@ def test_the_experiment_is_described_and_has_a_view_of_each_kind(store):
 def test_the_same_pages_are_made_anew_from_the_records(store, call):
     before = content(store)
     (store / "mlflow.db").unlink()
-    done = call("store", "rebuild", "--matrices", "none")
+    done = call("store", "rebuild")
     assert done.returncode == 0, done.stderr
     after = content(store)
     assert after[0] == before[0]

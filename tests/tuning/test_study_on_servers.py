@@ -101,7 +101,7 @@ def test_every_command_that_reads_records_reads_a_database(call, postgres, tmp_p
     result = json.loads(done.stdout)
     for command in (
         ("store", "check"),
-        ("store", "rebuild", "--matrices", "none"),
+        ("store", "rebuild"),
         ("store", "gc", "--dry-run"),
         ("compare", "--dataset", "marked"),
         ("report", "--out", tmp_path / "report.html"),

@@ -188,11 +188,10 @@ def bench(options: BenchCommand) -> None:
 
     if options["dry_run"]:
         from zslplat.suites.plan import plan
-        from zslplat.suites.probe import Probe
 
         suite, grid_options, settings = suite_request(options)
         with grid_progress(quiet=options["quiet"]) as reporter:
-            planned = plan(suite, grid_options, settings, Probe(settings, options["probe"], reporter))
+            planned = plan(suite, grid_options, settings, options["probe"], reporter)
         print_plan(planned, settings.cache_gigabytes, as_json=options["json"])
         return
     grid = carry_out_suite(options)

@@ -7,7 +7,7 @@ import typer
 
 from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo, print_json
-from zslplat.front.options import Json, PlaceOptions, Quiet, SilenceOptions, StoreOptions, Workers
+from zslplat.front.options import Json, PlaceOptions, SilenceOptions, StoreOptions
 from zslplat.front.schema import REQUIRED, Option
 from zslplat.names import counted
 
@@ -142,41 +142,28 @@ def check(options: CheckStoreOptions) -> None:
 class RebuildStoreOptions(PlaceOptions, total=False):
     """The options of ``store rebuild``."""
 
-    matrices: Annotated[str, Option("Learned matrices to have anew, by evaluating again: final, all or none.", "final")]
-    workers: Workers
     json: Json
-    quiet: Quiet
 
 
 @app.command()
 def rebuild(options: RebuildStoreOptions) -> None:
     """Make MLflow's database and artifacts anew from the records; what MLflow shows already is left as it is."""
-    from zslplat.errors import UnknownNameError
-    from zslplat.evaluation.workers.memory import worker_count
-    from zslplat.front.progress import progress
+    from zslplat.cli.output import warn
     from zslplat.front.requests import settings_of
     from zslplat.records.opening import existing_records
-    from zslplat.tracking.maintenance import ALL, FINAL, NONE
     from zslplat.tracking.maintenance import rebuild as make_anew
 
-    if options["matrices"] not in (NONE, FINAL, ALL):
-        raise UnknownNameError("value of --matrices", options["matrices"], (NONE, FINAL, ALL))
     settings = settings_of(options)
-    with progress(quiet=options["quiet"]) as reporter:
-        records = existing_records(settings, reporter.warn)
-        settings.make_store()
-        done = make_anew(
-            settings, records, reporter, matrices=options["matrices"], workers=worker_count(options["workers"])
-        )
-        records.close()
+    records = existing_records(settings, warn)
+    settings.make_store()
+    studies, runs = make_anew(settings, records, warn)
+    records.close()
     if options["json"]:
-        print_json(vars(done))
+        print_json({"studies": studies, "runs": runs})
         return
-    runs = counted(done.runs, "single run or sweep", "single runs and sweeps")
-    echo(f"shown from the records: {_studies(done.studies)}, {runs}")
-    echo(f"evaluated again for their matrices: {done.evaluated}, with the recorded numbers")
-    if done.left_out:
-        echo(f"matrices that are gone and were not made again: {done.left_out}")
+    echo(
+        f"shown from the records: {_studies(studies)}, {counted(runs, 'single run or sweep', 'single runs and sweeps')}"
+    )
 
 
 class MergeStoreOptions(StoreOptions, total=False):

@@ -1,7 +1,11 @@
-"""What evaluations took: by method and data set, from records, or in proportion to the size of other data."""
+"""What evaluations take: by method and data set, from records, or in proportion to the size of other data.
+
+A method without records is timed: one trial at its defaults, in a store that is thrown away.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,27 +15,23 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.class_draws import drawn_from
-from zslplat.errors import StoreError
+from zslplat.errors import StoreError, ZslplatError
+from zslplat.evaluation.components import open_dataset
+from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST
+from zslplat.evaluation.jobs import Limits
+from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.records.costs import CPU_SECONDS, most_bytes, total_seconds
 from zslplat.records.database import Records
 from zslplat.records.studies import RECALLED_FROM, STUDY
+from zslplat.settings import Settings
 from zslplat.spec import Spec
+from zslplat.suites.cells import Piece
+from zslplat.tuning.rehearsal import Cost, throwaway_store, time_trial
 
-RECORDED, SCALED, UNKNOWN, SHARED = "records", "scaled", "unknown", "shared"
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Seconds of a trial (all folds) and of a test evaluation, and the most memory of one of them.
-
-    What is prepared for several trials counts with its share in each.
-    """
-
-    trial: float
-    test: float
-    peak_bytes: int = 0
-    source: str = RECORDED
+SCALED, UNKNOWN, SHARED = "scaled", "unknown", "shared"
+# Of all that timing may take, one method gets this share at most.
+_MOST_SHARE = 0.25
 
 
 @dataclass
@@ -88,6 +88,44 @@ def costs_of(records: Records) -> Costs:
             peak = max(most_bytes(record) or 0 for record in [*searched, *tested])
             costs.measured[place] = Cost(trial, test, peak)
     return costs
+
+
+def time_unknown(
+    pieces: Sequence[Piece], costs: Costs, settings: Settings, seconds: float, reporter: Reporter | None = None
+) -> None:
+    """Add the sizes of data sets and the costs of methods that are missing, within about ``seconds`` in all.
+
+    Each method is timed on the smallest data set of the suite that it is used on. One that is stopped at its limit
+    costs that much at least, and counts as if it cost just that.
+    """
+    unknown = [piece for piece in pieces if costs.of(piece.method.name, str(piece.dataset))[0] is None]
+    if not unknown or seconds <= 0:
+        return
+    ends = time.monotonic() + seconds
+    with throwaway_store(settings) as away:
+        _measure_sizes(unknown, costs, away)
+        for piece in sorted(unknown, key=lambda piece: costs.sizes.get(str(piece.dataset), float("inf"))):
+            left = ends - time.monotonic()
+            if left <= 0:
+                return
+            if costs.of(piece.method.name, str(piece.dataset))[0] is not None:
+                continue
+            experiment, limit = piece.experiment(piece.tasks[0]), min(left, max(1.0, seconds * _MOST_SHARE))
+            if reporter is not None:
+                reporter.stage(f"timing {experiment.method} on {experiment.dataset}")
+            with suppress(ZslplatError):  # the cell will say so when it is carried out
+                context = ExperimentContext(experiment, away)
+                timed = time_trial(context.experiment, Limits(limit), context, away, SilentReporter())
+                costs.measured[piece.method.name, str(piece.dataset)] = timed.cost(timed.seconds or limit)
+
+
+def _measure_sizes(pieces: Sequence[Piece], costs: Costs, away: Settings) -> None:
+    for dataset in dict.fromkeys(str(piece.dataset) for piece in pieces if piece.split in (None, 1)):
+        piece = next(p for p in pieces if str(p.dataset) == dataset)
+        undrawn = str(piece.data.dataset) if piece.split is not None else dataset
+        if undrawn not in costs.sizes:
+            with suppress(ZslplatError):  # its cells will say so when they are carried out
+                costs.sizes[undrawn] = float(prod(open_dataset(piece.dataset, away).X.shape))
 
 
 def _place(experiment: Any) -> tuple[str, str]:

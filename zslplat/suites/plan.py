@@ -2,35 +2,32 @@
 
 The seconds of a trial and of a test evaluation of a method come from the records of the store: on the same data where
 there are any, else from another data set in proportion to rows x dimensions. A method without records is timed
-(:mod:`zslplat.suites.probe`). All of this is rough: other hyperparameters cost more or less, and a busy machine is
+(:mod:`zslplat.suites.costs`). All of this is rough: other hyperparameters cost more or less, and a busy machine is
 slower. What is done is told without loading data: whether they have changed since shows when it is carried out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zslplat.errors import StoreError, ZslplatError
+from zslplat.evaluation.reporter import Reporter
 from zslplat.keys import key_of
 from zslplat.records.database import Records
 from zslplat.records.opening import existing_records
 from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING, Cell, GridOptions, Key, Piece, pieces_of
-from zslplat.suites.costs import SHARED, UNKNOWN, Costs, costs_of
+from zslplat.suites.costs import SHARED, UNKNOWN, Costs, costs_of, time_unknown
 from zslplat.suites.entries import EntryReader
 from zslplat.suites.suite import Suite, absences
 from zslplat.suites.suite_checks import check_suite
 from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.rehearsal import STUDY_SECONDS, TEST_BYTES
 
-# Of a study beside its evaluations: folds, processes, pictures, what MLflow shows; and of a test run.
-STUDY_SECONDS, RUN_SECONDS = 3.0, 2.0
-# A test evaluation leaves outcomes, tables and pictures, twice; where no record tells how much.
-EVALUATION_BYTES = 2 * 2**20
-
-Probe = Callable[[Sequence[Piece], Costs], None]
+RUN_SECONDS = 2.0  # of a test run beside its evaluation
 
 
 @dataclass(frozen=True)
@@ -84,8 +81,14 @@ class Plan:
         return self.bytes_per_evaluation * sum(estimate.evaluations for estimate in self.estimates)
 
 
-def plan(suite: Suite, options: GridOptions, settings: Settings, probe: Probe | None = None) -> Plan:
-    """Return what a suite would take; ``probe`` times methods of which the store has no record, and tells the costs.
+def plan(
+    suite: Suite,
+    options: GridOptions,
+    settings: Settings,
+    timing_seconds: float = 0.0,
+    reporter: Reporter | None = None,
+) -> Plan:
+    """Return what a suite would take; methods of which the store has no record are timed for so long in all.
 
     Raises :class:`UsageError` like :func:`zslplat.suites.grid.carry_out`.
     """
@@ -102,11 +105,10 @@ def plan(suite: Suite, options: GridOptions, settings: Settings, probe: Probe | 
         None if records is None else EntryReader(settings, records, by_data=False, any_code=options.accept_changed_code)
     )
     cells = [_cells(piece, absent[piece.data.name], recorded, study_options) for piece in pieces]
-    if probe is not None:
-        open_ones = [
-            p for p, piece_cells in zip(pieces, cells, strict=True) if any(c.status == WAITING for c, _ in piece_cells)
-        ]
-        probe(open_ones, costs)
+    waiting = [
+        piece for piece, own_cells in zip(pieces, cells, strict=True) if any(c.status == WAITING for c, _ in own_cells)
+    ]
+    time_unknown(waiting, costs, settings, timing_seconds, reporter)
     estimates: list[Estimate] = []
     planned: set[str] = set()
     for piece, piece_cells in zip(pieces, cells, strict=True):
@@ -117,7 +119,7 @@ def plan(suite: Suite, options: GridOptions, settings: Settings, probe: Probe | 
                 continue
             planned |= {study} - {""}
             estimates.append(_estimate(piece, cell, trials, costs, study_options))
-    bytes_each = EVALUATION_BYTES if records is None else _bytes_per_evaluation(settings, records)
+    bytes_each = TEST_BYTES if records is None else _bytes_per_evaluation(settings, records)
     changed = () if recorded is None else tuple(recorded.changed)
     if records is not None:
         records.close()
@@ -175,10 +177,8 @@ def _estimate(piece: Piece, cell: Cell, trials: int, costs: Costs, options: Stud
     cost, source = costs.of(piece.method.name, str(piece.dataset))
     if cost is None:
         return Estimate(cell, None, UNKNOWN, 0, trials, evaluations)
-    at_once = min(options.workers, options.batch_size)
     seconds = RUN_SECONDS if piece.only_tested(cell.task) else STUDY_SECONDS
-    seconds += cost.trial * trials / min(at_once, max(trials, 1))
-    seconds += cost.test * evaluations / min(options.workers, evaluations)
+    seconds += cost.study_seconds(trials, evaluations, options)
     memory = cost.peak_bytes * min(options.workers, max(trials, evaluations))
     return Estimate(cell, seconds, source, memory, trials, evaluations)
 
@@ -186,7 +186,7 @@ def _estimate(piece: Piece, cell: Cell, trials: int, costs: Costs, options: Stud
 def _bytes_per_evaluation(settings: Settings, records: Records) -> int:
     count = sum(record.get("experiment", {}).get("split") == "test" for _, _, record in records.all_evaluations())
     if not count:
-        return EVALUATION_BYTES
+        return TEST_BYTES
     grown = [settings.store / name for name in ("evaluations", "artifacts", "studies", "optuna.db", "mlflow.db")]
     return int(sum(map(_bytes_of, grown)) // count)
 

@@ -9,7 +9,7 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,6 @@ from zslplat.tracking.views import (
     trial_view,
 )
 
-_LEARNED = "learned.json"
 _MOST_OUTAGES = 3  # that are waited for at the end of a study
 # Lies in an owner's folder as long as MLflow may not show all that is recorded of it.
 UNSHOWN, LOCK = "unshown", "leader.lock"
@@ -145,29 +144,49 @@ def mark_shown(folder: Path) -> None:
     (folder / UNSHOWN).unlink(missing_ok=True)
 
 
-def catch_up(settings: Settings, records: Records, warn: Warn) -> None:
-    """Show what earlier commands could not, and end what they left running.
+def catch_up(
+    settings: Settings, records: Records, warn: Warn, on_failure: Callable[[str], None] = lambda text: None
+) -> tuple[int, int]:
+    """Show what earlier commands could not, and end what they left running; return how many studies and single runs.
 
-    What another process works on just now is left to it.
+    What another process works on just now is left to it. ``on_failure`` is called with why something is not shown.
     """
+    studies = runs = 0
+    opened: dict[str, Projection] = {}
     for marker in sorted(settings.studies.glob(f"*/{UNSHOWN}")):
-        # Busy: the process that has the lock is showing it.
-        with suppress(StoreError), file_lock(marker.parent / LOCK, wait_seconds=0):
-            owner = marker.read_text()
-            try:
-                if owner.startswith(STUDY):
-                    projection: Projection | None = show_study(
-                        settings, records, owner.removeprefix(STUDY), warn
-                    ).projection
-                else:
-                    projection = show_run(settings, records, owner, warn)
-            except (UnknownNameError, KeyError):
-                projection = None  # stopped before anything was recorded
-            if projection is not None:
-                projection.close()
-                if projection.away:
-                    return
-            mark_shown(marker.parent)
+        try:
+            # Busy: the process that has the lock is showing it.
+            with file_lock(marker.parent / LOCK, wait_seconds=0, holder=marker.parent.name):
+                if not marker.exists():
+                    continue
+                owner = marker.read_text()
+                projection = _show(settings, records, owner, warn, opened)
+                if projection is not None and projection.away:
+                    break
+                mark_shown(marker.parent)
+        except StoreError as error:
+            on_failure(f"{error}; {marker.parent.name} is not shown")
+            continue
+        if projection is not None:
+            studies += owner.startswith(STUDY)
+            runs += not owner.startswith(STUDY)
+    for projection in opened.values():
+        projection.close()
+    return studies, runs
+
+
+def _show(
+    settings: Settings, records: Records, owner: str, warn: Warn, opened: dict[str, Projection]
+) -> Projection | None:
+    """Show all that is recorded of an owner; None where that is nothing."""
+    try:
+        if not owner.startswith(STUDY):
+            return show_run(settings, records, owner, warn, opened=opened)
+        projection = show_study(settings, records, owner.removeprefix(STUDY), warn).projection
+    except (UnknownNameError, KeyError):
+        return None  # stopped before anything was recorded
+    projection.close()
+    return projection
 
 
 def show_study(settings: Settings, records: Records, name: str, warn: Warn) -> ShownStudy:
@@ -238,7 +257,7 @@ def show_run(
         new = page_facts(experiment, about, stages=(stage,), began=view.started, ended=view.ended, series=series)
         arrange(projection, new)
         if not projection.away:
-            keep_small(folder)
+            remove_learned(folder)
     return projection
 
 
@@ -311,7 +330,7 @@ class ShownStudy:
         ends = interval_of(self.records, self.values["identity"]["task"], self._primary, [record])
         self.projection.show(test_view(self.values, self.study.name, record, trial, folder, ends), run)
         if not self.projection.away:
-            keep_small(folder)
+            remove_learned(folder)
 
     def finish(self, trials: Sequence[Mapping[str, Any]], test: Sequence[Mapping[str, Any]]) -> None:
         """End the parent run with what the study noted at its end (``finished``)."""
@@ -383,26 +402,12 @@ def interval_of(
     return (low, high) if np.isfinite([low, high]).all() else None
 
 
-def keep_small(folder: Path) -> None:
+def remove_learned(folder: Path) -> None:
     """Remove from a record's artifacts what takes room and can be learned again: matrices and codes.
 
-    Tables, figures and the index of exemplars stay, so that they can be shown again as they are. What was removed is
-    listed beside them.
+    Tables, figures and the index of exemplars stay, so that they can be shown again as they are.
     """
-    gone = [path for path in folder.rglob("*") if path.is_file() and _is_learned(path.relative_to(folder))]
-    if gone:
-        names = sorted(str(path.relative_to(folder)) for path in gone)
-        (folder.parent / _LEARNED).write_text(json.dumps(names, indent=1))
-    for path in gone:
+    for path in folder.rglob("scored_codes.npz"):
         path.unlink(missing_ok=True)
     for place in sorted(folder.rglob("matrices"), reverse=True):
         shutil.rmtree(place, ignore_errors=True)
-
-
-def left_matrices(folder: Path) -> bool:
-    """Tell whether an evaluation, by its folder, had matrices that its record does not hold."""
-    return (folder / _LEARNED).exists()
-
-
-def _is_learned(path: Path) -> bool:
-    return "matrices" in path.parts[:-1] or path.name == "scored_codes.npz"

@@ -2,197 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
-from zslplat.errors import InUseError, StoreError, ZslplatError
-from zslplat.evaluation.context import ExperimentContext
-from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
-from zslplat.evaluation.jobs import Answer, Limits
-from zslplat.evaluation.reporter import Reporter
-from zslplat.evaluation.session import EvaluationRequest, Session
-from zslplat.keys import trial_key
+from zslplat.errors import InUseError, StoreError
+from zslplat.listeners import Warn
 from zslplat.models.folder import free
 from zslplat.records.database import SEALED, Records
-from zslplat.records.folders import owner_folder, study_folder, trial_folder
-from zslplat.records.locks import file_lock
+from zslplat.records.folders import owner_folder, study_folder
 from zslplat.records.maintenance import at_rest, delete_records
-from zslplat.records.studies import STUDY, SUMMARY
+from zslplat.records.studies import STUDY
 from zslplat.settings import Settings
-from zslplat.tracking.listener import LOCK, left_matrices, mark_shown, mark_unshown, show_run, show_study
+from zslplat.tracking.listener import catch_up, mark_unshown
 from zslplat.tracking.projection import Projection
-from zslplat.tuning.rerun import differences
-
-NONE, FINAL, ALL = "none", "final", "all"
 
 
-@dataclass
-class Rebuilt:
-    """How many studies and single runs or sweeps are shown, and how many evaluations were carried out again.
+def rebuild(settings: Settings, records: Records, warn: Warn) -> tuple[int, int]:
+    """Show everything that is recorded, with tables and figures as they were; return how many studies and single runs.
 
-    ``left_out`` counts the evaluations whose matrices are gone and were not made again.
+    What is shown already stays as it is. A study on which another process works just now is left to it. Learned
+    matrices are no part of the records: a run that is evaluated again has its own.
     """
-
-    studies: int = 0
-    runs: int = 0
-    evaluated: int = 0
-    left_out: int = 0
-
-
-def rebuild(
-    settings: Settings, records: Records, reporter: Reporter, *, matrices: str = FINAL, workers: int = 2
-) -> Rebuilt:
-    """Show everything that is recorded, with tables and figures as they were.
-
-    What is shown already stays as it is.
-
-    Learned matrices are no part of the records. ``matrices``: evaluate again, to have them anew, the ``final`` and
-    single runs that had any, ``all`` evaluations, trials included, or ``none``. A study on which another process works
-    just now is left to it. Raises :class:`StoreError` where an evaluation does not give its recorded numbers again.
-    """
-    rebuilt = Rebuilt()
     for name in records.identities():
-        try:
-            values = records.study(name).values()
-            records.study(name).finished()
-        except StoreError as error:
-            reporter.warn(f"{error}; study {name!r} is not shown")
-            continue
-        if "about" not in values:
-            reporter.warn(f"study {name!r} does not say on what it ran; give its command again to have it shown")
-            continue
-        folder = study_folder(settings, name)
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(file_lock(folder / LOCK, wait_seconds=0, holder=f"study {name!r}"))
-            except StoreError as error:
-                reporter.warn(f"{error}; it shows itself")
-                continue
-            reporter.stage(f"study {name}")
-            mark_unshown(folder, STUDY + name)
-            shown = show_study(settings, records, name, reporter.warn)
-            rebuilt.studies += not shown.projection.away
-            _mark(shown.projection, folder)
-            for key, record in records.evaluations(STUDY + name).items():
-                _again(settings, records, shown.projection, key, record, matrices, reporter, workers, rebuilt)
-            for _, record in shown.study.finished() if matrices == ALL else ():
-                if record["state"] == "complete":
-                    _trial_again(settings, records, shown.projection, name, record, reporter, workers, rebuilt)
-            shown.projection.close()
-    opened: dict[str, Projection] = {}
+        mark_unshown(study_folder(settings, name), STUDY + name)
     for owner in records.owners():
-        if owner.startswith(STUDY):
-            continue
-        folder = owner_folder(settings, owner)
-        mark_unshown(folder, owner)
-        projection = show_run(settings, records, owner, reporter.warn, opened=opened)
-        if projection is None:
-            mark_shown(folder)
-            continue
-        rebuilt.runs += not projection.away
-        _mark(projection, folder)
-        for key, record in records.evaluations(owner).items():
-            if key != SUMMARY and "about" in record:
-                _again(settings, records, projection, key, record, matrices, reporter, workers, rebuilt)
-    for projection in opened.values():
-        projection.close()
-    return rebuilt
-
-
-def _mark(projection: Projection, folder: Path) -> None:
-    if not projection.away:
-        mark_shown(folder)
-
-
-def _again(
-    settings: Settings,
-    records: Records,
-    projection: Projection,
-    key: str,
-    record: Mapping[str, Any],
-    matrices: str,
-    reporter: Reporter,
-    workers: int,
-    rebuilt: Rebuilt,
-) -> None:
-    """Evaluate a test evaluation or single run again where it had matrices that MLflow does not show any more."""
-    folder = records.evaluation_folder(record["run"])
-    if not left_matrices(folder) or projection.has_matrices(key) or projection.away:
-        return
-    if matrices == NONE:
-        rebuilt.left_out += 1
-        return
-    experiment = Experiment.from_json(record["experiment"])
-    reporter.stage(f"evaluating {key} again, for its matrices")
-    # In a place of its own: what is recorded stays as it is, whatever comes out.
-    place = records.evaluation_folder(f"{record['run']}-again")
-    request = EvaluationRequest(
-        f"{key} again", place.name, experiment, artifacts=place / "artifacts", full=True, maps=True
-    )
-    try:
-        _evaluate(settings, records, request, record, reporter, workers)
-        projection.add_artifacts(key, place / "artifacts")
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-    rebuilt.evaluated += 1
-
-
-def _trial_again(
-    settings: Settings,
-    records: Records,
-    projection: Projection,
-    study: str,
-    record: Mapping[str, Any],
-    reporter: Reporter,
-    workers: int,
-    rebuilt: Rebuilt,
-) -> None:
-    key = trial_key(record["number"])
-    if projection.has_matrices(key) or projection.away:
-        return
-    folder = trial_folder(study_folder(settings, study), record["number"])
-    reporter.stage(f"evaluating {key} again, for its matrices")
-    run = records.study(study).run(key)
-    request = EvaluationRequest(f"{key} again", run, Experiment.from_json(record["experiment"]), artifacts=folder)
-    try:
-        _evaluate(settings, records, request, record, reporter, workers)
-        projection.add_artifacts(key, folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    rebuilt.evaluated += 1
-
-
-def _evaluate(
-    settings: Settings,
-    records: Records,
-    request: EvaluationRequest,
-    record: Mapping[str, Any],
-    reporter: Reporter,
-    workers: int,
-) -> None:
-    """Carry out an evaluation whose metrics must be the recorded ones."""
-    experiment = request.experiment
-    plain = replace(experiment, split="", method_seed=None, validation_choices={})
-    answers: dict[int, Answer] = {}
-    context = ExperimentContext(plain, settings, on_stage=reporter.stage)
-    with Session(context, records, reporter, workers=workers, recall=False) as session:
-        if session.experiment.data != experiment.data:
-            raise StoreError(f"the data of {request.label} have changed; give --matrices none, or restore the files")
-        log = settings.studies / "rebuild" / "workers.log"
-        session.start_workers(1, log)
-        problems = session.prepare(TEST if experiment.split == TEST else VALIDATION)
-        session.evaluate([request], problems, Limits(), answers.__setitem__)
-    result = answers[0].result
-    if result is None:
-        raise ZslplatError(f"{request.label} failed: {answers[0].reason}")
-    _, lines = differences(record["metrics"], result["metrics"])
-    if lines:
-        raise StoreError(f"{request.label} did not give its recorded numbers ({json.dumps(lines[:3])})")
+        if not owner.startswith(STUDY):
+            mark_unshown(owner_folder(settings, owner), owner)
+    return catch_up(settings, records, warn, on_failure=warn)
 
 
 @dataclass(frozen=True)
@@ -206,7 +45,7 @@ class Deleted:
     runs: int
 
 
-def delete_study(settings: Settings, records: Records, name: str, warn: Callable[[str], None]) -> Deleted:
+def delete_study(settings: Settings, records: Records, name: str, warn: Warn) -> Deleted:
     """Delete a study with all that is recorded and shown of it; may be stopped anywhere and repeated.
 
     Raises :class:`UnknownNameError` for an unknown name, :class:`InUseError` while a command leads the study, and
@@ -230,9 +69,7 @@ def delete_study(settings: Settings, records: Records, name: str, warn: Callable
     return Deleted(name, trials, len(evaluations), len(sealed), runs)
 
 
-def _delete_runs(
-    settings: Settings, records: Records, owner: str, values: Mapping[str, Any], warn: Callable[[str], None]
-) -> int:
+def _delete_runs(settings: Settings, records: Records, owner: str, values: Mapping[str, Any], warn: Warn) -> int:
     """Delete the runs of an owner in MLflow; those on a server go to its trash, which the server's own gc empties."""
     if "about" not in values or (settings.tracking_is_local and not (settings.store / "mlflow.db").exists()):
         return 0

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError
@@ -131,16 +130,6 @@ class Projection:
         if run_id:
             new_tags = [RunTag(name, storable(value)[:MOST_TAG]) for name, value in tags.items()]
             self._guard(lambda: self.client.log_batch(run_id, entities, [], new_tags, synchronous=True))
-
-    def add_artifacts(self, key: str, folder: Path) -> None:
-        """Add files to a run that is shown already."""
-        self._guard(lambda: self.client.log_artifacts(self.run_id(key), str(folder)))
-
-    def has_matrices(self, key: str) -> bool:
-        """Tell whether a run shows learned matrices, or codes."""
-        listed = self._guard(lambda: self.client.list_artifacts(self.run_id(key))) or []
-        names = {Path(item.path).name for item in listed}
-        return bool(names & {"matrices", "scored_codes.npz"})
 
     def is_shown(self, key: str) -> bool:
         """Tell whether a run with this key exists and has ended."""

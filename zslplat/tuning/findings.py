@@ -14,6 +14,7 @@ from zslplat.checks.records import warning_facts
 from zslplat.data.card import notes_of
 from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, Experiment
+from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.scoring.messages import warning_entries
 from zslplat.evaluation.session import Session
 from zslplat.keys import RECORD_CHOICES
@@ -106,18 +107,16 @@ def study_findings(
     return list({(one.code, one.text): one for one in findings}.values())
 
 
-def warn_of_data(session: Session, part_of: Mapping[str, str] | None = None) -> None:
+def warn_of_data(context: ExperimentContext, reporter: Reporter, part_of: Mapping[str, str] | None = None) -> None:
     """Say before anything is computed how the data were read, and what the checks find in them.
 
     As ``part_of`` a suite findings are only notes.
     """
-    for note in notes_of(session.context.dataset):
-        session.reporter.note(f"{session.context.dataset.name}: {note}")
-    findings, _ = drop_silenced(
-        data_findings(session.context.dataset, session.settings.cache), session.settings.silenced
-    )
+    for note in notes_of(context.dataset):
+        reporter.note(f"{context.dataset.name}: {note}")
+    findings, _ = drop_silenced(data_findings(context.dataset, context.settings.cache), context.settings.silenced)
     for finding in findings:
-        (session.reporter.note if part_of else session.reporter.warn)(finding.line)
+        (reporter.note if part_of else reporter.warn)(finding.line)
 
 
 def evaluation_findings(

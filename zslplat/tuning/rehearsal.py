@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe_range
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.reporter import Reporter
-from zslplat.evaluation.session import EvaluationRequest, Session, seconds_of_trial
+from zslplat.evaluation.session import EvaluationRequest, PreparedProblems, Session, seconds_of_trial
 from zslplat.keys import METRIC
 from zslplat.records.costs import most_bytes
 from zslplat.records.database import Records
@@ -43,10 +43,85 @@ from zslplat.tuning.samplers import require_fitting, require_sampler
 
 # A trial that takes longer is stopped: the figures are then the least that it takes.
 LONGEST_SECONDS = 60.0
-# Of a study beside its evaluations: processes, pictures, what MLflow shows.
-_BESIDE_SECONDS = 3.0
+# Of a study beside its evaluations: folds, processes, pictures, what MLflow shows.
+STUDY_SECONDS = 3.0
 # Outcomes, tables and pictures of a test evaluation, twice; and what is kept of a trial.
-_TEST_BYTES, _TRIAL_BYTES = 2 * 2**20, 16 * 2**10
+TEST_BYTES, _TRIAL_BYTES = 2 * 2**20, 16 * 2**10
+RECORDED, TIMED = "records", "timed"  # how a cost is known
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of a trial (all folds) and of a test evaluation, and the most memory of one of them.
+
+    What is prepared for several trials counts with its share in each.
+    """
+
+    trial: float
+    test: float
+    peak_bytes: int = 0
+    source: str = RECORDED
+
+    def study_seconds(self, trials: int, tests: int, options: StudyOptions) -> float:
+        """Return the seconds of these trials and test evaluations with the workers of the options."""
+        at_once = min(options.workers, options.batch_size, max(trials, 1))
+        return self.trial * trials / at_once + self.test * tests / min(options.workers, tests)
+
+
+@dataclass(frozen=True)
+class TimedTrial:
+    """One trial at the defaults: its problems, the seconds of preparing them and its own, and its memory.
+
+    ``seconds`` is None where it failed, for ``reason``. ``at_least``: it was stopped at its limit.
+    """
+
+    problems: PreparedProblems
+    prepare_seconds: float
+    seconds: float | None
+    peak_bytes: int
+    at_least: bool = False
+    reason: str = ""
+
+    def cost(self, seconds: float) -> Cost:
+        """Return the cost of a method whose trial takes so long."""
+        # The test is one fit on somewhat more rows than a fold has.
+        return Cost(seconds, 1.5 * seconds / max(len(self.problems), 1), self.peak_bytes, TIMED)
+
+
+@contextmanager
+def throwaway_store(settings: Settings) -> Iterator[Settings]:
+    """Provide the settings of a store that is removed at the end; data are found where these settings say."""
+    with tempfile.TemporaryDirectory(prefix="zslplat-timing-") as folder:
+        store = Path(folder)
+        studies, shown = sqlite_url(store / "optuna.db"), sqlite_url(store / "mlflow.db")
+        away = replace(settings, store=store, storage_url=studies, tracking_uri=shown)
+        away.make_store()
+        yield away
+
+
+def time_trial(
+    experiment: Experiment, limits: Limits, context: ExperimentContext, away: Settings, reporter: Reporter
+) -> TimedTrial:
+    """Evaluate one trial at the defaults; what it takes is all that is left of it.
+
+    ``away``: settings of a :func:`throwaway_store`. Raises :class:`ZslplatError` where nothing can be evaluated.
+    """
+    answers: list[Answer] = []
+    with Session(context, Records(away), reporter, workers=1, recall=False) as session:
+        session.start_workers(1, away.studies / "workers.log")
+        start = time.perf_counter()
+        problems = session.prepare(VALIDATION, experiment.space)
+        prepare_seconds = time.perf_counter() - start
+        reporter.stage(f"timing a trial of {experiment.method.name} at its defaults")
+        parameters = defaults_of(context.template, experiment.space)
+        request = EvaluationRequest("timing", "timing", experiment.evaluation(parameters, VALIDATION, experiment.seed))
+        session.evaluate([request], problems, limits, lambda _, answer: answers.append(answer))
+    result, reason = answers[0].result, answers[0].reason
+    if result is not None:
+        return TimedTrial(problems, prepare_seconds, seconds_of_trial(result, problems), most_bytes(result) or 0)
+    if "deadline" in reason:
+        return TimedTrial(problems, prepare_seconds, limits.seconds, 0, at_least=True)
+    return TimedTrial(problems, prepare_seconds, None, 0, reason=reason)
 
 
 @dataclass(frozen=True)
@@ -89,43 +164,33 @@ def rehearse(experiment: Experiment, options: StudyOptions, settings: Settings, 
     require_sampler(options.sampler)
     check_space(experiment.space, experiment.method.parameters)
     require_fitting(options.sampler, experiment.space, experiment.search.get(METRIC, "").count(",") + 1)
-    with tempfile.TemporaryDirectory(prefix="zslplat-dry-run-") as folder:
-        store = Path(folder)
-        url = sqlite_url(store / "optuna.db")
-        away = replace(settings, store=store, storage_url=url, tracking_uri=sqlite_url(store / "mlflow.db"))
-        away.make_store()
+    with throwaway_store(settings) as away:
         # Preparing large data twice would take as long as the study's own preparation; arrays in memory are kept there.
         working = settings if settings.cache.is_dir() or settings.arrays.is_dir() else away
         context = ExperimentContext(experiment, working, on_stage=reporter.stage)
         context.require_problems(VALIDATION, TEST)
-        with Session(context, Records(away), reporter, workers=1, recall=False) as session:
-            session.start_workers(1, store / "workers.log")
-            return _rehearsed(session, options, settings, reporter)
+        requested = number_of_trials(context.experiment, options, unsearched(context.experiment, context.template))
+        searched, recorded = _recorded(options, context, settings, reporter)
+        warn_of_data(context, reporter)
+        limit = min(LONGEST_SECONDS, options.trial_timeout or LONGEST_SECONDS)
+        timed = time_trial(context.experiment, Limits(limit, options.memory_bytes), context, away, reporter)
+        return _rehearsed(context, options, timed, searched, requested, recorded)
 
 
-def _rehearsed(session: Session, options: StudyOptions, settings: Settings, reporter: Reporter) -> Rehearsal:
-    context, experiment = session.context, session.experiment
-    fixed = unsearched(experiment, context.template)
-    requested = number_of_trials(experiment, options, fixed)
-    searched, recorded = _recorded(experiment, options, session, settings, reporter)
-    warn_of_data(session)
-    start = time.perf_counter()
-    problems = session.prepare(VALIDATION, experiment.space)
-    prepare_seconds = time.perf_counter() - start
-    defaults = defaults_of(context.template, experiment.space)
-    reporter.stage(f"timing a trial of {experiment.method.name} at its defaults")
-    limit = min(LONGEST_SECONDS, options.trial_timeout or LONGEST_SECONDS)
-    answers: list[Answer] = []
-    request = EvaluationRequest("timing", "timing", experiment.evaluation(defaults, VALIDATION, experiment.seed))
-    session.evaluate([request], problems, Limits(limit, options.memory_bytes), lambda _, answer: answers.append(answer))
-    result = answers[0].result
-    stopped = result is None and "deadline" in answers[0].reason
-    seconds = limit if stopped else None if result is None else seconds_of_trial(result, problems)
+def _rehearsed(
+    context: ExperimentContext,
+    options: StudyOptions,
+    timed: TimedTrial,
+    searched: Experiment,
+    requested: int,
+    recorded: int,
+) -> Rehearsal:
+    experiment = context.experiment
     tests = options.repeats if context.random else 1
     missing = max(0, requested - recorded)
-    folds = [load_problem(problem, blocks=True) for problem, _ in problems]
+    folds = [load_problem(problem, blocks=True) for problem, _ in timed.problems]
     criteria = [f"{one.name}, {'maximised' if one.maximise else 'minimised'}" for one in context.criteria]
-    used = [problem for problem, _ in problems] + [statistics for _, statistics in problems if statistics]
+    used = [path for pair in timed.problems for path in pair if path is not None]
     return Rehearsal(
         study=study_name(searched, options),
         method=str(experiment.method),
@@ -137,7 +202,7 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
         folds=[problem.name for problem in folds],
         preprocessing={role: context.preprocessing.text_of(role) or "none" for role in ("features", "signatures")},
         searched={name: describe_range(experiment.space[name]) for name in sorted(experiment.space)},
-        defaults=defaults,
+        defaults=defaults_of(context.template, experiment.space),
         search={
             "sampler": options.sampler,
             "batch_size": options.batch_size,
@@ -149,31 +214,25 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
         recorded=min(recorded, requested),
         tests=tests,
         workers=options.workers,
-        prepare_seconds=prepare_seconds,
-        trial_seconds=seconds,
-        at_least=stopped,
-        reason="" if result is not None or stopped else answers[0].reason,
-        seconds=None if seconds is None else _whole(seconds, missing, tests, len(folds), options),
-        memory_bytes=0 if result is None else (most_bytes(result) or 0) * min(options.workers, max(missing, tests)),
-        disk_bytes=tests * _TEST_BYTES + missing * _TRIAL_BYTES + (options.artifact_bytes if missing else 0),
+        prepare_seconds=timed.prepare_seconds,
+        trial_seconds=timed.seconds,
+        at_least=timed.at_least,
+        reason=timed.reason,
+        seconds=None
+        if timed.seconds is None
+        else STUDY_SECONDS + timed.cost(timed.seconds).study_seconds(missing, tests, options),
+        memory_bytes=timed.peak_bytes * min(options.workers, max(missing, tests)),
+        disk_bytes=tests * TEST_BYTES + missing * _TRIAL_BYTES + (options.artifact_bytes if missing else 0),
         cache_bytes=sum(_bytes_of(path) for path in used),
         first=first_values(searched.search),
     )
 
 
-def _whole(trial: float, missing: int, tests: int, folds: int, options: StudyOptions) -> float:
-    """Return the seconds of what is left of a study, whose preparation is behind it."""
-    at_once = max(1, min(options.workers, options.batch_size, missing))
-    # The test is one fit on somewhat more rows than a fold has.
-    test = 1.5 * trial / max(folds, 1)
-    return _BESIDE_SECONDS + trial * missing / at_once + test * tests / min(options.workers, tests)
-
-
 def _recorded(
-    experiment: Experiment, options: StudyOptions, session: Session, settings: Settings, reporter: Reporter
+    options: StudyOptions, context: ExperimentContext, settings: Settings, reporter: Reporter
 ) -> tuple[Experiment, int]:
     """Return the experiment with how it is searched, and how many trials are recorded of it."""
-    method = session.context.method_class
+    method, experiment = context.method_class, context.experiment
     plain = with_search_settings(experiment, options, method)
     try:
         records = existing_records(settings, reporter.warn)

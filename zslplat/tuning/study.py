@@ -190,7 +190,7 @@ class StudyRun:
         retried = self.log.retried(self.options.retry_failed, self.limits)
         if self._search_has_ended() and not retried:
             return True
-        warn_of_data(self.session, self.options.part_of)
+        warn_of_data(self.session.context, self.reporter, self.options.part_of)
         self.session.deadline.awaited = not self.log.has_winner
         try:
             problems = problems or self._prepare()
