@@ -51,7 +51,7 @@ def test_the_same_trials_give_the_same_figures(tmp_path):
         (tmp_path / name).mkdir()
         write_search_figures(tmp_path / name, [*trials_of(24), failed()], "accuracy", pytest.fail)
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert files == ["contour.png", "importance.csv", "importance.png"]
+    assert files == ["importance.csv", "importance.png"]
     for name in files:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
@@ -69,31 +69,6 @@ def test_where_nothing_can_be_told_it_says_why(trials, said, tmp_path):
     found = write_search_figures(tmp_path, trials(), "accuracy", pytest.fail)
     assert said in found.in_words
     assert not list(tmp_path.iterdir())
-
-
-def test_points_on_a_line_and_choices_leave_no_map(tmp_path):
-    line = [
-        create_trial(
-            params={"gamma": x, "lam": 1 + x},
-            distributions={"gamma": RANGES["gamma"], "lam": RANGES["lam"]},
-            value=x,
-        )
-        for x in np.linspace(0, 1, 12).tolist()
-    ]
-    write_search_figures(tmp_path, line, "accuracy", pytest.fail)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["importance.csv", "importance.png"]
-
-
-def test_a_choice_that_matters_most_leaves_the_map_to_the_numbers(tmp_path):
-    tried = trials_of(24)
-    trials = [
-        create_trial(
-            params=t.params, distributions=t.distributions, value=10.0 * (t.params["kernel"] == "a") + t.params["gamma"]
-        )
-        for t in tried
-    ]
-    assert next(iter(write_search_figures(tmp_path, trials, "accuracy", pytest.fail).shares)) == "kernel"
-    assert (tmp_path / "contour.png").exists()
 
 
 def test_nothing_is_said_on_the_terminal(capfd, tmp_path):
@@ -119,7 +94,6 @@ def test_names_of_parameters_are_no_formulas(tmp_path):
     ]
     write_search_figures(tmp_path, trials, "accuracy in $", pytest.fail)
     assert (tmp_path / "importance.png").exists()
-    assert (tmp_path / "contour.png").exists()
     write_history(tmp_path, records_of(trials), "accuracy in $", True, pytest.fail)
     assert (tmp_path / "searched-$x$.png").exists()
 
@@ -133,6 +107,6 @@ def test_pictures_that_fail_cost_a_warning_each(tmp_path, monkeypatch):
     said = []
     assert write_search_figures(tmp_path, trials_of(24), "accuracy", said.append).shares
     write_history(tmp_path, records_of(trials_of(24)), "accuracy", True, said.append)
-    names = ("importance", "contour", "history", "searched-gamma", "searched-lam")
+    names = ("importance", "history", "searched-gamma", "searched-lam")
     assert said == [f"the picture {name}.png is not drawn: ValueError: no pen" for name in names]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["importance.csv", "trials.csv"]

@@ -7,7 +7,6 @@ same code is taken from the records.
 
 from __future__ import annotations
 
-import itertools
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -185,19 +184,12 @@ class Session:
         jobs = [self._job(requests[positions[0]], problems, limits) for positions in waiting]
         if jobs or while_waiting is not None:
             progress = StageProgress(self.reporter)
-            # A method with steps reports progress within a fold.
-            at_once = 0 if self.context.method_class.step_parameter else 1
-            self.deadline.begin("the first trial", len(problems), at_once)
-
-            def report_progress(number: int, done: float) -> None:
-                progress(number, done)
-                self.deadline.advance_to(len(problems) * done)
 
             def finish(number: int, answer: Answer) -> None:
-                report_progress(number, 1.0)
+                progress(number, 1.0)
                 pass_on(waiting[number], answer)
 
-            self._pool.run(jobs, limits, finish, while_waiting, deadline=self.deadline, on_progress=report_progress)
+            self._pool.run(jobs, limits, finish, while_waiting, deadline=self.deadline, on_progress=progress)
 
     def _answers_for(
         self, positions: Sequence[int], requests: Sequence[EvaluationRequest], answer: Answer
@@ -237,15 +229,10 @@ class Session:
         limits: Limits,
         progress: Callable[[int, float], None] = lambda number, done: None,
     ) -> list[Answer]:
-        at_once = len(jobs) if self.cluster else self._pool.count
-        self.deadline.begin(f"preparing {self.experiment.method.name} for the first trials", len(jobs), at_once)
-        ready = itertools.count(1)
-
-        def count_ready(number: int, answer: Answer) -> None:
+        def note_end(number: int, answer: Answer) -> None:
             progress(number, 1.0)
-            self.deadline.advance_to(next(ready))
 
-        return self._pool.run(jobs, limits, count_ready, deadline=self.deadline)
+        return self._pool.run(jobs, limits, note_end, deadline=self.deadline)
 
     def _prepare_values(
         self, requests: Sequence[EvaluationRequest], problems: PreparedProblems, limits: Limits

@@ -1,4 +1,4 @@
-"""Figures and tables of a search: its history, how much each hyperparameter mattered, values over two of them."""
+"""Figures and tables of a search: its history, and how much each hyperparameter mattered."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ import numpy as np
 from zslplat.drawing import LINE, TITLE, label_text, optional_picture, render, save
 from zslplat.figures import Curve, Table, write_table
 from zslplat.records.importance import Importance, importance_of
-
-_LEVELS = 12
-_WIDE = 50.0  # ends of a range so many times apart are drawn on a logarithmic axis
 
 
 def write_history(
@@ -65,8 +62,9 @@ def write_history(
 
 
 def write_search_figures(folder: Path, trials: list[Any], primary: str, warn: Callable[[str], None]) -> Importance:
-    """Write ``importance.csv``, ``importance.png`` and ``contour.png`` for finished trials of Optuna's, where they can
-    be told; return the shares, or why there are none. ``warn`` prints which pictures could not be drawn.
+    """Write ``importance.csv`` and ``importance.png`` for finished trials of Optuna's, where they can be told.
+
+    Return the shares, or why there are none. ``warn`` prints that the picture could not be drawn.
     """
     result = importance_of(trials)
     if not result.shares:
@@ -78,11 +76,6 @@ def write_search_figures(folder: Path, trials: list[Any], primary: str, warn: Ca
     path = folder / "importance.png"
     with optional_picture(path, warn):
         _draw_importance(result, primary, path)
-    numeric = [name for name in names if all(_is_number(t.params.get(name)) for t in trials if t.values is not None)]
-    if len(numeric) > 1:
-        path = folder / "contour.png"
-        with optional_picture(path, warn):
-            _draw_contour(trials, numeric[0], numeric[1], primary, path)
     return result
 
 
@@ -99,37 +92,8 @@ def _draw_importance(result: Importance, primary: str, path: Path) -> None:
     save(canvas, path)
 
 
-def _draw_contour(trials: list[Any], across: str, up: str, primary: str, path: Path) -> None:
-    """Draw the values over two hyperparameters; points that lie on a line have no map."""
-    from matplotlib.tri import Triangulation
-
-    scored = [t for t in trials if t.values]
-    x = np.array([t.params[across] for t in scored], dtype=float)
-    y = np.array([t.params[up] for t in scored], dtype=float)
-    values = np.array([t.values[0] for t in scored], dtype=float)
-    logarithmic = [bool(v.min() > 0 and v.max() / v.min() > _WIDE) for v in (x, y)]
-    plane = [np.log10(v) if log else v for v, log in zip((x, y), logarithmic, strict=True)]
-    try:
-        triangles = Triangulation(*plane)
-    except (RuntimeError, ValueError):
-        return
-    canvas, axes = _canvas(4.4)
-    image = axes.tricontourf(triangles, values, levels=_LEVELS, cmap="Blues")
-    axes.scatter(*plane, s=12, color="#D55E00", linewidths=0, label="trials")
-    canvas.colorbar(image, ax=axes, fraction=0.05, pad=0.02).set_label(label_text(f"validation {primary}", LINE))
-    for name, log, set_label in zip((across, up), logarithmic, (axes.set_xlabel, axes.set_ylabel), strict=True):
-        set_label(label_text(f"log10 {name}" if log else name, LINE))
-    title = f"{primary} over {across} and {up}, between {len(scored)} trials"
-    axes.set_title(label_text(title, TITLE), fontsize=10)
-    save(canvas, path)
-
-
 def _canvas(height: float) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
     canvas = Figure(figsize=(6.4, height), layout="constrained", facecolor="white")
     return canvas, canvas.add_subplot()
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

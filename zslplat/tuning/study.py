@@ -41,7 +41,7 @@ from zslplat.tuning.options import StudyOptions, StudyResult
 from zslplat.tuning.proposals import Proposer, PruningThresholds, check_space, nothing_to_search
 from zslplat.tuning.refit import evaluate_winner, write_best
 from zslplat.tuning.samplers import require_fitting, require_sampler
-from zslplat.tuning.trial_log import TrialLog
+from zslplat.tuning.trial_log import TrialLog, too_short
 
 
 def run_study(
@@ -71,7 +71,7 @@ class StudyRun:
         self.session, self.options, self.reporter = session, options, session.reporter
         self.started = time.time()
         if options.timeout:
-            session.deadline = Deadline(options.timeout, self.reporter.warn)
+            session.deadline = Deadline(options.timeout)
         context, base = session.context, session.experiment
         self.fixed = unsearched(base, context.template)
         require_fitting(options.sampler, base.space, len(context.criteria))
@@ -171,7 +171,7 @@ class StudyRun:
         try:
             return self._prepare()
         except DeadlineReached:
-            raise ZslplatError(f"{self.session.deadline.forecast}; what is prepared is kept") from None
+            raise too_short(self.options.timeout) from None
         except KeyboardInterrupt:
             raise Interrupted(
                 f"stopped before {self.name!r} began; what is prepared is kept; give the same command again"
@@ -191,7 +191,6 @@ class StudyRun:
         if self._search_has_ended() and not retried:
             return True
         warn_of_data(self.session.context, self.reporter, self.options.part_of)
-        self.session.deadline.awaited = not self.log.has_winner
         try:
             problems = problems or self._prepare()
             remember_validation(self.recorded_study, self.session.context, [problem for problem, _ in problems])
@@ -204,7 +203,8 @@ class StudyRun:
                 numbers, proposals = self._next_batch()
                 self._evaluate(numbers, proposals, problems)
         except DeadlineReached:
-            self.log.require_winner(self.session.deadline.forecast)
+            if not self.log.has_winner:
+                raise too_short(self.options.timeout, failed=len(self.log.trials)) from None
             return False
         finally:
             self.session.deadline = Deadline()
@@ -233,9 +233,8 @@ class StudyRun:
         self, numbers: Sequence[int], proposals: Sequence[Mapping[str, Any]], problems: PreparedProblems
     ) -> None:
         """Evaluate trials and record each as soon as those before it are recorded."""
-        options, deadline = self.options, self.session.deadline
-        deadline.awaited = not self.log.has_winner
-        if not deadline.left:
+        options = self.options
+        if self.session.deadline.passed:
             raise DeadlineReached
         requests = []
         for number, parameters in zip(numbers, proposals, strict=True):

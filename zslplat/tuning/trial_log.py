@@ -130,14 +130,14 @@ class TrialLog:
             )
         return self._best.number
 
-    def require_winner(self, foreseen: str) -> None:
-        """Raise :class:`ZslplatError` where the time ran out before any trial was completed.
 
-        ``foreseen`` says what is known of the time that it takes.
-        """
-        if self._best is None:
-            failed = f"; {len(self.trials)} trials failed, and are recorded" if self.trials else ""
-            raise ZslplatError(f"{foreseen}{failed}; what is prepared is kept")
+def too_short(seconds: float | None, failed: int = 0) -> ZslplatError:
+    """Return the error that says that no trial was complete in time; ``failed``: how many failed in it."""
+    more = f"; {failed} trials failed, and are recorded" if failed else ""
+    return ZslplatError(
+        f"no trial is complete within --timeout {seconds:g} s{more}; what is prepared is kept; give --timeout "
+        f"{2 * (seconds or 0):g} or more, or none"
+    )
 
 
 @dataclass

@@ -1,14 +1,8 @@
-"""Workers behind ``concurrent.futures``: threads of the leader that watch over local processes, or a cluster.
-
-Also the deadline of a search. What must happen before the first trial is complete (statistics, then the trial itself)
-is counted in parts. At most one part per worker is in progress, so a lower bound on the whole time is known before the
-first part ends: the time spent so far, times all parts, divided by those that are done or in progress.
-"""
+"""Workers behind ``concurrent.futures``: threads of the leader that watch over local processes, or a cluster."""
 
 from __future__ import annotations
 
 import atexit
-import math
 import signal
 import threading
 import time
@@ -22,8 +16,6 @@ from zslplat.errors import StoreError, UsageError
 from zslplat.evaluation.jobs import Answer, Job, Limits, WorkerSettings
 from zslplat.evaluation.workers.processes import ctrl_c_blocked
 from zslplat.evaluation.workers.worker import Worker, warm_up
-
-_LOOK_SECONDS = 1.0  # between two forecasts
 
 
 class DeadlineReached(Exception):
@@ -115,13 +107,11 @@ class Workers:
             while_waiting()
         pending = set(futures)
         while pending:
-            pause = None if deadline is None else min(deadline.left, _LOOK_SECONDS)
+            pause = None if deadline is None else deadline.left
             finished, pending = wait(pending, timeout=pause, return_when=FIRST_COMPLETED)
-            if deadline is not None:
-                if not finished and not deadline.left:
-                    self.stop()
-                    raise DeadlineReached
-                deadline.warn_if_late()
+            if not finished:
+                self.stop()
+                raise DeadlineReached
             # Answers that can be recorded come before one that ends the call.
             for future in sorted(finished, key=lambda future: (future.result().fatal, futures[future])):
                 answer = future.result()
@@ -193,85 +183,20 @@ class Workers:
         return answer
 
 
-# Earlier than this, the time is that of starting workers.
-_TOO_EARLY_SECONDS = 2.0
-
-
 class Deadline:
-    """When a search must end: ``seconds`` from now, by default never.
+    """When a search must end: ``seconds`` from now, by default never."""
 
-    ``warn`` is called with the forecast when no trial will be complete in time: with the lower bound first, and with a
-    better estimate once a part is done. ``awaited``: whether the first complete trial is still awaited.
-    """
-
-    def __init__(
-        self,
-        seconds: float = math.inf,
-        warn: Callable[[str], None] = lambda text: None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, seconds: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         # A monotonic clock: the wall clock may be set meanwhile.
-        self.seconds, self.warn, self.clock = seconds, warn, clock
+        self.seconds, self.clock = seconds, clock
         self.began = clock()
-        self.awaited, self._warned = True, set[bool]()
-        self.begin("", 0, 1)
 
     @property
-    def left(self) -> float:
-        """The seconds that are left."""
-        return max(0.0, self.began + self.seconds - self.clock())
-
-    def begin(self, work: str, parts: float, at_once: float) -> None:
-        """Begin a piece of work with this many parts, of which this many can be in progress at once."""
-        self._work, self._parts, self._at_once, self._done = work, parts, at_once, 0.0
-        self._start = self.clock()
-
-    def advance_to(self, done: float) -> None:
-        """Note how many parts are done, at least."""
-        self._done = max(self._done, done)
-
-    def warn_if_late(self) -> None:
-        """Warn if no trial will be complete in time: once before a part is done, and once after."""
-        measured = self._done > 0
-        if self.awaited and measured not in self._warned and self.needed > self.seconds:
-            self._warned |= {False, measured}
-            if measured:
-                self.warn(f"{self.forecast}; what is prepared is kept, and the same command goes on from there")
-            else:
-                self.warn(
-                    f"{self._work} takes longer than --timeout {self.seconds:g} s: after {_words(self._elapsed)} none "
-                    f"of its {self._parts:g} parts is done; give much more, or none"
-                )
+    def left(self) -> float | None:
+        """The seconds that are left, None where there is no end."""
+        return None if self.seconds is None else max(0.0, self.began + self.seconds - self.clock())
 
     @property
-    def needed(self) -> float:
-        """The seconds from the beginning that this work takes at least; 0 where that is not known."""
-        if self._elapsed < _TOO_EARLY_SECONDS or not self._parts:
-            return 0.0
-        share = min(1.0, (self._done + self._at_once) / self._parts)
-        return self._start - self.began + self._elapsed / share if share else 0.0
-
-    @property
-    def _elapsed(self) -> float:
-        return self.clock() - self._start
-
-    @property
-    def forecast(self) -> str:
-        """The forecast of the time until the first complete trial, in words."""
-        needed, text = self.needed, f"no trial is complete within --timeout {self.seconds:g} s"
-        if not needed:
-            return f"{text}; give more, or none"
-        return (
-            f"{text}: {self._work} takes until {_words(needed)} after the beginning, or longer; give --timeout "
-            f"{_rounded(1.5 * needed)} or more, or none"
-        )
-
-
-def _words(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-
-
-def _rounded(seconds: float) -> int:
-    """Return a number of seconds rounded up to 10 s, to minutes or to 10 minutes, by its size."""
-    unit = 10 if seconds < 300 else 60 if seconds < 3600 else 600
-    return int(-(-seconds // unit) * unit)
+    def passed(self) -> bool:
+        """Whether no time is left."""
+        return self.left == 0
