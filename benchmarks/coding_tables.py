@@ -258,7 +258,7 @@ def digits(out: Path, splits: int, trials: int, per_class: int) -> None:
             best = tuned(row, settings).parameters
             experiment = Experiment(Spec(method, {**fixed, **best}), Spec.parse("digits"), Spec.parse(task))
             swept = run_sweep(experiment, "atoms", Choice(ATOMS), EvaluationOptions(test=True, workers=1), settings)
-            accuracies = [np.nan if value is None else value for value in swept.test]
+            accuracies = [np.nan if value is None else value for value in next(iter(swept.test.values()))]
             test[label].append(accuracies)
             print(f"split {split} {label:10s} " + "  ".join(f"{a:.4f}" for a in accuracies), flush=True)
             tuned_to = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(best.items()))

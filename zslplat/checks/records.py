@@ -11,16 +11,12 @@ from zslplat.errors import split_code
 from zslplat.registry import registry
 
 
-def findings_of(record: Mapping[str, Any], subject: str = "") -> list[Finding]:
+def findings_of(record: Mapping[str, Any]) -> list[Finding]:
     """Return all findings of a record, none silenced.
 
-    ``record``: what a study noted at its end (``finished``), or a single evaluation. Older ones hold lines without
-    codes (``warnings`` or ``lines``), which are findings of :data:`~zslplat.checks.base.UNNAMED` about ``subject``.
+    ``record``: what a study noted at its end (``finished``), or a single evaluation.
     """
-    if "findings" in record:
-        return [Finding.from_json(one) for one in record["findings"]]
-    lines = record.get("lines", record.get("warnings", []))
-    return [Finding(UNNAMED, line, subject, f"zslplat explain {UNNAMED}") for line in lines if isinstance(line, str)]
+    return [Finding.from_json(one) for one in record.get("findings", ())]
 
 
 def findings_tags(record: Mapping[str, Any]) -> dict[str, str]:

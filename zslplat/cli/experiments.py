@@ -74,14 +74,11 @@ def sweep(options: SweepCommand) -> None:
     An option of the task, such as labelled_ratio of feature-selection, may vary for several methods at once. Write
     task.NAME where a hyperparameter has the same name. With --test the test curve stands beside it, for analysis alone.
     """
-    from zslplat.cli.outcomes import print_sweep, print_task_sweep
+    from zslplat.cli.outcomes import print_sweep
     from zslplat.front.sweeps import carry_out_sweep
 
     outcome = carry_out_sweep(options)
-    if outcome.swept.of_task:
-        print_task_sweep(outcome.result, str(outcome.experiment.dataset), as_json=options["json"])
-    else:
-        print_sweep(outcome.result, outcome.experiment, as_json=options["json"])
+    print_sweep(outcome.result, str(outcome.experiment.dataset), as_json=options["json"])
 
 
 class RerunOptions(DataRootOptions, TrackingOptions, total=False):

@@ -172,30 +172,8 @@ def print_cross_validation(result: Any, experiment: Any, *, as_json: bool) -> No
     print_warnings(console, lines, sum(study.silenced for study in result.studies))
 
 
-def print_sweep(result: Any, experiment: Any, *, as_json: bool) -> None:
-    """Print the points of a sweep, and where its figure and table are."""
-    from rich.table import Table
-
-    if as_json:
-        print_json(vars(result))
-        return
-    table = Table()
-    curves = {f"validation {result.primary}": result.validation, "test (analysis only)": result.test}
-    curves = {name: curve for name, curve in curves.items() if curve}
-    for name in (result.parameter, *curves):
-        table.add_column(name, justify="right")
-    for value, *numbers in zip(result.values, *curves.values(), strict=True):
-        table.add_row(format_value(value), *("failed" if v is None else f"{v:.4f}" for v in numbers))
-    console = stdout_console()
-    title = f"{experiment.method} on {experiment.dataset}, task {experiment.task}: sweep of {result.parameter}"
-    _line(console, title)
-    console.print(table)
-    _line(console, f"chance {result.chance:.4f}; {_looks(result)}; {_files(result)}")
-    print_warnings(console, result.warnings, result.silenced)
-
-
-def print_task_sweep(result: Any, dataset: str, *, as_json: bool) -> None:
-    """Print the points of a sweep of a task option, a pair of columns for each method, and where its files are."""
+def print_sweep(result: Any, dataset: str, *, as_json: bool) -> None:
+    """Print the points of a sweep, a column or two for each method, and where its figure and table are."""
     from rich.table import Table
 
     if as_json:
@@ -210,9 +188,9 @@ def print_task_sweep(result: Any, dataset: str, *, as_json: bool) -> None:
             table.add_column("test (analysis only)", justify="right")
             curves.append(result.test[label])
     for value, *numbers in zip(result.values, *curves, strict=True):
-        table.add_row(format_value(value), *("" if number is None else f"{number:.4f}" for number in numbers))
+        table.add_row(format_value(value), *("none" if number is None else f"{number:.4f}" for number in numbers))
     console = stdout_console()
-    _line(console, f"{result.primary} on {dataset}, task {result.task}: sweep of its option {result.parameter}")
+    _line(console, f"{result.primary} on {dataset}, task {result.task}: sweep of {result.parameter}")
     console.print(table)
     chances = ", ".join(dict.fromkeys(f"{c:.4f}" for c in result.chance))
     _line(console, f"chance {chances}; {_looks(result)}; {_files(result)}")

@@ -144,7 +144,7 @@ class Result:
     @property
     def runs(self) -> list[str]:
         """The identifiers of its evaluations."""
-        return [str(evaluation.record["run"]) for evaluation in self.tested if "run" in evaluation.record]
+        return [str(evaluation.record["run"]) for evaluation in self.tested]
 
     @property
     def images(self) -> frozenset[str]:
@@ -160,9 +160,9 @@ class Result:
     def findings(self) -> list[Finding]:
         """What the checks found, none of it silenced."""
         if self.is_study:
-            return findings_of(self.finished or {}, self.name)
+            return findings_of(self.finished or {})
         records = [evaluation.record for evaluation in (*self.tested, *self.validated)]
-        return list(dict.fromkeys(one for record in records for one in findings_of(record, str(record["run"]))))
+        return list(dict.fromkeys(one for record in records for one in findings_of(record)))
 
     @property
     def warm_start(self) -> Record | None:
@@ -239,7 +239,7 @@ class Result:
     @property
     def questions(self) -> frozenset[str]:
         """The keys of what was evaluated, one for each repeat."""
-        return frozenset(str(one.record["question"]) for one in self.tested if "question" in one.record)
+        return frozenset(str(one.record["question"]) for one in self.tested)
 
     @property
     def computing(self) -> Mapping[str, str]:

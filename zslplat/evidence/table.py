@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -73,6 +73,16 @@ class ResultTable:
             self._tested_by_key[key] = [*tested, *(run for run in runs if (run.dataset, run.task) == key)]
         return self._tested_by_key[key]
 
+    def scores_of_named(self, dataset: str, task: str, names: Collection[str]) -> dict[str, Scored]:
+        """Return the test scores of the studies and runs of these names, with what their intervals are made of."""
+        results = [result for result in self.tested(dataset, task) if is_named(result, names)]
+        component = build_component("tasks", Spec.parse(task))
+        return {
+            name: with_outcomes(scored, result, component, self.warn)
+            for result, scored in zip(results, scores_of(results), strict=True)
+            for name in {result.name, *result.aliases} & set(names)
+        }
+
     def cached_rows(self, key: Hashable, make: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
         """Return rows by their key; several comparisons that share a table make them once."""
         if key not in self._rows:
@@ -90,8 +100,7 @@ class ResultTable:
         """
         by_owner: dict[str, list[Record]] = {}
         for owner, _, record in self.records.all_evaluations([RUN]):
-            if "experiment" in record:
-                by_owner.setdefault(owner, []).append(record)
+            by_owner.setdefault(owner, []).append(record)
         return [_run(records, self.records) for records in by_owner.values()]
 
     def sweeps(self) -> list[Sweep]:
@@ -99,10 +108,10 @@ class ResultTable:
         sweeps = []
         for owner in self.records.owners():
             summary = self.records.evaluations(owner).get(SUMMARY, {}) if owner.startswith(SWEEP) else {}
-            if {"experiment", "parameter", "values", "curves"} <= set(summary):
-                primary = summary.get("about", {}).get("primary", {}).get("name", "score")
+            if summary:
+                primary = summary["about"]["primary"]["name"]
                 of = summary["experiment"], str(summary["parameter"]), summary["values"], summary["curves"]
-                sweeps.append(Sweep(*of, primary, findings_of(summary, owner)))
+                sweeps.append(Sweep(*of, primary, findings_of(summary)))
         return sweeps
 
     def trial_seconds(self, result: Result) -> float | None:
@@ -138,13 +147,12 @@ class ResultTable:
     def _tested_identities(self) -> list[Record]:
         """Return the experiments that were evaluated on the test split: of studies, then of single runs."""
         studies: list[Record] = [i for name, i in self.identities.items() if STUDY + name in self._tests]
-        identities = [*studies, *(records[0]["experiment"] for records in self._run_records())]
-        return [one for one in identities if {"dataset", "task"} <= set(one)]
+        return [*studies, *(records[0]["experiment"] for records in self._run_records())]
 
     def _run_records(self) -> Iterable[list[Record]]:
         """Yield the records of each single run on the test split."""
         for owner, records in self._tests.items():
-            if owner.startswith(RUN) and {"method", "dataset", "task"} <= set(records[0].get("experiment", {})):
+            if owner.startswith(RUN):
                 yield records
 
     def _read_studies(self, names: Iterable[str]) -> list[Result]:

@@ -16,12 +16,11 @@ from zslplat.front.requests import experiment_of, range_text, settings_of, workf
 from zslplat.front.results import Result, Summary, warning_lines
 from zslplat.registry import component
 from zslplat.settings import Settings
-from zslplat.space import Choice
 from zslplat.spec import format_value
 from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.proposals import grid_values
 from zslplat.tuning.sweep import SweepResult, SweptParameter, run_sweep, sweep_figure, swept_parameter
-from zslplat.tuning.task_sweep import TaskSweepResult, run_task_sweep, task_sweep_figure
+from zslplat.tuning.task_sweep import run_task_sweep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +34,7 @@ class Sweep(Result):
     Test curves are there with ``test=True``, for analysis: nothing selects by them, ``best`` neither.
     """
 
-    result: SweepResult | TaskSweepResult
+    result: SweepResult
     swept: SweptParameter = field(repr=False)
     experiment: Experiment = field(repr=False)
     settings: Settings = field(repr=False)
@@ -66,19 +65,14 @@ class Sweep(Result):
 
     def plot(self) -> Figure:
         """Return the curves, as the command draws them."""
-        if isinstance(self.result, TaskSweepResult):
-            return draw_figure(task_sweep_figure(self.result))
-        log = not isinstance(self.swept.dimension, Choice) and self.swept.dimension.log
-        curves = {split: next(iter(self._curves(split).values())) for split in self._splits}
-        return draw_figure(sweep_figure(self.swept.name, self.result.values, curves, self.result.primary, log=log))
+        return draw_figure(sweep_figure(self.result, log=self.swept.log))
 
     @property
     def _splits(self) -> tuple[str, ...]:
         return (VALIDATION, TEST) if self.result.test else (VALIDATION,)
 
     def _curves(self, split: str) -> Mapping[str, Sequence[float | None]]:
-        curves = self.result.validation if split == VALIDATION else self.result.test
-        return curves if isinstance(curves, dict) else {self.experiment.method.name: curves}
+        return self.result.validation if split == VALIDATION else self.result.test
 
     def _summary(self) -> Summary:
         result = self.result
@@ -112,7 +106,6 @@ def carry_out_sweep(options: SweepCommand) -> Sweep:
         trial_timeout=workforce.trial_timeout,
         memory_bytes=workforce.memory_bytes,
     )
-    result: SweepResult | TaskSweepResult
     with progress(quiet=options["quiet"]) as reporter:
         if swept.of_task:
             values = grid_values(swept.dimension, options["points"])

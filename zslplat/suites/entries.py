@@ -8,7 +8,7 @@ newest of several, with the trials and repeats that it has.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -18,13 +18,13 @@ import numpy as np
 
 from zslplat.checks.base import Finding
 from zslplat.checks.records import findings_of
-from zslplat.errors import StoreError, UnknownNameError, ZslplatError
+from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.code import LIBRARIES, CodeReader, code_of, roots_of
 from zslplat.evaluation.components import build_component, open_dataset, source_of
 from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evidence.scores import Scored
-from zslplat.evidence.table import read_test_scores
+from zslplat.evidence.table import ResultTable
 from zslplat.keys import RECORD_CHOICES, key_of
 from zslplat.records.costs import total_seconds
 from zslplat.records.database import SEALED, Records
@@ -192,7 +192,7 @@ class EntryReader:
             method=str(Spec.parse(values["identity"]["method"]).with_parameters(winner["parameters"])),
             owner=study.owner,
             parts=parts_of(values["about"]),
-            findings=findings_of(finished, name),
+            findings=findings_of(finished),
         )
         return entry, [*trials, *evaluations.values()]
 
@@ -328,8 +328,9 @@ class StoredCells:
         studies = [
             _StudyScores(study_of(piece, cell, entry), entry.trials, len(entry.test)) for piece, cell, entry in done
         ]
-        readable = _readable([one.study for one in studies if one not in self._scores], self.settings, reporter)
-        self._scores |= {one: readable.get(one.study) for one in studies if one not in self._scores}
+        new = [one for one in studies if one not in self._scores]
+        scores_by_study = read_scores(self.records, [one.study for one in new], reporter.warn)
+        self._scores |= {one: scores_by_study.get(one.study) for one in new}
         cells, entries, scores, classes = {}, {}, {}, {}
         for (piece, cell, entry), one in zip(done, studies, strict=True):
             scored = self._scores[one]
@@ -365,26 +366,18 @@ def study_of(piece: Piece, cell: Cell, entry: Entry) -> Study:
     return (str(piece.dataset), str(Spec.parse(cell.task)), entry.study)
 
 
-def _readable(studies: Sequence[Study], settings: Settings, reporter: Reporter) -> dict[Study, Scored]:
-    """Return the scores of those studies that have any."""
-    try:
-        return read_scores(settings, studies, reporter)
-    except (UnknownNameError, StoreError):
-        middle = len(studies) // 2
-        halves = (studies[:middle], studies[middle:]) if middle else ()
-        return {study: one for half in halves for study, one in _readable(half, settings, reporter).items()}
+def read_scores(records: Records, studies: Iterable[Study], warn: Callable[[str], None]) -> dict[Study, Scored]:
+    """Return the test scores of studies and runs, each with its data set and its task; those without any are left out.
 
-
-def read_scores(settings: Settings, studies: Iterable[Study], reporter: Reporter) -> dict[Study, Scored]:
-    """Return the test evaluations of studies and runs, each with its data set and its task.
-
-    Raises like :func:`~zslplat.evidence.table.read_test_scores`.
+    ``warn`` is called for outcomes that cannot be read.
     """
     by_task: dict[tuple[str, str], list[str]] = {}
     for dataset, task, study in dict.fromkeys(studies):
         by_task.setdefault((dataset, task), []).append(study)
-    scores: dict[Study, Scored] = {}
-    for (dataset, task), names in by_task.items():
-        for scored in read_test_scores(settings, dataset, task, names, warn=reporter.warn):
-            scores |= {(dataset, task, name): scored for name in {scored.study, *scored.names} & set(names)}
-    return scores
+    table = ResultTable(records, warn) if by_task else None
+    return {
+        (dataset, task, name): scored
+        for (dataset, task), names in by_task.items()
+        if table is not None
+        for name, scored in table.scores_of_named(dataset, task, names).items()
+    }

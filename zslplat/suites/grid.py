@@ -175,7 +175,7 @@ class _Grid:
             for cell in piece.cells:
                 if cell.key in self.entries and cell.key not in self.scores:
                     studies.setdefault(study_of(piece, cell, self.entries[cell.key]), []).append(cell.key)
-        for study, scored in read_scores(self.settings, studies, self.reporter).items():
+        for study, scored in read_scores(self.recorded.records, studies, self.reporter.warn).items():
             self.scores |= dict.fromkeys(studies[study], scored)
 
     def _whole(self) -> GridResult:

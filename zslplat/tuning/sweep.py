@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,11 @@ class SweptParameter:
     dimension: Range
     of_task: bool
 
+    @property
+    def log(self) -> bool:
+        """Whether the range is logarithmic."""
+        return not isinstance(self.dimension, Choice) and self.dimension.log
+
 
 def swept_parameter(chosen: Sequence[Experiment], name: str, text: str | None) -> SweptParameter:
     """Return what a sweep of these settings, which differ in their methods alone, varies by this name.
@@ -88,28 +93,45 @@ def swept_parameter(chosen: Sequence[Experiment], name: str, text: str | None) -
     return SweptParameter(option if of_task else name, dimension, of_task)
 
 
+Curves = dict[str, list[float | None]]
+
+
 @dataclass
 class SweepResult:
-    """The points of a sweep: values, mean validation and mean test primary metric (None where a point failed).
+    """The points of a sweep: by method the mean primary metric on validation and on test, None where there is none.
 
-    ``test`` is empty where the test split was not scored; ``chance`` is that of the test split, else of validation.
-    ``findings`` are what checks found, ``warnings`` the lines of those that are not silenced, ``silenced`` counts the
-    rest.
+    ``test`` is empty where the test split was not scored. ``chance`` has an entry per value, of the test split where it
+    was scored. ``findings`` are what checks found, ``warnings`` the lines of those that are not silenced, ``silenced``
+    counts the rest.
     """
 
     parameter: str
+    task: str
     values: list[Any]
-    validation: list[float | None]
-    test: list[float | None]
-    primary: str
-    chance: float
-    run_id: str
-    figure: Path
-    table: Path
-    test_evaluations: int
-    warnings: list[str]
-    findings: list[dict[str, str]]
-    silenced: int
+    primary: str = ""
+    validation: Curves = field(default_factory=dict)
+    test: Curves = field(default_factory=dict)
+    chance: list[float] = field(default_factory=list)
+    run_id: str = ""
+    figure: Path = Path()
+    table: Path = Path()
+    test_evaluations: int = 0
+    warnings: list[str] = field(default_factory=list)
+    findings: list[dict[str, str]] = field(default_factory=list)
+    silenced: int = 0
+
+    @property
+    def curves(self) -> Curves:
+        """The curves of all methods on all splits, by ``METHOD SPLIT``."""
+        sides = {VALIDATION: self.validation, TEST: self.test}
+        return {f"{label} {split}": curve for split, side in sides.items() for label, curve in side.items()}
+
+    def add_findings(self, findings: Sequence[Finding], silenced: Collection[str]) -> None:
+        """Add findings, whose lines are warnings where they are not silenced."""
+        visible, count = drop_silenced(findings, silenced)
+        self.findings += [one.to_json() for one in findings]
+        self.warnings += [one.line for one in visible]
+        self.silenced += count
 
 
 def run_sweep(
@@ -138,7 +160,7 @@ def run_sweep(
     context.require_problems(*splits)
     records = Records(settings, reporter.warn)
     with Session(context, records, reporter, workers=options.workers, cluster=options.cluster) as session:
-        sweep = _Sweep(session, parameter, dimension, points, options.repeats, splits)
+        sweep = _Sweep(session, SweptParameter(parameter, dimension, False), points, options.repeats, splits)
         sweep.evaluate(Limits(options.trial_timeout, options.memory_bytes))
         return sweep.finish()
 
@@ -153,15 +175,15 @@ class _Sweep:
     def __init__(
         self,
         session: Session,
-        parameter: str,
-        dimension: Range,
+        swept: SweptParameter,
         points: int,
         repeats: int,
         splits: Sequence[str],
     ) -> None:
+        dimension, parameter = swept.dimension, swept.name
         if not isinstance(dimension, Choice) and not np.isfinite([dimension.low, dimension.high]).all():
             raise UsageError(f"the range {dimension} has no end; give --range low..high")
-        self.session, self.parameter, self.dimension = session, parameter, dimension
+        self.session, self.parameter, self.swept = session, parameter, swept
         self.started = time.time()
         self.values = grid_values(dimension, points)
         context, experiment = session.context, session.experiment
@@ -208,25 +230,29 @@ class _Sweep:
             raise ZslplatError(
                 f"every point of the sweep failed; the first because: {reasons[0] if reasons else 'unknown'}"
             )
-        figure, table = self._write(curves, primary.name)
-        findings = self._findings(curves)
-        run = self._record(curves, findings, [figure, table])
-        visible, silenced = drop_silenced(findings, session.settings.silenced)
-        return SweepResult(
+        method, experiment = session.experiment.method.name, session.experiment
+        chance = float(np.mean([context.chance(problem) for problem in list(self.problems.values())[-1]]))
+        result = SweepResult(
             self.parameter,
+            str(experiment.task),
             self.values,
-            curves[VALIDATION],
-            curves.get(TEST, []),
             primary.name,
-            float(np.mean([context.chance(problem) for problem in list(self.problems.values())[-1]])),
-            run,
-            figure,
-            table,
-            session.records.test_evaluations(session.experiment.data),
-            [finding.line for finding in visible],
-            [finding.to_json() for finding in findings],
-            silenced,
+            validation={method: curves[VALIDATION]},
+            test={method: curves[TEST]} if TEST in curves else {},
+            chance=[chance] * len(self.values),
+            test_evaluations=session.records.test_evaluations(experiment.data),
         )
+        result.add_findings(self._findings(curves), session.settings.silenced)
+        content = {
+            "experiment": experiment.to_json(),
+            "about": context.about(),
+            "parameter": self.parameter,
+            "curves": curves,
+            "started": self.started,
+        }
+        warn = session.reporter.warn
+        record_sweep(result, content, session.settings, session.records, self.owner, warn, log=self.swept.log)
+        return result
 
     def _points(self, split: str, problems: PreparedProblems, limits: Limits) -> None:
         """Evaluate what is missing of one split."""
@@ -302,70 +328,63 @@ class _Sweep:
         )
         return run_checks("study", facts)
 
-    def _record(
-        self, curves: Mapping[str, Sequence[float | None]], findings: Sequence[Finding], files: list[Path]
-    ) -> str:
-        """Record the sweep as a whole."""
-        session, records = self.session, self.session.records
-        content = {
-            "experiment": session.experiment.to_json(),
-            "about": session.context.about(),
-            "environment": environment_record(),
-            "parameter": self.parameter,
-            "values": [format_value(value) for value in self.values],
-            "curves": {split: list(curve) for split, curve in curves.items()},
-            "findings": [finding.to_json() for finding in findings],
-            "started": self.started,
-        }
-        data = session.experiment.data
-        return record_sweep(session.settings, records, self.owner, data, content, files, session.reporter.warn)
-
-    def _write(self, curves: Mapping[str, Sequence[float | None]], primary: str) -> tuple[Path, Path]:
-        table, figure = self.folder / "sweep.csv", self.folder / "sweep.png"
-        columns = {f"{split} {primary}": list(curve) for split, curve in curves.items()}
-        write_table(Table({self.parameter: self.values, **columns}), table)
-        log = not isinstance(self.dimension, Choice) and self.dimension.log
-        with optional_picture(figure, self.session.reporter.warn):
-            render(sweep_figure(self.parameter, self.values, curves, primary, log=log), figure)
-        return figure, table
-
 
 def record_sweep(
+    result: SweepResult,
+    content: Mapping[str, Any],
     settings: Settings,
     records: Records,
     owner: str,
-    data: str,
-    content: Mapping[str, Any],
-    files: Sequence[Path],
     warn: Warn,
-) -> str:
-    """Record a sweep as a whole, with copies of its table and figure, and tell listeners; return its run.
+    *,
+    log: bool = False,
+) -> None:
+    """Write the table and the figure of a sweep, record it as a whole, and tell listeners.
 
-    ``data``: the fingerprint of its data. The same sweep again is recorded once.
+    ``content``: the rest of the record. The same sweep again is recorded once.
     """
-    run = run_identifier("", owner, SUMMARY)
-    artifacts = records.evaluation_folder(run) / "artifacts"
+    folder = owner_folder(settings, owner)
+    folder.mkdir(parents=True, exist_ok=True)
+    result.table, result.figure = folder / "sweep.csv", folder / "sweep.png"
+    write_table(Table({result.parameter: result.values, "chance": result.chance, **result.curves}), result.table)
+    with optional_picture(result.figure, warn):
+        render(sweep_figure(result, log=log), result.figure)
+    result.run_id = run_identifier("", owner, SUMMARY)
+    artifacts = records.evaluation_folder(result.run_id) / "artifacts"
     artifacts.mkdir(parents=True, exist_ok=True)
-    for path in filter(Path.exists, files):
+    for path in filter(Path.exists, (result.figure, result.table)):
         shutil.copy(path, artifacts / path.name)
+    record = {
+        **content,
+        "environment": environment_record(),
+        "values": [format_value(value) for value in result.values],
+        "findings": result.findings,
+    }
     listeners = Listeners(settings, records, warn)
     listeners.on_run_begin(owner)
-    records.add_evaluation(owner, SUMMARY, "analysis", data, content)
+    records.add_evaluation(owner, SUMMARY, "analysis", str(content["about"]["data"]["fingerprint"]), record)
     listeners.on_run_complete(owner, records.evaluations(owner))
     listeners.close()
-    return run
 
 
-def sweep_figure(
-    parameter: str, values: Sequence[Any], curves: Mapping[str, Sequence[float | None]], primary: str, *, log: bool
-) -> Curve:
-    """Return the curves of a sweep by split over the values, which are numbered where they are no numbers."""
-    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-    positions = values if numeric else list(range(len(values)))
-    lines = {}
-    for split, curve in curves.items():
-        points = [(x, v) for x, v in zip(positions, curve, strict=True) if v is not None]
-        label = f"{split} (analysis only)" if split == TEST else split
-        lines[label] = ([x for x, _ in points], [v for _, v in points])
-    label = parameter if numeric else f"{parameter}: {', '.join(map(format_value, values))}"
-    return Curve(lines, label, primary, f"{primary} against {parameter}", logx=log)
+def sweep_figure(result: SweepResult, *, log: bool = False) -> Curve:
+    """Return the curves of a sweep over the values: of one method all, of several the tests where there are any.
+
+    Values that are no numbers are numbered.
+    """
+    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in result.values)
+    positions = result.values if numeric else list(range(len(result.values)))
+    several = len(result.validation) > 1
+    lines: dict[str, tuple[list[float], list[float]]] = {}
+    for split, curves in ((VALIDATION, result.validation), (TEST, result.test)):
+        if split == VALIDATION and several and result.test:
+            continue
+        for label, curve in curves.items():
+            points = [(x, v) for x, v in zip(positions, curve, strict=True) if v is not None]
+            if points:
+                name = label if several else f"{split} (analysis only)" if split == TEST else split
+                lines[name] = ([x for x, _ in points], [v for _, v in points])
+    lines["chance"] = (list(positions), list(result.chance))
+    label = result.parameter if numeric else f"{result.parameter}: {', '.join(map(format_value, result.values))}"
+    shown = f" ({TEST if result.test else VALIDATION})" if several else ""
+    return Curve(lines, label, result.primary, f"{result.primary} against {result.parameter}{shown}", logx=log)
