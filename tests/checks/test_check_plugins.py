@@ -158,7 +158,7 @@ def test_checks_are_listed_and_explained(call, laboratory):
 def test_a_warning_that_names_a_check_belongs_to_it_and_any_other_to_none(laboratory):
     import warnings
 
-    from zslplat.checks.records import warning_lines
+    from zslplat.checks.base import warning_lines
     from zslplat.errors import OutcomeWarning
     from zslplat.evaluation.scoring.messages import collect_warnings, warning_entries
 

@@ -9,9 +9,9 @@ from contextlib import closing
 import pytest
 
 from zslplat.settings import resolve_settings
-from zslplat.tracking import local_database
-from zslplat.tracking.local_database import make_database
+from zslplat.tracking import server
 from zslplat.tracking.projection import Projection
+from zslplat.tracking.server import make_database
 
 
 def tables(path):
@@ -31,7 +31,7 @@ def made(tmp_path, monkeypatch, store_template):
         path.write_bytes((store_template / "mlflow.db").read_bytes())
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(local_database, "_make_by_mlflow", make)
+    monkeypatch.setattr(server, "_make_by_mlflow", make)
     return calls
 
 

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from string import ascii_letters
 from typing import Any, ClassVar, Literal
 
-from zslplat.checks.facts import ComparisonFacts, DataFacts, StudyFacts, SuiteFacts
-from zslplat.errors import PluginError, UnknownNameError
+from zslplat.checks.facts import ComparisonFacts, DataFacts, RecordedWarning, StudyFacts, SuiteFacts
+from zslplat.errors import PluginError, UnknownNameError, split_code
 from zslplat.registry import COMPONENTS, Entry, one_line, registry
 
 Scope = Literal["study", "data", "comparison", "suite"]
@@ -204,3 +204,31 @@ def check_page(code: str) -> CheckPage:
         stored_page or inspect.cleandoc(check.page) or f"# {entry.name}: {check.title}\n\n{inspect.getdoc(check) or ''}"
     )
     return CheckPage(entry.name, check.title, check.scope, page.strip() + "\n", entry.plugin.distribution)
+
+
+def findings_of(record: Mapping[str, Any]) -> list[Finding]:
+    """Return all findings of a record, none silenced.
+
+    ``record``: what a study noted at its end (``finished``), or a single evaluation.
+    """
+    return [Finding.from_json(one) for one in record.get("findings", ())]
+
+
+def warning_facts(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[RecordedWarning]:
+    """Return the warnings of entries as facts for checks; ``of`` is the part of a study that they come from.
+
+    A warning whose text names no registered check belongs to :data:`UNNAMED`.
+    """
+    registered = registry().entries["checks"]
+    facts = []
+    for entry in entries:
+        text, code = split_code(entry["text"])
+        if code not in registered:
+            text, code = entry["text"], UNNAMED
+        facts.append(RecordedWarning(text, code, of, tuple(entry["where"])))
+    return facts
+
+
+def warning_lines(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[str]:
+    """Return a line for each entry: ``ZSP212 best trial: all codes are empty (fold-1, fold-3)``."""
+    return [f"{warned.code} {warned.line}" for warned in warning_facts(entries, of)]

@@ -31,9 +31,9 @@ from zslplat.comparison.paired import LEVEL, difference, interval, known_value, 
 from zslplat.comparison.ranks import letters
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.experiment import TEST
-from zslplat.evidence.groups import ResultGroup
 from zslplat.evidence.labels import quoted_in_list
 from zslplat.evidence.matching import index_of
+from zslplat.evidence.results import ResultGroup
 from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import BASELINE
 from zslplat.keys import EXPERIMENT_CHOICES

@@ -17,8 +17,7 @@ from typing import TypeVar
 
 from zslplat.data.class_draws import draw_number, draw_of
 from zslplat.errors import UsageError
-from zslplat.evidence.groups import ResultGroup
-from zslplat.evidence.results import Result
+from zslplat.evidence.results import Result, ResultGroup
 from zslplat.spec import Spec, format_value
 
 LONG = 36  # a name of more characters is cut, and stands in full beside the table

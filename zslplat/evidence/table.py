@@ -8,16 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from zslplat.checks.records import findings_of
+from zslplat.checks.base import findings_of
 from zslplat.data.catalogue import available
 from zslplat.data.class_draws import draw_of
 from zslplat.data.source import DataPlaces
 from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.components import build_component, registered_sources
 from zslplat.evaluation.experiment import TEST
-from zslplat.evidence.groups import is_named
 from zslplat.evidence.matching import best_indices_of, indices_of
-from zslplat.evidence.results import Evaluation, Record, Result, Sweep
+from zslplat.evidence.results import Evaluation, Record, Result, Sweep, is_named
 from zslplat.evidence.scores import Scored, scores_of, with_outcomes
 from zslplat.keys import run_identifier
 from zslplat.listeners import run_of_alias

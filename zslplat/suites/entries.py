@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zslplat.checks.base import Finding
-from zslplat.checks.records import findings_of
+from zslplat.checks.base import Finding, findings_of
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.code import LIBRARIES, CodeReader, code_of, roots_of
 from zslplat.evaluation.components import build_component, open_dataset, source_of

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.records import findings_of
+from zslplat.checks.base import findings_of
 from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.components import build_component
 from zslplat.evaluation.experiment import TEST

@@ -21,7 +21,6 @@ from zslplat.records.opening import tables_of_file
 from zslplat.records.sqlite_files import settle, write_ahead
 from zslplat.settings import Settings
 from zslplat.tracking.descriptions import colour
-from zslplat.tracking.local_database import follow_the_store, make_database
 from zslplat.tracking.run_view import (
     MOST_PARAM,
     MOST_TAG,
@@ -37,7 +36,7 @@ from zslplat.tracking.run_view import (
     stamp_of,
     storable,
 )
-from zslplat.tracking.server import Absence, quiet_mlflow
+from zslplat.tracking.server import Absence, follow_the_store, make_database, quiet_mlflow
 from zslplat.tracking.whole_runs import WholeRun, WholeRuns
 
 _FINAL = ("FINISHED", "FAILED", "KILLED")

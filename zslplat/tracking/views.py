@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.records import findings_of, findings_tags, warning_lines, warnings_tag
+from zslplat.checks.base import findings_of, warning_lines
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.keys import RECORD_CHOICES, repeat_key, trial_key
 from zslplat.records.costs import costs
@@ -83,6 +83,24 @@ def rows_tag(record: Mapping[str, Any]) -> dict[str, str]:
 def knows_tag(record: Mapping[str, Any]) -> dict[str, str]:
     """Return the tag that tells what a method knows of the batch that it scores; none for what has failed."""
     return {"zslplat.knows": record["knows"]} if "knows" in record else {}
+
+
+def findings_tags(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return MLflow's tags of a record's findings: ``zslplat.findings`` lists the codes, and each code has its texts.
+
+    ``zslplat.findings`` is empty where nothing was found, so that a study that goes on replaces its old codes.
+    """
+    findings = findings_of(record)
+    texts: dict[str, list[str]] = {}
+    for finding in findings:
+        texts.setdefault(finding.code, []).append(finding.text)
+    tags = {f"zslplat.finding.{code}": "; ".join(lines) for code, lines in sorted(texts.items())}
+    return {"zslplat.findings": ", ".join(sorted(texts)), **tags}
+
+
+def warnings_tag(lines: Sequence[str]) -> dict[str, str]:
+    """Return the MLflow tag that shows warnings; none if there are none."""
+    return {"zslplat.warnings": "; ".join(lines)} if lines else {}
 
 
 def study_view(values: Mapping[str, Any], name: str, started: float) -> RunView:

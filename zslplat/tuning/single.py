@@ -11,8 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from zslplat.checks.base import Finding, drop_silenced
-from zslplat.checks.records import warning_facts
+from zslplat.checks.base import Finding, drop_silenced, warning_facts
 from zslplat.config import write_config
 from zslplat.errors import StoreError, UnknownNameError, UsageError, ZslplatError
 from zslplat.evaluation.context import ExperimentContext

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from zslplat.checks.base import drop_silenced
-from zslplat.checks.records import findings_of
+from zslplat.checks.base import drop_silenced, findings_of
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import defaults_of
 from zslplat.evaluation.context import ExperimentContext

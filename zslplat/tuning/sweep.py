@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.base import Finding, drop_silenced, run_checks
+from zslplat.checks.base import Finding, drop_silenced, run_checks, warning_facts
 from zslplat.checks.facts import PrimaryScores, StudyFacts
-from zslplat.checks.records import warning_facts
 from zslplat.drawing import optional_picture, render
 from zslplat.errors import UnknownNameError, UsageError, ZslplatError
 from zslplat.evaluation.code import LIBRARIES

@@ -40,8 +40,7 @@ def export_split(options: ExportSplitOptions) -> None:
     """Write the rows, classes and folds of a task for other software."""
     import shlex
 
-    from zslplat.checks.base import drop_silenced
-    from zslplat.checks.records import warning_facts
+    from zslplat.checks.base import drop_silenced, warning_facts
     from zslplat.cli.invocation import print_json
     from zslplat.cli.output import place_options, print_warnings, stdout_console
     from zslplat.errors import UnknownNameError

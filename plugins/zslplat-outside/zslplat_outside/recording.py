@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.base import drop_silenced
+from zslplat.checks.base import drop_silenced, findings_of, warning_facts
 from zslplat.checks.facts import RecordedWarning
-from zslplat.checks.records import findings_of, warning_facts
 from zslplat.errors import UsageError
 from zslplat.evaluation.cache.arrays import ArrayCache
 from zslplat.evaluation.code import SCORING, CodeReader, libraries
