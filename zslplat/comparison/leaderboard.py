@@ -94,7 +94,7 @@ def leaderboard(
         if not entries:
             continue
         baseline = origin or _best_validated(entries, primary.name, sign)
-        ordered = sorted(entries, key=lambda e: _place(-direction * float(np.mean(e.values[metric]))))
+        ordered = sorted(entries, key=lambda e: _sort_key(-direction * float(np.mean(e.values[metric]))))
         shared = {"group": group, "baseline": baseline.label}
         groups.append((ordered, [{**_row(e, baseline, metric, direction), **shared} for e in ordered], baseline))
     rows = [row for _, of_group, _ in groups for row in of_group]
@@ -230,7 +230,7 @@ def _turned(verdict: str, direction: float) -> str:
     return verdict if direction > 0 else {"ahead": "behind", "behind": "ahead"}.get(verdict, verdict)
 
 
-def _place(value: float) -> tuple[bool, float]:
+def _sort_key(value: float) -> tuple[bool, float]:
     """Return what entries are sorted by, smallest first: those without a value come last."""
     return (True, 0.0) if np.isnan(value) else (False, value)
 

@@ -72,21 +72,21 @@ def costs_of(records: Records) -> Costs:
         with suppress(StoreError):
             study = records.study(name)
             finished = [record for _, record in study.finished() if record["state"] != "failed"]
-            trials.setdefault(_place(identity), []).extend(r for r in finished if RECALLED_FROM not in r)
+            trials.setdefault(_method_and_data(identity), []).extend(r for r in finished if RECALLED_FROM not in r)
             _note_size(costs, str(identity["dataset"]), study.values().get("about", {}))
     for owner, _, record in records.all_evaluations():
         experiment = record.get("experiment") or identities.get(owner.removeprefix(STUDY), {})
         if "method" in experiment and "seconds" in record and experiment.get("split", TEST) == TEST:
-            tests.setdefault(_place(experiment), []).append(record)
+            tests.setdefault(_method_and_data(experiment), []).append(record)
             _note_size(costs, str(experiment["dataset"]), record.get("about", {}))
-    for place in {*trials, *tests}:
-        searched, tested = trials.get(place, []), tests.get(place, [])
+    for pair in {*trials, *tests}:
+        searched, tested = trials.get(pair, []), tests.get(pair, [])
         if searched or tested:
             test = _mean(tested) if tested else _shared(searched)
             # A trial fits once for each of three or more folds; a test evaluation alone says that much of it.
             trial = _shared(searched) if searched else 3 * test
             peak = max(most_bytes(record) or 0 for record in [*searched, *tested])
-            costs.measured[place] = Cost(trial, test, peak)
+            costs.measured[pair] = Cost(trial, test, peak)
     return costs
 
 
@@ -128,7 +128,7 @@ def _measure_sizes(pieces: Sequence[Piece], costs: Costs, away: Settings) -> Non
                 costs.sizes[undrawn] = float(prod(open_dataset(piece.dataset, away).X.shape))
 
 
-def _place(experiment: Any) -> tuple[str, str]:
+def _method_and_data(experiment: Any) -> tuple[str, str]:
     return str(experiment["method"]).partition("(")[0], str(experiment["dataset"])
 
 

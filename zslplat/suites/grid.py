@@ -136,9 +136,9 @@ class _Grid:
 
     def _ended(self, piece: Piece) -> None:
         """Write the tables once all of a data set is done."""
-        place = (piece.data.name, piece.split)
-        self.left[place] -= 1
-        if not self.left[place]:
+        data = (piece.data.name, piece.split)
+        self.left[data] -= 1
+        if not self.left[data]:
             self._report()
 
     def _change(self, change: Change) -> None:

@@ -206,10 +206,10 @@ class Leaders:
                 free = [self._leaders[-1]]
             free.pop().begin(work)
 
-    def _options_of(self, place: int) -> StudyOptions:
+    def _options_of(self, index: int) -> StudyOptions:
         """Return the options of the studies of one leader, who has a share of the local workers."""
         share, rest = divmod(self.study_options.workers, self.count)
-        return replace(self.study_options, workers=max(1, share + (place < rest)))
+        return replace(self.study_options, workers=max(1, share + (index < rest)))
 
     def _listen(
         self,
