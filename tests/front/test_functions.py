@@ -174,7 +174,7 @@ def test_a_sweep_is_that_of_the_command(studies, call):
     told = json.loads(call("sweep", "-m", "eszsl(gamma=1)", "-p", "alpha", *options).stdout)
     assert told["run_id"] == curve.result.run_id
     frame = curve.to_frame()
-    assert (frame["alpha"].tolist(), frame["test"].tolist()) == (told["values"], told["test"])
+    assert (frame["alpha"].tolist(), frame["test"].tolist()) == (told["values"], told["test"]["eszsl"])
     assert curve.best["alpha"] == frame.loc[frame["validation"].idxmax(), "alpha"]
     assert curve.plot().axes
 
