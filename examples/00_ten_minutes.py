@@ -66,7 +66,7 @@ folds = {
     "validation: classes held out": np.isin(y[train], seen[::4]),
 }
 widths = (0.03, 0.1, 0.2, 0.5, 1, 2)
-curves = {name: [] for name in (*folds, "test: unseen classes")}
+curves: dict[str, list[float]] = {name: [] for name in (*folds, "test: unseen classes")}
 for width in widths:
     spec = f"keszsl(kernel=gaussian(sigma={width}*median), alpha=.01, gamma=.01)"
     for name, held in folds.items():

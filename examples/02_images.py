@@ -24,8 +24,8 @@ from sklearn.datasets import load_digits
 
 NAMES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 folder = Path(tempfile.mkdtemp()) / "digits"
-pixels = load_digits()
-for number, (picture, label) in enumerate(zip(pixels.images, pixels.target, strict=True)):
+pixels, digits = load_digits(return_X_y=True)
+for number, (picture, label) in enumerate(zip(pixels.reshape(-1, 8, 8), digits, strict=True)):
     path = folder / NAMES[label] / f"{number:04}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     image.imsave(path, np.kron(picture, np.ones((4, 4))), cmap="gray")
@@ -156,7 +156,7 @@ for place, count in np.ndenumerate(counts):
 # ---------------------
 # One file of named arrays is a data set for every command: ``zslplat tune --dataset "npz(path='digits.npz')"``.
 
-rows = {"train": np.flatnonzero(training), "test_unseen": np.flatnonzero(~training)}
-np.savez(folder.parent / "digits.npz", X=X, y=y, S=S, class_names=NAMES, attribute_names=ATTRIBUTES, **rows)
+split = np.where(training, "train", "test_unseen")
+np.savez(folder.parent / "digits.npz", X=X, y=y, S=S, class_names=NAMES, attribute_names=ATTRIBUTES, split=split)
 data = zslplat.load_dataset(f"npz(path={str(folder.parent / 'digits.npz')!r})")
 print(data.X.shape, {name: len(rows) for name, rows in data.splits.items()})

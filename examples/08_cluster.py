@@ -11,32 +11,30 @@ this machine and gives it a study; the numbers are those of local workers.
 # nothing to show.
 
 import tempfile
+from importlib.util import find_spec
 
 import zslplat
 
-try:
-    from distributed import LocalCluster
-except ImportError as missing:
-    LocalCluster = None
-    print(f"Skipped: {missing}. Install zslplat-dask, and build the pages again.")
+installed = find_spec("zslplat_dask") is not None
+if not installed:
+    print("Skipped: no module named zslplat_dask. Install zslplat-dask, and build the pages again.")
 
 # %%
 # One Dask worker per machine, with as many threads as it has cores, holds each input once. Jobs run in processes of
 # their own below it. A worker in this very process (``processes=False``) does for trying things out.
 
-if LocalCluster:
+if installed:
+    from distributed import LocalCluster
+
     scratch = tempfile.mkdtemp()
     cluster = LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, local_directory=scratch
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0", local_directory=scratch
     )
     there = zslplat.tune("eszsl", trials=4, study="there", cluster=cluster.scheduler_address, quiet=True)
     cluster.close()
     print(there)
 
-# %%
-# The same study with local workers gives the same trials:
-
-if LocalCluster:
+    # The same study with local workers gives the same trials.
     here = zslplat.tune("eszsl", trials=4, study="here", quiet=True)
     print("equal:", (here.to_frame()["value"] == there.to_frame()["value"]).all())
 
