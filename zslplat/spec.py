@@ -83,6 +83,11 @@ def format_value(value: Any) -> str:
     return repr(float(value)) if isinstance(value, float) else str(value)
 
 
+def short_value(value: Any) -> str:
+    """Write a value for people: numbers with four digits."""
+    return f"{value:.4g}" if isinstance(value, float) else format_value(value)
+
+
 def parse_assignment(text: str) -> tuple[str, Any]:
     """Read ``key=value`` as given to ``--set``."""
     key, separator, value = text.partition("=")

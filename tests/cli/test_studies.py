@@ -106,7 +106,7 @@ def test_a_deleted_study_is_gone_everywhere_and_the_others_stay(call, tmp_path):
     artifacts, folders = set((store / "artifacts").iterdir()), set((store / "evaluations").iterdir())
     done = call("studies", "delete", "eszs")
     assert done.returncode == 2
-    assert "1 trials and 1 test evaluations" in done.stderr
+    assert "1 trial, 1 test evaluation" in done.stderr
     assert set((store / "evaluations").iterdir()) == folders
     with file_lock(store / "studies" / "eszs" / "leader.lock"):
         busy = call("studies", "delete", "eszs", "--yes")

@@ -23,6 +23,27 @@ def test_data_sets_may_be_called_like_the_columns_beside_them(settings):
         assert [cells[0].text, *(cell.text for cell in cells[1:4])] == [row, *scores.values()]
 
 
+def test_of_many_data_sets_those_are_shown_that_fit_and_the_others_named(settings):
+    made = MadeStore(settings)
+    names = [f"data-set-{number}" for number in range(9)]
+    for dataset in names:
+        for method, share in (("eszsl", 0.8), ("sae", 0.6)):
+            made.study(method, share, dataset=dataset, rows=f"rows of {dataset}")
+    found = compare(settings, warn=pytest.fail)
+    (whole,), (narrow,) = sheets(found), sheets(found, width=80, gap=2)
+    shown = [title for title in narrow.titles if title in names]
+    assert 1 <= len(shown) < len(names)
+    assert [*shown, *narrow.left_out] == names
+    assert list(narrow.titles) == [title for title in whole.titles if title not in narrow.left_out]
+    (lines,), (whole_lines,) = narrow.sections.values(), whole.sections.values()
+    for line, whole_line in zip(lines, whole_lines, strict=True):
+        assert [cell.text for cell in line] == [
+            cell.text for cell, title in zip(whole_line, whole.titles, strict=True) if title in narrow.titles
+        ]
+        assert sum(len(cell.text) + 2 for cell in line) <= 80
+    assert sheets(found, width=1000, gap=2)[0].titles == whole.titles
+
+
 def test_what_counts_as_one_data_set_is_said_under_the_table(settings):
     made = MadeStore(settings)
     for dataset in ("made", "redrawn(draw=1, of=other)", "redrawn(draw=2, of=other)"):

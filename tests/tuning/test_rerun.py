@@ -4,11 +4,11 @@ import shutil
 
 import pytest
 
-from zslplat.errors import StoreError
+from zslplat.errors import AmbiguousNameError, StoreError
 from zslplat.keys import run_identifier
 from zslplat.records.database import Records
 from zslplat.settings import resolve_settings
-from zslplat.tuning.rerun import find_run
+from zslplat.tuning.rerun import find_record, find_run
 
 
 @pytest.fixture
@@ -35,6 +35,61 @@ def test_what_is_no_one_evaluation_is_refused(store, owner, content, what):
     records.add_evaluation(owner, "key", "test", "data", {"run": run, "folds": [], "metrics": {}, **content})
     with pytest.raises(StoreError, match=what):
         find_run(settings, records, run)
+
+
+@pytest.fixture
+def finals(store):
+    """Return the settings, the records, and the runs of what was evaluated: the tests, by their owners."""
+    settings, records = store
+    runs = {}
+    for owner, method, split, repeat in [
+        ("study:first", "eszsl(alpha=1)", "test", 0),
+        ("study:first", "eszsl(alpha=1)", "test", 1),
+        ("run:a", "eszsl(alpha=2)", "test", 0),
+        ("run:b", "sae(lam=1)", "validation", 0),
+        ("run:c", "sae(lam=1)", "test", 0),
+        ("rerun:d", "sae(lam=1)", "test", 0),
+    ]:
+        key = f"trial-0/repeat-{repeat}"
+        experiment = {"method": method, "dataset": "made", "task": "zsl", "split": split}
+        content = {"winner": 0, "folds": [], "metrics": {}, "repeat": repeat, "experiment": experiment, "value": 0.5}
+        records.add_evaluation(owner, key, split, "data", content)
+        runs.setdefault(owner, run_identifier("", owner, key))
+    return settings, records, runs
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [("first", "study:first"), ("eszsl", "study:first"), ("eszsl(alpha=2)", "run:a"), ("sae", "run:c")],
+)
+def test_a_final_evaluation_is_named_by_study_method_or_spec(finals, name, owner):
+    settings, records, runs = finals
+    assert find_record(settings, records, name).run == runs[owner]
+
+
+def test_the_latest_final_evaluation_has_a_name(finals):
+    settings, records, runs = finals
+    assert find_record(settings, records, "latest").run == runs["run:c"]
+
+
+def test_a_name_of_several_runs_lists_them(finals):
+    settings, records, runs = finals
+    experiment = {"method": "sae(lam=2)", "dataset": "made", "task": "zsl", "split": "test"}
+    records.add_evaluation("run:e", "repeat-0", "test", "data", {"folds": [], "experiment": experiment, "value": 0.25})
+    with pytest.raises(AmbiguousNameError, match="run 'sae' fits 2 entries") as caught:
+        find_record(settings, records, "sae")
+    assert list(caught.value.candidates) == [run_identifier("", "run:e", "repeat-0"), runs["run:c"]]
+    assert list(caught.value.candidates.values()) == ["sae on made, zsl: 0.2500", "sae on made, zsl: 0.5000"]
+
+
+def test_a_name_of_no_run_leads_to_those_that_are_there(finals):
+    settings, records, runs = finals
+    with pytest.raises(StoreError, match="run 'eszls' is not recorded in") as caught:
+        find_record(settings, records, "eszls")
+    assert list(caught.value.candidates) == ["eszsl"]
+    with pytest.raises(StoreError) as caught:
+        find_record(settings, records, "nothing like it")
+    assert set(caught.value.candidates) == {runs["study:first"], runs["run:a"], runs["run:c"]}
 
 
 def test_a_run_that_is_not_recorded_is_refused(store):

@@ -58,7 +58,7 @@ class ListOptions(TypedDict, total=False):
     json: Json
 
 
-def list_(options: ListOptions) -> None:
+def list_(options: ListOptions) -> dict[str, str]:
     """List methods, kernels, data sets, tasks, suites, checks, plugins.
 
     ``list methods`` says as well what each knows of the scored batch, ``list checks`` what each looks at; ``show`` and
@@ -117,6 +117,7 @@ def list_(options: ListOptions) -> None:
             echo(f"warning: {line}", err=True)
     if installed.broken:
         raise typer.Exit(1)
+    return {"name": rows[0]["name"] if rows else ""}
 
 
 def _print_rows(console: Any, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
@@ -197,7 +198,7 @@ class ShowOptions(TypedDict, total=False):
     json: Json
 
 
-def show(options: ShowOptions) -> None:
+def show(options: ShowOptions) -> dict[str, str]:
     """Show what a component is: parameters, ranges, citation."""
     from zslplat.cli.output import stdout_console
     from zslplat.errors import UnknownNameError
@@ -208,11 +209,13 @@ def show(options: ShowOptions) -> None:
     spec = Spec.parse(options["name"])
     entries = [installed.entry(kind, spec.name) for kind in _KINDS if installed.claims(kind, spec.name)]
     if not entries:
-        raise UnknownNameError("component", spec.name, {n for kind in _KINDS for n in installed.spellings(kind)})
+        is_check = installed.claims("checks", spec.name.upper())
+        names = {name for kind in _KINDS for name in installed.spellings(kind)}
+        raise UnknownNameError("component", spec.name, names, f"zslplat explain {spec.name}" if is_check else "")
     descriptions = [described(entry, spec) for entry in entries]
     if options["json"]:
         print_json(descriptions)
-        return
+        return {}
     console = stdout_console()
     for description in descriptions:
         kind = COMPONENTS[description["kind"]]
@@ -226,6 +229,7 @@ def show(options: ShowOptions) -> None:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         if description["parameters"]:
             console.print(_parameter_table(description["parameters"]))
+    return {"kind": COMPONENTS[descriptions[0]["kind"]]}
 
 
 def _parameter_table(parameters: list[dict[str, Any]]) -> Any:

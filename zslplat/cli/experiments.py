@@ -27,6 +27,7 @@ from zslplat.front.options import (
 )
 from zslplat.front.schema import REQUIRED, Option
 from zslplat.front.table_options import BenchCommand
+from zslplat.names import counted
 
 
 def register(app: Commands) -> None:
@@ -109,7 +110,7 @@ def rerun(options: RerunOptions) -> None:
     if options["json"]:
         print_json({"run": options["run"], "compared": compared, "differences": lines, "metrics": metrics})
     else:
-        echo(f"{recorded.name}: {compared} metrics compared, {len(lines)} differ")
+        echo(f"{recorded.name}: {counted(compared, 'metric')} compared, {len(lines)} differ")
         for line in lines:
             echo(f"  {line}")
     if options["check"] and (lines or not compared):

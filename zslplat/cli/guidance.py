@@ -118,7 +118,6 @@ def _after_show(options: Mapping[str, Any]) -> str:
 
 # By command: what most people want next, with options of the command and what it returned in braces.
 NEXT: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
-    "tune": "zslplat compare",
     "run": _after_run,
     "rerun": "zslplat report",
     "sweep": "zslplat tune {method}",

@@ -8,6 +8,7 @@ from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json, Quiet, StoreOptions, TrackingOptions
 from zslplat.front.schema import REQUIRED, Option
+from zslplat.names import counted
 
 app = Commands(help="Models of final evaluations: list, show, remove.", default="list")
 
@@ -67,7 +68,7 @@ def predict(options: PredictOptions) -> None:
     if options["json"]:
         print_json({"rows": done, "output": str(options["output"]), "model": model.describe()})
     else:
-        echo(f"{done} rows: predictions in {options['output']}")
+        echo(f"{counted(done, 'row')}: predictions in {options['output']}")
 
 
 class ExportOptions(TrackingOptions, total=False):
@@ -231,7 +232,7 @@ def remove(options: RemoveModelOptions) -> None:
     if options["json"]:
         print_json({"removed": list(freed), "bytes": sum(freed.values())})
         return
-    echo(f"removed {len(freed)} models, {sum(freed.values()) / 2**20:.1f} MiB")
+    echo(f"removed {counted(len(freed), 'model')}, {sum(freed.values()) / 2**20:.1f} MiB")
 
 
 def _now_and_then(tell: Callable[[str], None], of_all: str) -> Callable[[int], None]:

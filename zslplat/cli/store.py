@@ -237,9 +237,8 @@ def gc(options: GcStoreOptions) -> None:
         return
     for name, why in rows.items():
         echo(f"{name}: {why}")
-    echo(
-        f"{'would remove' if options['dry_run'] else 'removed'} {len(rows)} files and folders, {total / 2**20:.1f} MiB"
-    )
+    what = counted(len(rows), "file or folder", "files and folders")
+    echo(f"{'would remove' if options['dry_run'] else 'removed'} {what}, {total / 2**20:.1f} MiB")
 
 
 def _studies(count: int) -> str:

@@ -7,6 +7,7 @@ from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json, TrackingOptions
 from zslplat.front.schema import REQUIRED, Option
+from zslplat.names import counted
 
 app = Commands(help="Recorded studies: list, show, delete.", default="list")
 MOST_TRIALS = 20
@@ -126,7 +127,7 @@ def show(options: ShowStudyOptions) -> None:
     echo(f"study {options['study']}")
     for name, value in (values.get("identity") or {}).items():
         echo(f"  {name}: {format_value(value) if not isinstance(value, dict) else _in_words(value)}")
-    echo(f"{len(trials)} trials{'' if finished else ', unfinished'}")
+    echo(f"{counted(len(trials), 'trial')}{'' if finished else ', unfinished'}")
     for record in ordered if options["all"] else ordered[:MOST_TRIALS]:
         reached = _number(record["value"]) or record["state"]
         echo(f"  trial {record['number']}: {reached}  {_in_words(record['parameters'])}".rstrip())
@@ -162,9 +163,8 @@ def delete(options: DeleteStudyOptions) -> None:
         recorded = records.study(options["study"])
         trials, tests = len(recorded.finished()), len(records.evaluations(recorded.owner))
         sealed = len(records.evaluations(SEALED + options["study"]))
-        content = f"{trials} trials and {tests} test evaluations"
-        if sealed:
-            content = f"{trials} trials, {tests} test evaluations and {sealed} evaluations of its oracle"
+        content = f"{counted(trials, 'trial')}, {counted(tests, 'test evaluation')}"
+        content += f", {counted(sealed, 'evaluation')} of its oracle" if sealed else ""
         raise UsageError(
             f"study {options['study']!r} has {content}, which cannot be had again without computing them; give --yes "
             "to delete it"
@@ -174,9 +174,9 @@ def delete(options: DeleteStudyOptions) -> None:
     if options["json"]:
         print_json(vars(done))
     else:
-        text = f"{done.trials} trials, {done.evaluations} test evaluations"
-        text += f", {done.oracle} evaluations of its oracle" if done.oracle else ""
-        echo(f"deleted study {options['study']}: {text}, {done.runs} MLflow runs")
+        text = f"{counted(done.trials, 'trial')}, {counted(done.evaluations, 'test evaluation')}"
+        text += f", {counted(done.oracle, 'evaluation')} of its oracle" if done.oracle else ""
+        echo(f"deleted study {options['study']}: {text}, {counted(done.runs, 'MLflow run')}")
 
 
 def _number(value: float | None) -> str:
@@ -184,6 +184,6 @@ def _number(value: float | None) -> str:
 
 
 def _in_words(values: dict[str, Any]) -> str:
-    from zslplat.spec import format_value
+    from zslplat.spec import short_value
 
-    return ", ".join(f"{name}={format_value(value)}" for name, value in values.items())
+    return ", ".join(f"{name}={short_value(value)}" for name, value in values.items())

@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -242,10 +242,12 @@ def sheets(
     """Return the table of a comparison: of one data set its rows, of several methods x data sets.
 
     Columns without content are left out, and of one data set those whose title is not in ``titles``, and those that do
-    not fit into ``width`` characters with ``gap`` between two columns.
+    not fit into ``width`` characters with ``gap`` between two columns: of several data sets the last of these.
     """
     if len(comparison.datasets) > 1:
-        return [_over_datasets(comparison), *(_over_draws(comparison, table) for table in _draws(comparison))]
+        table = _over_datasets(comparison)
+        table = table if width is None else _narrowed(table, width, gap, len(comparison.datasets))
+        return [table, *(_over_draws(comparison, table) for table in _draws(comparison))]
     rows = comparison.rows
     columns = filled(rows, COLUMNS if titles is None else [column for column in COLUMNS if column.title in titles])
     shown = columns if width is None else fitting(columns, rows, width, gap)
@@ -405,6 +407,29 @@ def _over_datasets(comparison: Comparison) -> Sheet:
     right = [0 < place < len(titles) - ranked for place in range(len(titles))]  # names of data sets may be any
     notes = dict.fromkeys([*lines, *_remarks(comparison.rows), *comparison.notes])  # groups may share a reservation
     return Sheet(title, titles, right, sections, list(notes))
+
+
+def _narrowed(sheet: Sheet, width: int, gap: int, datasets: int) -> Sheet:
+    """Return a table of methods x data sets in which those of the first data sets are that fit into a width."""
+    lines = [line for members in sheet.sections.values() for line in members]
+    widths = [
+        gap + max(len(text) for text in (*title.splitlines(), *(line[place].text for line in lines)))
+        for place, title in enumerate(sheet.titles)
+    ]
+    widths[0] = min(widths[0], width // 3)
+    last = datasets
+    while last > 1 and sum(widths[: last + 1]) + sum(widths[datasets + 1 :]) > width:
+        last -= 1
+    places = [*range(last + 1), *range(datasets + 1, len(widths))]
+    return replace(
+        sheet,
+        titles=[sheet.titles[place] for place in places],
+        right=[sheet.right[place] for place in places],
+        sections={
+            group: [[line[place] for place in places] for line in members] for group, members in sheet.sections.items()
+        },
+        left_out=[" ".join(title.split()) for title in sheet.titles[last + 1 : datasets + 1]],
+    )
 
 
 def _draws(comparison: Comparison) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ from zslplat.evaluation.scoring.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.workers.pool import Deadline, Workers
 from zslplat.keys import METRIC, RECORD_CHOICES, key_of
 from zslplat.models.folder import MODEL, SHARED, exists, settle
+from zslplat.names import counted
 from zslplat.records.costs import SECONDS, prepared_seconds
 from zslplat.records.database import Records
 from zslplat.records.folders import working_lock
@@ -138,7 +139,7 @@ class Session:
         jobs = [context.preparation(problem, space or {}) for problem in problems]
         missing = self._missing(jobs)
         if missing:
-            self.reporter.stage(f"preparing statistics of {name} for {len(missing)} problems")
+            self.reporter.stage(f"preparing statistics of {name} for {counted(len(missing), 'problem')}")
             for answer in self._run_preparations(missing, Limits(), StageProgress(self.reporter, len(missing))):
                 if answer.result is None:
                     raise ZslplatError(f"preparing {name} failed: {answer.reason}")
@@ -211,10 +212,11 @@ class Session:
     def prepare_note(self) -> str:
         """Return a line that counts what was prepared and what was found in the cache."""
         counts = self.context.counts
-        return (
-            f"prepared once: {counts['problems']} problems, {counts['statistics']} statistics; "
-            f"found in the cache: {counts['problems cached']} problems, {counts['statistics cached']} statistics"
+        made, cached = (
+            f"{counted(counts[f'problems{which}'], 'problem')}, {counts[f'statistics{which}']} statistics"
+            for which in ("", " cached")
         )
+        return f"prepared once: {made}; found in the cache: {cached}"
 
     def _missing(self, jobs: Sequence[PrepareJob]) -> list[PrepareJob]:
         """Return the jobs whose statistics are not in the cache, each once."""

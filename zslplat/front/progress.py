@@ -17,7 +17,7 @@ from rich.text import Text
 from zslplat.evaluation.reporter import Interrupted, Reporter
 from zslplat.front.terminal import Console
 from zslplat.names import visible
-from zslplat.spec import format_value
+from zslplat.spec import short_value
 
 _BETWEEN_UPDATES = 0.2  # seconds
 
@@ -173,7 +173,7 @@ def _line(text: str) -> None:
 
 def trial_text(done: int, total: int, record: Mapping[str, Any], best: float | None) -> str:
     """Return the line of a trial that has ended."""
-    experiment = ", ".join(f"{k}={_short(v)}" for k, v in record["parameters"].items())
+    experiment = ", ".join(f"{k}={short_value(v)}" for k, v in record["parameters"].items())
     if record.get("reason"):
         outcome = f"failed: {record['reason']}"
     elif record.get("value") is None:
@@ -188,10 +188,6 @@ def trial_text(done: int, total: int, record: Mapping[str, Any], best: float | N
         + ("" if best is None else f"  best {best:.4f}")
         + (f"  warning: {looked}" if looked else "")
     )
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else format_value(value)
 
 
 class NotebookReporter(LineReporter):

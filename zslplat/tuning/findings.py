@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -106,16 +106,13 @@ def study_findings(
     return list({(one.code, one.text): one for one in findings}.values())
 
 
-def warn_of_data(context: ExperimentContext, reporter: Reporter, part_of: Mapping[str, str] | None = None) -> None:
-    """Say before anything is computed how the data were read, and what the checks find in them.
-
-    As ``part_of`` a suite findings are only notes.
-    """
+def warn_of_data(context: ExperimentContext, reporter: Reporter, warn: Callable[[str], None]) -> None:
+    """Say before anything is computed how the data were read, and ``warn`` of what the checks find in them."""
     for note in notes_of(context.dataset):
         reporter.note(f"{context.dataset.name}: {note}")
     findings, _ = drop_silenced(data_findings(context.dataset, context.settings.cache), context.settings.silenced)
     for finding in findings:
-        (reporter.note if part_of else reporter.warn)(finding.line)
+        warn(finding.line)
 
 
 def evaluation_findings(

@@ -13,6 +13,7 @@ from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
 from zslplat.evaluation.jobs import Answer, Limits
 from zslplat.evaluation.session import EvaluationRequest, Session
 from zslplat.keys import RECORD_CHOICES, repeat_key
+from zslplat.names import counted
 from zslplat.records.studies import OpenStudy
 from zslplat.tuning.findings import remember_test
 from zslplat.tuning.rerun import differences
@@ -49,7 +50,7 @@ def evaluate_winner(
         trial = log.records[winner]
         problems = session.prepare(TEST, session.experiment.space)
         remember_test(study, context, problems[0][0])
-        session.reporter.stage(f"refitting trial {winner} and scoring the test split, {len(missing)} time(s)")
+        session.reporter.stage(f"refitting trial {winner} and scoring the test split, {counted(len(missing), 'time')}")
         requests = []
         for r in missing:
             seed = repeat_seed(session.experiment.seed, r)

@@ -171,7 +171,7 @@ def rehearse(experiment: Experiment, options: StudyOptions, settings: Settings, 
         context.require_problems(VALIDATION, TEST)
         requested = number_of_trials(context.experiment, options, unsearched(context.experiment, context.template))
         searched, recorded = _recorded(options, context, settings, reporter)
-        warn_of_data(context, reporter)
+        warn_of_data(context, reporter, reporter.warn)
         limit = min(LONGEST_SECONDS, options.trial_timeout or LONGEST_SECONDS)
         timed = time_trial(context.experiment, Limits(limit, options.memory_bytes), context, away, reporter)
         return _rehearsed(context, options, timed, searched, requested, recorded)

@@ -189,7 +189,8 @@ class StudyRun:
         retried = self.log.retried(self.options.retry_failed, self.limits)
         if self._search_has_ended() and not retried:
             return True
-        warn_of_data(self.session.context, self.reporter, self.options.part_of)
+        # The result has them as warnings.
+        warn_of_data(self.session.context, self.reporter, self.reporter.note)
         try:
             problems = problems or self._prepare()
             remember_validation(self.recorded_study, self.session.context, [problem for problem, _ in problems])
