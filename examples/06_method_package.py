@@ -55,7 +55,7 @@ SITE = os.pathsep.join(filter(None, [str(work / "site"), os.environ.get("PYTHONP
 run("zslplat plugins check zslplat-my-ridge", PYTHONPATH=SITE)
 
 # %%
-# The kit reorders rows and classes, refits in a fresh process, compares blocks with arrays, looks for learned state
+# The kit reorders rows and classes, refits on other data, compares blocks with arrays, looks for learned state
 # that is not what it says, and holds seekers of truth against it that look for labels in memory.
 #
 # Tuned like any other

@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from zslplat.errors import UsageError
 from zslplat.families.zero_shot.kit import zero_shot_checks
-from zslplat.families.zero_shot.methods.base import check_fit_inputs
 from zslplat.methods.base import Diagnostics
 from zslplat.space import POSITIVE, Parameter, Real
 from zslplat.testing import checks_for, run_checks
@@ -208,28 +207,6 @@ class SharesItsState(Plain):
         return super().decision_function(X, S)
 
 
-class KeepsGramsByShape(Plain):
-    """A cache of the module, or of the class, that takes equal shapes for equal data."""
-
-    grams = {}
-
-    def prepare_fit(self, X, y, S, *, space):
-        check_fit_inputs(X, y, S)
-        return self.grams.setdefault(X.shape, super().prepare_fit(X, y, S, space=space))
-
-
-class KeepsPreparedGramsByShape(Plain):
-    """The same where statistics are prepared, and sound where the method prepares for itself."""
-
-    grams = {}
-
-    def prepare_fit(self, X, y, S, *, space):
-        return self.grams.setdefault(X.shape, super().prepare_fit(X, y, S, space=space))
-
-    def fit(self, X, y, S, *, statistics=None):
-        return super().fit(X, y, S, statistics=statistics or super().prepare_fit(X, y, S, space={}))
-
-
 class LeavesInFit(Plain):
     def fit(self, X, y, S, *, statistics=None):
         raise SystemExit(0)
@@ -316,7 +293,6 @@ BROKEN = {
     "rows_around_the_inputs_are_not_seen": (LooksAround, "other rows around"),
     "earlier_fits_are_forgotten": (WarmStart, "after a fit on other data"),
     "other_instances_do_not_interfere": (SharesItsState, "after another instance was fitted"),
-    "results_do_not_depend_on_data_seen_before": (KeepsGramsByShape, "other data of the same shape"),
     "shared_settings_are_left_alone": (GlobalRandom, "NumPy's global random state"),
     "nothing_is_printed": (Prints, "prints 'fitting 96 rows"),
     "fitted_state_can_be_copied": (HoldsALock, "copy of the fitted method: TypeError"),
@@ -334,7 +310,6 @@ FURTHER = [
     ("shared_settings_are_left_alone", that_does(draws_global_numbers), "changed: NumPy's global random state"),
     ("shared_settings_are_left_alone", that_does(silences_warnings), "changed: the filters of warnings"),
     ("shared_settings_are_left_alone", that_does(limits_threads), "changed: the number of threads"),
-    ("results_do_not_depend_on_data_seen_before", KeepsPreparedGramsByShape, "prepared after those of other data"),
     ("nothing_is_printed", PrintsFromCompiledCode, "low-level note"),
     ("fitted_state_can_be_copied", PicklesAPart, "of a copy of the fitted method"),
     ("inputs_are_not_changed", ChangesStatistics, "prepared statistic fit/gram"),
@@ -385,7 +360,6 @@ def test_a_method_that_leaves_in_fit_fails_check_by_check_and_ends_nothing():
     results = {result.check: result for result in run_checks(LeavesInFit())}
     assert results["outputs_are_finite"].message == "SystemExit: 0"
     assert results["parameters_are_documented"].state == "passed"
-    assert "SystemExit: 0" in results["results_do_not_depend_on_data_seen_before"].message
 
 
 def test_kind_without_checks_is_refused():

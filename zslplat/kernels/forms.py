@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.kernels.inner_product import DotProductKernel, RadialForm, RadialKernel
-from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Real, Scaled, parameter
+from zslplat.kernels.scales import in_units
+from zslplat.space import NON_NEGATIVE, Integer, Real, Scaled, parameter
 
 
 class Linear(DotProductKernel):
@@ -113,12 +114,7 @@ class Sigmoid(DotProductKernel):
 
     summary = "sigmoid, tanh(scale <a, b> + c); indefinite"
     citation = "Lin and Lin, A study on sigmoid kernels for SVM and the training of non-PSD kernels, 2003"
-    scale = parameter(
-        "factor of the inner product; square: mean squared length of a row",
-        Scaled(POSITIVE, "/square"),
-        Real(0.1, 10, log=True, unit="/square"),
-        default="1.0/square",
-    )
+    scale = in_units("factor of the inner product; square: mean squared length of a row", "/square", 0.1, 10)
     c = parameter("shift", Real(), Real(-1, 1), default=0.0)
     psd = False
 
@@ -154,9 +150,7 @@ class Gaussian(RadialKernel):
 
     summary = "Gaussian, exp(-|a-b|^2 / (2 sigma^2))"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
-    sigma = parameter(
-        "radius", Scaled(POSITIVE, "*median"), Real(0.1, 10, log=True, unit="*median"), default="1.0*median"
-    )
+    sigma = in_units("radius", "*median", 0.1, 10)
 
     @property
     def form(self) -> RadialForm:
@@ -198,12 +192,7 @@ class Cauchy(RadialKernel):
 
     summary = "Cauchy, 1 / (1 + sigma |a-b|^2)"
     citation = "Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018, Table 1"
-    sigma = parameter(
-        "inverse squared radius",
-        Scaled(POSITIVE, "/median^2"),
-        Real(0.01, 100, log=True, unit="/median^2"),
-        default="1.0/median^2",
-    )
+    sigma = in_units("inverse squared radius", "/median^2", 0.01, 100)
 
     @property
     def form(self) -> RadialForm:
@@ -246,9 +235,7 @@ class L2Laplacian(RadialKernel):
 
     summary = "Laplacian of the Euclidean distance, exp(-sigma |a-b|)"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
-    sigma = parameter(
-        "inverse radius", Scaled(POSITIVE, "/median"), Real(0.1, 10, log=True, unit="/median"), default="1.0/median"
-    )
+    sigma = in_units("inverse radius", "/median", 0.1, 10)
 
     def g(self, d: np.ndarray) -> np.ndarray:
         """Return exp(-sigma sqrt(d))."""

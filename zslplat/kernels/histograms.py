@@ -13,8 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel
 
 from zslplat.kernels.base import Kernel
-from zslplat.kernels.scales import median_distance
-from zslplat.space import POSITIVE, Real, Scaled, parameter
+from zslplat.kernels.scales import in_units, median_distance
 
 
 class ExponentialKernel(Kernel):
@@ -67,12 +66,7 @@ class L1Laplacian(ExponentialKernel):
 
     summary = "Laplacian of the city block distance, exp(-sigma |a-b|_1)"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
-    sigma = parameter(
-        "inverse radius; median: of the city block distance",
-        Scaled(POSITIVE, "/median"),
-        Real(0.1, 10, log=True, unit="/median"),
-        default="1.0/median",
-    )
+    sigma = in_units("inverse radius; median: of the city block distance", "/median", 0.1, 10)
 
     def distances(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return |a - b|_1 in float64."""
@@ -110,12 +104,7 @@ class ChiSquared(ExponentialKernel):
 
     summary = "exponential chi-squared kernel of non-negative rows"
     citation = "Zhang et al., Local features and kernels for classification of texture and object categories, IJCV 2007"
-    sigma = parameter(
-        "inverse radius; median: of the chi-squared distance",
-        Scaled(POSITIVE, "/median"),
-        Real(0.1, 10, log=True, unit="/median"),
-        default="1.0/median",
-    )
+    sigma = in_units("inverse radius; median: of the chi-squared distance", "/median", 0.1, 10)
     non_negative = True
 
     def distances(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:

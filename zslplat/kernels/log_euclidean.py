@@ -12,8 +12,7 @@ import numpy as np
 from zslplat.errors import DataError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.forms import Gaussian
-from zslplat.kernels.scales import median_distance, spread_rows
-from zslplat.space import POSITIVE, Real, Scaled, parameter
+from zslplat.kernels.scales import in_units, median_distance, spread_rows
 
 
 class LogEuclidean(Kernel):
@@ -48,12 +47,7 @@ class LogEuclidean(Kernel):
 
     summary = "log-Euclidean Gaussian on symmetric positive definite matrices"
     citation = "Arsigny et al., Log-Euclidean metrics, Magnetic Resonance in Medicine 2006"
-    sigma = parameter(
-        "radius; median: of the log-Euclidean distance",
-        Scaled(POSITIVE, "*median"),
-        Real(0.1, 10, log=True, unit="*median"),
-        default="1.0*median",
-    )
+    sigma = in_units("radius; median: of the log-Euclidean distance", "*median", 0.1, 10)
     input = "spd"
 
     def embed(self, X: np.ndarray) -> np.ndarray:

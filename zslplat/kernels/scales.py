@@ -11,13 +11,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from zslplat.data.store.rows import Rows, rowwise, take_rows
 from zslplat.errors import DataError
+from zslplat.space import POSITIVE, Real, Scaled, parameter
 
 ROWS, FEW_ROWS = 1000, 300
+
+
+def in_units(description: str, unit: str, low: float, high: float) -> float:
+    """Declare a positive parameter in a unit of the data, searched by its logarithm; 1 unit by default."""
+    domain: Any = Scaled(POSITIVE, unit)
+    value: float = parameter(description, domain, Real(low, high, log=True, unit=unit), default=f"1.0{unit}")
+    return value
+
+
 Metric = Callable[[np.ndarray], np.ndarray]
 
 

@@ -30,9 +30,8 @@ import numpy as np
 from sklearn.base import clone
 
 from zslplat.methods.base import Arrays, Method, State
-from zslplat.testing.fresh_process import outputs_elsewhere
 from zslplat.testing.kits import assert_equal, copied, direct_outputs, fitted, kit_of, stored
-from zslplat.testing.method_checks import SAME, assert_close
+from zslplat.testing.method_checks import assert_close
 from zslplat.testing.running import Check
 
 # Variables that others set since are taken away while a component is watched.
@@ -179,9 +178,12 @@ def earlier_fits_are_forgotten(method: Method) -> None:
 
 def other_instances_do_not_interfere(method: Method) -> None:
     """What one instance has learned does not change when another one is fitted, and scoring twice is scoring once."""
-    met = _met_others(method)
-    assert_equal(met.after, met.direct, "after another instance was fitted")
-    assert_equal(met.again, met.direct, "the next time they are asked for")
+    kit = kit_of(method.kind)
+    arrays, first = kit.arrays(method), clone(method)
+    direct = kit.apply(first, arrays)
+    kit.apply(clone(method), kit.arrays(method, seed=5))
+    assert_equal(kit.outputs(first, arrays, {}), direct, "after another instance was fitted")
+    assert_equal(kit.outputs(first, arrays, {}), direct, "the next time they are asked for")
 
 
 def same_seed_gives_the_same_result(method: Method) -> None:
@@ -213,15 +215,6 @@ def fitted_state_can_be_copied(method: Method) -> None:
     assert_equal(kit.outputs(again, arrays, {}), direct, "of a pickled method")
 
 
-def results_do_not_depend_on_data_seen_before(method: Method) -> None:
-    """After other data of the same shape, a fit gives what it gives in a process that saw no other data."""
-    met = _met_others(method)
-    alone = outputs_elsewhere(method, kit_of(method.kind).arrays(method, seed=5))
-    assert_close(method, met.others, alone, "after a fit on other data of the same shape", at_least=SAME)
-    when = "with statistics prepared after those of other data of the same shape"
-    assert_close(method, met.prepared, alone, when, at_least=SAME)
-
-
 @dataclass(frozen=True)
 class _Watched:
     """What a method leaves behind when it prepares, fits and scores: traces, changed inputs, and its outputs."""
@@ -249,41 +242,12 @@ def _watched(method: Method) -> _Watched:
     return _Watched(traces, changed, actual)
 
 
-@dataclass(frozen=True)
-class _Met:
-    """Outputs of an instance before and after another one met other data of the same shape, and those of the other.
-
-    ``prepared``: those of a third one on the other data, with statistics that were prepared for both in turn.
-    """
-
-    direct: Arrays
-    others: Arrays
-    prepared: Arrays
-    after: Arrays
-    again: Arrays
-
-
-@lru_cache(maxsize=2)
-def _met_others(method: Method) -> _Met:
-    kit = kit_of(method.kind)
-    arrays = kit.arrays(method)
-    first = clone(method)
-    direct = kit.apply(first, arrays)
-    elsewhere = kit.arrays(method, seed=5)
-    others = kit.apply(clone(method), elsewhere)
-    after, again = (kit.outputs(first, arrays, {}) for _ in range(2))
-    statistics = [kit.prepare(clone(method), arrays_of_problem, {}) for arrays_of_problem in (arrays, elsewhere)][1]
-    prepared = kit.apply(clone(method), elsewhere, statistics) if statistics else others
-    return _Met(direct, others, prepared, after, again)
-
-
 ISOLATION_CHECKS: tuple[Check, ...] = (
     inputs_are_not_changed,
     read_only_memory_maps_are_accepted,
     rows_around_the_inputs_are_not_seen,
     earlier_fits_are_forgotten,
     other_instances_do_not_interfere,
-    results_do_not_depend_on_data_seen_before,
     same_seed_gives_the_same_result,
     shared_settings_are_left_alone,
     nothing_is_printed,

@@ -6,9 +6,8 @@ or (m, c) of 1, 0 and -1 (not counted); splits follow one another, ``split`` (m,
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,70 +34,27 @@ from zslplat.tasks.base import Metric, Outcome
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, confusion, predictions_table
 
 AREA, ELEVEN_POINT = "mAP", "mAP_11pt"
+# From counts (b, m) of drawn rows to the metrics (b,).
+Resampler = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 
 
-class LabelForm(ABC):
-    """One form of labels; ``name`` is kept in a problem's meta."""
+class Scored(NamedTuple):
+    """All scored rows of a problem: scores (m, c), truth (m,) or (m, c), rows, splits from 1 on, groups and classes."""
 
-    name: ClassVar[str]
+    scores: np.ndarray
+    truth: np.ndarray
+    row: np.ndarray
+    split: np.ndarray
+    names: list[str]
+    group: np.ndarray | None = None
 
-    @abstractmethod
-    def look(self, scores: np.ndarray, truth: np.ndarray, names: Sequence[str]) -> None:
-        """Warn of scores (m, c) that say nothing."""
-
-    @abstractmethod
-    def metrics(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-        """Return the metrics of one split."""
-
-    @abstractmethod
-    def chance(self, truth: np.ndarray, names: Sequence[str], primary: Metric) -> float:
-        """Return the value of the primary metric that guessing reaches on one split."""
-
-    @abstractmethod
-    def fill(
-        self,
-        outcome: Outcome,
-        scores: np.ndarray,
-        truth: np.ndarray,
-        row: np.ndarray,
-        split: np.ndarray | None,
-        names: list[str],
-        title: str,
-    ) -> None:
-        """Add tables and figures of all splits; ``split`` is None where there is one."""
-
-    @abstractmethod
-    def outcomes(
-        self,
-        scores: np.ndarray,
-        truth: np.ndarray,
-        row: np.ndarray,
-        split: np.ndarray,
-        group: np.ndarray | None,
-        names: list[str],
-    ) -> RowOutcomes:
-        """Return what is kept of every scored row."""
-
-    @abstractmethod
-    def scored_rows(self, truth: np.ndarray, row: np.ndarray, split: np.ndarray, c: int) -> Mapping[str, np.ndarray]:
-        """Return arrays that tell what is scored, an entry per row."""
-
-    @abstractmethod
-    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray]:
-        """Return ids and strata (m,) of what a bootstrap draws."""
-
-    @abstractmethod
-    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the metrics (b,) of the drawn rows of one split, whose rows the mask ``rows`` (m,) tells."""
-
-    @abstractmethod
-    def class_values(
-        self, outcomes: RowOutcomes, resampled: Callable[[np.ndarray], Mapping[str, np.ndarray]]
-    ) -> ClassValues:
-        """Return values per class over all splits; ``resampled`` maps counts (b, m) to the metrics (b,)."""
+    @property
+    def split_column(self) -> dict[str, np.ndarray]:
+        """A column ``split`` for tables, where there are several."""
+        return {"split": self.split} if self.split.max() > 1 else {}
 
 
-class OneClass(LabelForm):
+class OneClass:
     """One class per row: the best class counts. ``ranking``: also the mAP, one class against the rest."""
 
     name = "one"
@@ -127,34 +83,18 @@ class OneClass(LabelForm):
             return mean_average_precision(class_rankings(np.zeros((len(truth), len(names))), truth))
         return 1.0 / len(names)
 
-    def fill(
-        self,
-        outcome: Outcome,
-        scores: np.ndarray,
-        truth: np.ndarray,
-        row: np.ndarray,
-        split: np.ndarray | None,
-        names: list[str],
-        title: str,
-    ) -> None:
+    def fill(self, outcome: Outcome, scored: Scored, title: str) -> None:
         """Add accuracies by class, predictions and the confusion of the classes."""
+        scores, truth, row, _, names, _ = scored
         predicted, best = scores.argmax(axis=1), scores.max(axis=1)
         accuracies, counts = class_accuracies(truth, predicted, len(names))
         outcome.tables["per_class"] = Table({"class": names, "rows": counts.tolist(), "accuracy": accuracies.tolist()})
-        more = {} if split is None else {"split": split}
-        outcome.tables["predictions"] = predictions_table(names, row, truth, predicted, best, **more)
+        outcome.tables["predictions"] = predictions_table(names, row, truth, predicted, best, **scored.split_column)
         outcome.tables["confusion"], outcome.figures["confusion"] = confusion(truth, predicted, names, title)
 
-    def outcomes(
-        self,
-        scores: np.ndarray,
-        truth: np.ndarray,
-        row: np.ndarray,
-        split: np.ndarray,
-        group: np.ndarray | None,
-        names: list[str],
-    ) -> RowOutcomes:
+    def outcomes(self, scored: Scored) -> RowOutcomes:
         """Return the common columns and ``split`` (int32, from 1 on): at most 28 bytes a row."""
+        scores, truth, row, split, names, group = scored
         columns = common_columns(row, truth, scores.argmax(axis=1), scores.max(axis=1), group)
         meta = {"classes": list(names), "splits": int(split.max())}
         return RowOutcomes({**columns, "split": split.astype(np.int32)}, meta)
@@ -177,14 +117,12 @@ class OneClass(LabelForm):
             "per_class_accuracy": resampled_means(counts[:, rows], correct[rows], true[rows]),
         }
 
-    def class_values(
-        self, outcomes: RowOutcomes, resampled: Callable[[np.ndarray], Mapping[str, np.ndarray]]
-    ) -> ClassValues:
+    def class_values(self, outcomes: RowOutcomes, resampled: Resampler) -> ClassValues:
         """Return the accuracy of every class, and pseudo-values of the accuracy over rows."""
         return jackknifed(resampled, outcomes.columns["true"])
 
 
-class SeveralLabels(LabelForm):
+class SeveralLabels:
     """Several labels per row: every label ranks the rows by itself. Metrics are means over the labels."""
 
     name = "several"
@@ -204,22 +142,13 @@ class SeveralLabels(LabelForm):
         """Return the mean over the labels of what a random ranking reaches: near the mean prevalence."""
         return float(mean_of_labels(chance_precisions(truth, eleven_point=primary.name == ELEVEN_POINT)))
 
-    def fill(
-        self,
-        outcome: Outcome,
-        scores: np.ndarray,
-        truth: np.ndarray,
-        row: np.ndarray,
-        split: np.ndarray | None,
-        names: list[str],
-        title: str,
-    ) -> None:
+    def fill(self, outcome: Outcome, scored: Scored, title: str) -> None:
         """Add both forms of average precision by label (means over splits), labels of rows, and all scores.
 
         In ``predictions`` a row's labels are joined by ``+``, and the predicted one is that of the highest score.
         """
-        number = np.ones(len(row), dtype=np.int64) if split is None else split
-        each = [number == i for i in np.unique(number)]
+        scores, truth, row, split, names, _ = scored
+        each = [split == i for i in np.unique(split)]
         area, eleven, chance = (
             np.array([measure(scores[part], truth[part]) for part in each])
             for measure in (average_precisions, eleven_point_precisions, lambda _, labels: chance_precisions(labels))
@@ -234,8 +163,8 @@ class SeveralLabels(LabelForm):
                 "chance": mean_of_labels(chance.T).tolist(),
             }
         )
-        order = np.lexsort((row, number))
-        split_column = {} if split is None else {"split": split[order].tolist()}
+        order = np.lexsort((row, split))
+        split_column = {name: column[order].tolist() for name, column in scored.split_column.items()}
         rows = row[order].tolist()
         outcome.tables["predictions"] = Table(
             {
@@ -251,20 +180,13 @@ class SeveralLabels(LabelForm):
         columns = {f"score of {name}": scores[order, j].tolist() for j, name in enumerate(names)}
         outcome.tables["label_scores"] = Table({"row": rows, **split_column, **columns})
 
-    def outcomes(
-        self,
-        scores: np.ndarray,
-        truth: np.ndarray,
-        row: np.ndarray,
-        split: np.ndarray,
-        group: np.ndarray | None,
-        names: list[str],
-    ) -> RowOutcomes:
+    def outcomes(self, scored: Scored) -> RowOutcomes:
         """Return ``row`` (int64), ``split`` and, where there are groups, ``group`` (int32), ``labels`` and ``place``.
 
         ``labels`` (m, c) int8, ``place`` (m, c) int32: the place of the row in the ranking of each label, equal for
         equal scores. In all 5 c + 16 bytes a row: 116 with 20 labels.
         """
+        scores, truth, row, split, names, group = scored
         ranked = np.empty(scores.shape, dtype=np.int32)
         for i in np.unique(split):
             ranked[split == i] = places(scores[split == i])
@@ -292,9 +214,7 @@ class SeveralLabels(LabelForm):
         area, eleven = resampled_precisions(counts[:, rows], ranked, labels)
         return {AREA: mean_of_labels(area), ELEVEN_POINT: mean_of_labels(eleven)}
 
-    def class_values(
-        self, outcomes: RowOutcomes, resampled: Callable[[np.ndarray], Mapping[str, np.ndarray]]
-    ) -> ClassValues:
+    def class_values(self, outcomes: RowOutcomes, resampled: Resampler) -> ClassValues:
         """Return both forms of average precision of every label."""
         ranked, labels, split = (outcomes.columns[name] for name in ("place", "labels", "split"))
         precisions = [
@@ -306,3 +226,6 @@ class SeveralLabels(LabelForm):
             for form, name in enumerate((AREA, ELEVEN_POINT))
         }
         return ClassValues(values, np.zeros(labels.shape[1], dtype=np.int64))
+
+
+LabelForm = OneClass | SeveralLabels

@@ -24,7 +24,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset, row_folds
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
-from zslplat.families.coding.label_forms import AREA, ELEVEN_POINT, LabelForm, OneClass, SeveralLabels
+from zslplat.families.coding.label_forms import AREA, ELEVEN_POINT, LabelForm, OneClass, Scored, SeveralLabels
 from zslplat.families.coding.methods.base import CodingProtocol
 from zslplat.families.coding.sample_splits import split_by_sample, validation_splits
 from zslplat.figures import Table
@@ -88,9 +88,7 @@ class Coding(Task):
     train_share = parameter(
         "share of every class that trains, where splits are drawn", Real(0.0, 0.99, open_low=True), default=0.5
     )
-    train_per_class = parameter(
-        "rows of every class that train; none takes train_share", Optional(Integer(1)), default=None
-    )
+    train_per_class = parameter("rows of a class that train; none: train_share", Optional(Integer(1)), default=None)
     split = parameter("which of the drawn splits, or which of the data set's own folds", Integer(1), default=1)
     splits = parameter("number of splits that the test problem holds, from split on", Integer(1), default=1)
     ranking = parameter("also report mAP: the rows ranked by their score for each class", BOOLEAN, default=False)
@@ -209,10 +207,7 @@ class Coding(Task):
         outcome = Outcome(metrics)
         if not full:
             return outcome
-        row, y, split = _truth(problem)
-        shown = split if len(suffixes) > 1 else None
-        title = f"{problem.meta['dataset']}, {problem.name}"
-        form.fill(outcome, _joined(outputs, "scores", suffixes), y, row, shown, names, title)
+        form.fill(outcome, _scored(problem, outputs), f"{problem.meta['dataset']}, {problem.name}")
         if len(by_split) > 1:
             numbers = [self.split + i for i in range(len(suffixes))]
             columns = {name: [m[name] for m in by_split] for name in by_split[0]}
@@ -226,11 +221,7 @@ class Coding(Task):
 
     def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
         """Return what the form of labels keeps, split by split: 28 bytes a row, or 5 c + 16 where rows have several."""
-        row, y, split = _truth(problem)
-        suffixes = suffixes_of(problem.meta["splits"])
-        group = _joined(problem.truth, "group_pool", suffixes) if "group_pool" in problem.truth else None
-        scores = _joined(outputs, "scores", suffixes)
-        return self._form(problem).outcomes(scores, y, row, split, group, problem.meta["classes"])
+        return self._form(problem).outcomes(_scored(problem, outputs))
 
     def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the data set's rows; classes keep their sizes, apart for every split."""
@@ -359,3 +350,10 @@ def _truth(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     row, y = (_joined(problem.truth, name, suffixes) for name in ("row_pool", "y_pool"))
     split = np.repeat(np.arange(1, len(suffixes) + 1), [len(problem.truth[f"row_pool{s}"]) for s in suffixes])
     return row, y, split
+
+
+def _scored(problem: Problem, outputs: Mapping[str, np.ndarray]) -> Scored:
+    row, y, split = _truth(problem)
+    suffixes = suffixes_of(problem.meta["splits"])
+    group = _joined(problem.truth, "group_pool", suffixes) if "group_pool" in problem.truth else None
+    return Scored(_joined(outputs, "scores", suffixes), y, row, split, problem.meta["classes"], group)

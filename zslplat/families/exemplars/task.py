@@ -116,9 +116,7 @@ class ExemplarRetrieval(Task):
         default=0.5,
     )
     draws = parameter("number of draws of these classes that the test is the mean of", Integer(1), default=1)
-    split_seed = parameter(
-        "draws these classes, and the queries where there are more than wanted", Integer(0), default=0
-    )
+    split_seed = parameter("draws these classes, and the queries where there are too many", Integer(0), default=0)
     folds = parameter(
         "validation folds; none: all of the data set's own, or 3 drawn ones", Optional(Integer(1)), default=None
     )

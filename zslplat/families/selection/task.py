@@ -113,26 +113,18 @@ class FeatureSelection(ClassTask):
         Optional(Integer(1, MOST_DRAWS)),
         default=1,
     )
-    seen_share = parameter(
-        "seen=random: share of the classes; none for the data set's own", Optional(Real(0, 1)), default=None
-    )
+    seen_share = parameter("seen=random: share of the classes; none: as in files", Optional(Real(0, 1)), default=None)
     labelled_ratio = parameter(
         "share of the seen rows or classes that the selector gets", Real(0, 1, open_low=True), default=1.0
     )
     labelled_by = parameter("what labelled_ratio is a share of", Choice(("rows", "classes")), default="rows")
-    scaling = parameter(
-        "steps applied to the clustered rows, with statistics of the seen rows; none for features as they are",
-        Text(),
-        default="none",
-    )
+    scaling = parameter("steps for the clustered rows, fitted on seen rows; none: as they are", Text(), default="none")
     first = parameter("smallest number of features", Integer(1), default=5)
     last = parameter("largest number of features", Integer(1), default=50)
     step = parameter("step between the numbers of features", Integer(1), default=5)
     repeats = parameter("random starts of k-means on the test split", Integer(1), default=20)
     validation_repeats = parameter("random starts of k-means on validation folds", Integer(1), default=5)
-    rows = parameter(
-        "unseen rows clustered at most, even over classes; none for all", Optional(Integer(2)), default=None
-    )
+    rows = parameter("unseen rows clustered at most, even over classes; none: all", Optional(Integer(2)), default=None)
     validation_rows = parameter("the same on validation folds", Optional(Integer(2)), default=2000)
     zero_shot = parameter(
         "zero-shot method to run on the selected features, for example eszsl; empty for none", Text(), default=""

@@ -74,12 +74,8 @@ class ZeroShotTask(ClassTask):
         Optional(Real(1.0)),
         default=None,
     )
-    imbalance_seed = parameter(
-        "draws the order of the classes and the rows that imbalance leaves out", Integer(0), default=0
-    )
-    imbalanced_validation = parameter(
-        "whether imbalance holds for the held-out classes of validation, too", BOOLEAN, default=False
-    )
+    imbalance_seed = parameter("draws the order of classes, and the rows that are left out", Integer(0), default=0)
+    imbalanced_validation = parameter("whether imbalance holds in validation, too", BOOLEAN, default=False)
     preprocessed = {"features": ("X", "X_pool"), "signatures": ("S", "S_pool")}
 
     def scored_unseen(self, dataset: Dataset, rows: np.ndarray, *, fold: int = 0) -> np.ndarray:

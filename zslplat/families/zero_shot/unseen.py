@@ -173,9 +173,7 @@ class ZeroShot(UnseenTask):
     citation = "Xian et al.: Zero-Shot Learning - A Comprehensive Evaluation of the Good, the Bad and the Ugly (2018)"
     primary = Metric("per_class_accuracy")
     aliases: ClassVar[Mapping[str, str]] = dict.fromkeys(("T1", "top1", "accuracy", "MCA"), "per_class_accuracy")
-    top_k = parameter(
-        "also report accuracy among the k best classes, where there are more than k", Integer(1), default=5
-    )
+    top_k = parameter("also report accuracy among the k best of more than k classes", Integer(1), default=5)
 
     def metric_names(self) -> tuple[str, ...]:
         """Return the accuracies, and per-class top-k where k is no 1."""

@@ -59,12 +59,8 @@ from zslplat.space import ANY, BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer,
 CITATION = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
 
 GAMMA = parameter("weight of the l1 norm", POSITIVE, Real(1e-4, 0.1, log=True), default=1e-3)
-NEIGHBOURS = parameter(
-    "number of nearest atoms that reconstruct a sample", Integer(1), Integer(5, 300, log=True), default=30
-)
-EPSILON = parameter(
-    "ridge of local codes, as a part of the mean squared distance to the nearest atoms", NON_NEGATIVE, default=RIDGE
-)
+NEIGHBOURS = parameter("nearest atoms that reconstruct a sample", Integer(1), Integer(5, 300, log=True), default=30)
+EPSILON = parameter("ridge of local codes, by the nearest atoms' mean squared distance", NON_NEGATIVE, default=RIDGE)
 
 
 class KernelCodingMethod(KernelMethod, CodingMethod):
@@ -326,30 +322,22 @@ class LearnedCoding(KernelCodingMethod, listed_last=True):
         Choice(("fixed", "free", "constrained")),
         default="fixed",
     )
-    iterations = parameter(
-        "rounds of the alternation over codes, classifier, dictionary and kernel", Integer(1), default=8
-    )
+    iterations = parameter("rounds over codes, classifier, dictionary and kernel", Integer(1), default=8)
     learn_kernel = parameter(
         "learn a Gaussian's bandwidth or a polynomial's bias, the weights of a sum of kernels, or these as printed "
         "(one kernel wins)",
         Choice(("fixed", "bandwidth", "weights", "weights-paper")),
         default="fixed",
     )
-    include_prior = parameter(
-        "count the prior among the reconstruction error that sets the bandwidth", BOOLEAN, default=False
-    )
-    togetherness = parameter(
-        "how strongly learned kernel weights are held together; large: the average", POSITIVE, default=1.0
-    )
+    include_prior = parameter("count the prior in the error that sets the bandwidth", BOOLEAN, default=False)
+    togetherness = parameter("how alike learned kernel weights are; large: the average", POSITIVE, default=1.0)
     rule = parameter(
         "classifier: auto takes a supervised method's own, residual where atoms are samples, nearest otherwise",
         Choice(("auto", "residual", "nearest", "linear", "bilinear")),
         default="auto",
     )
     rho = parameter("ridge of the linear and bilinear classifiers", POSITIVE, default=1e-4)
-    code_scaling = parameter(
-        "l2 scales codes to unit length before nearest, linear or bilinear", Choice(("raw", "l2")), default="raw"
-    )
+    code_scaling = parameter("l2: codes of unit length where a rule learns", Choice(("raw", "l2")), default="raw")
     scale = parameter(
         "what weights, ridges and prices are relative to: mean k(x, x) of the training samples, or nothing",
         Choice(("mean", "absolute")),
@@ -369,6 +357,4 @@ class SupervisedCoding(LearnedCoding, listed_last=True):
     learning = "constrained"
     eta = parameter("weight of the classification loss in coding", POSITIVE, Real(1e-3, 1, log=True), default=0.1)
     rho = parameter("ridge of the classifier", POSITIVE, Real(1e-7, 1e-2, log=True), default=1e-5)
-    recode = parameter(
-        "code the training samples without labels before the last fit of the classifier", BOOLEAN, default=True
-    )
+    recode = parameter("code training samples without labels before the last classifier fit", BOOLEAN, default=True)

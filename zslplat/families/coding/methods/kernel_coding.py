@@ -110,9 +110,7 @@ class KernelLLC(LearnedCoding):
 
     summary = "locality-constrained kernel coding"
     tags = ("kernel",)
-    variant = parameter(
-        "nearest atoms only, or all with a price", Choice(("approximate", "full")), default="approximate"
-    )
+    variant = parameter("nearest atoms, or all with a price", Choice(("approximate", "full")), default="approximate")
     neighbours = NEIGHBOURS
     epsilon = EPSILON
     gamma = parameter("weight of the price, full variant", POSITIVE, default=1e-4)
@@ -173,9 +171,7 @@ class KernelBagOfWords(LearnedCoding):
     summary = "kernel bag of words"
     tags = ("kernel", "baseline")
     assignment = parameter("to all atoms by distance, or to the nearest", Choice(("soft", "hard")), default="soft")
-    sigma = parameter(
-        "how fast membership falls with squared distance", POSITIVE, Real(0.1, 1000, log=True), default=10.0
-    )
+    sigma = parameter("how fast membership falls with distance^2", POSITIVE, Real(0.1, 1000, log=True), default=10.0)
 
     @property
     def space(self) -> dict[str, Any]:

@@ -213,9 +213,7 @@ class ExemplarSVM(ExemplarMethod):
     C = parameter("penalty of margin violations", POSITIVE, Real(1e-2, 1e2, log=True), default=1.0)
     positive_weight = parameter("penalty of the positive in units of C", POSITIVE, Real(1, 100, log=True), default=10.0)
     loss = parameter("hinge or squared hinge", Choice(("hinge", "squared_hinge")), default="squared_hinge")
-    negatives = parameter(
-        "number of negatives that are drawn from the pool; none: all", Optional(Integer(1)), default=None
-    )
+    negatives = parameter("negatives that are drawn from the pool; none: all", Optional(Integer(1)), default=None)
     iterations = parameter("passes of the solver at most", Integer(1), default=1000)
     seed = parameter("draws negatives and the solver's order", Integer(0), default=0)
 

@@ -87,14 +87,8 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
     tolerance = 1e-4
     tolerance_reason = "pivots with nearly equal residuals may change places when rows are reordered"
     lam = 1e-3
-    rank = parameter(
-        "landmarks, as many as there are negatives at most; none: all that are needed",
-        Optional(Integer(1)),
-        default=1000,
-    )
-    landmarks = parameter(
-        "incomplete Cholesky pivots, drawn rows or centres", Choice(moments.CHOICES), default="cholesky"
-    )
+    rank = parameter("landmarks, no more than negatives; none: as many as needed", Optional(Integer(1)), default=1000)
+    landmarks = parameter("Cholesky pivots, drawn rows or centres", Choice(moments.CHOICES), default="cholesky")
     residual = parameter("share of the trace at which Cholesky pivots stop", Real(0, 0.999), default=0.0)
     candidates = parameter("pivots and centres are sought among so many rows at most", Integer(1), default=8192)
     seed = parameter("draws rows and starts k-means", Integer(0), default=0)

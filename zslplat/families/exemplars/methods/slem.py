@@ -54,18 +54,10 @@ class SquareLossMethod(ExemplarMethod):
         "Rezende, Zepeda, Ponce, Bach, Perez: Kernel square-loss exemplar machines for image retrieval. CVPR 2017"
     )
     preprocessing = Preprocessing(features=("l2",))
-    lam = parameter(
-        "ridge lambda of every machine, in the unit that scale names", POSITIVE, Real(1e-6, 10, log=True), default=1e-2
-    )
-    scale = parameter(
-        "unit of lam: variance of the negatives, or absolute", Choice(("variance", "absolute")), default="variance"
-    )
-    theta = parameter(
-        "weight of the positives against the negatives; cosines of single ones ignore it", POSITIVE, default=1.0
-    )
-    scores = parameter(
-        "cosine between machines, or their raw inner product", Choice(("cosine", "raw")), default="cosine"
-    )
+    lam = parameter("ridge of every machine, in the unit of scale", POSITIVE, Real(1e-6, 10, log=True), default=1e-2)
+    scale = parameter("unit of lam: variance of negatives, or 1", Choice(("variance", "absolute")), default="variance")
+    theta = parameter("weight of positives against negatives; single ones ignore it", POSITIVE, default=1.0)
+    scores = parameter("cosine of machines, or their raw inner product", Choice(("cosine", "raw")), default="cosine")
     lam_: float
     values_: np.ndarray
     offset_: np.ndarray

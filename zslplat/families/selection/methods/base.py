@@ -115,9 +115,7 @@ class SampleSelector(FeatureSelector, listed_last=True):
     """
 
     takes_blocks = True
-    rows = parameter(
-        "rows used at most, drawn evenly from the classes; none for all", Optional(Integer(2)), default=2000
-    )
+    rows = parameter("rows at most, drawn evenly from the classes; none for all", Optional(Integer(2)), default=2000)
     seed = SEED
 
     def _prepare(self, data: SelectionData, space: Space) -> Arrays:

@@ -140,9 +140,7 @@ class FSASL(SampleSelector):
     )
     strength = parameter("l1 weight of the global structure, relative", Real(0, 1, open_low=True), default=0.01)
     neighbours = parameter("neighbours of the local structure", Integer(1), default=5)
-    clusters = parameter(
-        "number of eigenvectors; none for the number of seen classes", Optional(Integer(1)), default=None
-    )
+    clusters = parameter("eigenvectors; none for the number of seen classes", Optional(Integer(1)), default=None)
     iterations = parameter("rounds of structure and projection", Integer(1), default=5)
     rows = 500
 

@@ -88,9 +88,7 @@ class MCFS(SampleSelector):
     tolerance_reason: ClassVar[str] = "eigenvectors of nearly equal eigenvalues may mix"
     neighbours = parameter("neighbours in the graph", Integer(1), Integer(3, 15), default=5)
     heat = parameter("heat kernel on the edges, in place of 1", BOOLEAN, Choice((True, False)), default=False)
-    clusters = parameter(
-        "number of eigenvectors; none for the number of seen classes", Optional(Integer(1)), default=None
-    )
+    clusters = parameter("eigenvectors; none for the number of seen classes", Optional(Integer(1)), default=None)
     cardinality = parameter("features that each regression may use", Integer(1), Integer(10, 100), default=50)
     rows = 3000
 

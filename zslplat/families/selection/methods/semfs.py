@@ -118,9 +118,7 @@ class SemFS(FeatureSelector):
         Choice(("binary", "convex", "sum", "paper", "ridge")),
         default="binary",
     )
-    alpha = parameter(
-        "weight of the loss on class centres; 0 leaves it out", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0
-    )
+    alpha = parameter("weight of the loss on class centres", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0)
     gamma = parameter(
         "ridge on W; convex and sum lower it until k features are active",
         POSITIVE,
@@ -143,9 +141,7 @@ class SemFS(FeatureSelector):
     iterations = parameter("iterations of variant=paper, at most of variant=sum", Integer(1), default=20)
     inner_steps = parameter("gradient steps for s per iteration of variant=paper", Integer(1), default=1)
     precision = parameter("relative precision of the objective at which solvers stop", POSITIVE, default=1e-9)
-    warm_start = parameter(
-        "variant=convex: begin with the solution of the last fit", Choice((True, False)), default=False
-    )
+    warm_start = parameter("variant=convex: begin with the last solution", Choice((True, False)), default=False)
 
     active_: np.ndarray
     W_: np.ndarray

@@ -105,9 +105,7 @@ class Exem1NN(ZeroShotMethod):
     tolerance = 1e-3
     tolerance_reason = "principal directions of nearly equal variance turn with the rounding of float32 products"
     takes_blocks = True
-    regressor = parameter(
-        "how exemplars are predicted from signatures", Choice(("kernel-ridge", "nu-svr")), default="kernel-ridge"
-    )
+    regressor = parameter("how exemplars are predicted", Choice(("kernel-ridge", "nu-svr")), default="kernel-ridge")
     gamma = parameter(
         "inverse squared bandwidth, in units of the median distance between signatures",
         POSITIVE,

@@ -63,9 +63,7 @@ class GFHF(ZeroShotMethod):
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-2
     tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
-    alpha = parameter(
-        "ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e2, log=True), default=1.0
-    )
+    alpha = parameter("ridge from signatures to features", POSITIVE, Real(1e-3, 1e2, log=True), default=1.0)
     k = parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True), default=10)
     anchors = parameter("rows that each class is joined to", Integer(1), Integer(3, 300, log=True), default=50)
     balance = parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75)

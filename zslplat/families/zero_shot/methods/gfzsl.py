@@ -149,20 +149,12 @@ class GFZSL(KernelMethod, ZeroShotMethod):
     tolerance_reason = "small eigenvalues of K are known to rounding only, and are divided by"
     takes_blocks = True
     kernel_on = "signatures"
-    kernel = parameter(
-        "kernel expression on signatures, or any (tuned over all that fit)",
-        Text(),
-        default="polynomial(r=2, c=1.0*square)",
-    )
+    kernel = parameter("kernel on signatures, or any (all that fit)", Text(), default="polynomial(r=2, c=1.0*square)")
     mean_ridge = parameter("ridge of the regression of means", POSITIVE, Real(1e-4, 1e1, log=True), default=0.05)
-    variance_ridge = parameter(
-        "ridge of the regression of log-variances", POSITIVE, Real(1e-1, 1e3, log=True), default=1.0
-    )
+    variance_ridge = parameter("ridge of the log-variances", POSITIVE, Real(1e-1, 1e3, log=True), default=1.0)
     reg = parameter("added to predicted variances", POSITIVE, Real(1e-2, 1e1, log=True), default=0.5)
     floor = parameter("added to variances under the logarithm", POSITIVE, default=1e-3)
-    variant = parameter(
-        "centred and relative to the data, or as printed", Choice(("improved", "paper")), default="improved"
-    )
+    variant = parameter("relative to the data, or as printed", Choice(("improved", "paper")), default="improved")
     seen_classes = parameter(
         "Gaussian of candidates that were trained on: predicted, or their own",
         Choice(("predicted", "own")),
@@ -329,9 +321,7 @@ class TransductiveGFZSL(GFZSL):
     takes_blocks = False
     tolerance = 1e-2
     tolerance_reason = "rows halfway between two classes go either way with the last digits, and take others along"
-    iterations = parameter(
-        "iterations of expectation maximisation at most", Integer(1), Integer(1, 100, log=True), default=20
-    )
+    iterations = parameter("most iterations of maximisation", Integer(1), Integer(1, 100, log=True), default=20)
     bound = parameter("least variance in expectation maximisation", POSITIVE, Real(5e-2, 5, log=True), default=1.0)
 
     def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:

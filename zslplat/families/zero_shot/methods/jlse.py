@@ -192,12 +192,7 @@ class JLSE(ZeroShotMethod):
     tolerance = 1e-3
     tolerance_reason = "turns of an objective that is not convex amplify rounding in single precision"
     latent = parameter("length r of a row's code", Integer(1), Integer(20, 400, log=True), default=100)
-    gamma = parameter(
-        "ridge of the codes of signatures, in units of their mean eigenvalue",
-        POSITIVE,
-        Real(1e-2, 10.0, log=True),
-        default=0.3,
-    )
+    gamma = parameter("ridge of signatures' codes, by eigenvalue", POSITIVE, Real(1e-2, 10.0, log=True), default=0.3)
     match = parameter("weight of a match against the reconstruction", POSITIVE, Real(1e-2, 1e2, log=True), default=1.0)
     lam = parameter("penalty of W in units of the weight of a match", POSITIVE, Real(1e-4, 1.0, log=True), default=1e-2)
     noise = parameter("variance about the reconstruction, for features of unit variance", POSITIVE, default=1.0)

@@ -84,9 +84,7 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
     tolerance_reason = "small eigenvalues of K are known to rounding only, and are divided by"
     takes_blocks = True
     measures = ("rank",)
-    kernel = parameter(
-        "kernel expression, or any (tuned over all that fit)", Text(), default="gaussian(sigma=0.7*median)"
-    )
+    kernel = parameter("kernel expression, or any (all that fit)", Text(), default="gaussian(sigma=0.7*median)")
     alpha = parameter("ridge on the feature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0)
     gamma = parameter("ridge on the signature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0)
     labels = parameter("label coding: {-1, 1} or {0, 1}", Choice(("signed", "binary")), default="binary")

@@ -89,9 +89,7 @@ class RidgePrototypes(ZeroShotMethod):
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
     takes_blocks = True
-    alpha = parameter(
-        "ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0
-    )
+    alpha = parameter("ridge from signatures to features", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0)
     shrinkage = parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True), default=5.0)
     temperature = parameter("temperature of the probabilities of a row; inf: plain cosines", POSITIVE, default=0.05)
 

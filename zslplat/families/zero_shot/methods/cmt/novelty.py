@@ -289,11 +289,7 @@ class GatedCMT(CMT):
         Choice(("soft", "hard")),
         default="soft",
     )
-    penalty = parameter(
-        "penalty of the classifier of seen classes, for features of unit variance (1e-3 in the authors' code)",
-        POSITIVE,
-        default=1e-3,
-    )
+    penalty = parameter("penalty of the seen-class classifier, for features of unit variance", POSITIVE, default=1e-3)
 
     @abstractmethod
     def _learn_novelty(self, F: np.ndarray, y: np.ndarray) -> None:

@@ -106,22 +106,14 @@ class MFMR(ZeroShotMethod):
     k_features = parameter("neighbours in the feature graph, instead of k", Optional(Integer(1)), default=None)
     k_instances = parameter("neighbours in graphs of rows, instead of k", Optional(Integer(1)), default=None)
     ridge = parameter("ridge on U", NON_NEGATIVE, Real(1e-3, 1e1, log=True), default=0.3)
-    compare = parameter(
-        "where rows and classes are compared", Choice(("residual", "features", "inverse")), default="residual"
-    )
+    compare = parameter("space of the comparison", Choice(("residual", "features", "inverse")), default="residual")
     shrinkage = parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True), default=5.0)
     temperature = parameter("temperature of the probabilities of a row; inf: plain cosines", POSITIVE, default=0.05)
-    labels = parameter(
-        "fixed: V_s is the labels (Eq. 7); free: V_s is learned (Eq. 6)", Choice(("fixed", "free")), default="fixed"
-    )
+    labels = parameter("V_s: the labels (Eq. 7), or learned (Eq. 6)", Choice(("fixed", "free")), default="fixed")
     gamma_fit = parameter("weight of the training rows' graph, with free labels", NON_NEGATIVE, default=1.0)
-    label_anchor = parameter(
-        "how free labels are held to the given ones (0: Eq. 6 as printed)", NON_NEGATIVE, default=0.0
-    )
+    label_anchor = parameter("how free labels are tied to the true ones (0: Eq. 6)", NON_NEGATIVE, default=0.0)
     rounds = parameter("alternations between U and V_s, with free labels", Integer(1), default=5)
-    iterations = parameter(
-        "largest number of updates; none: 100, or 1000 as printed", Optional(Integer(1)), default=None
-    )
+    iterations = parameter("most updates; none: 100, or 1000 as printed", Optional(Integer(1)), default=None)
     converged_at = parameter(
         "stop when an update changes the objective by this fraction of its range; none: 3e-4, or 0 as printed",
         Optional(NON_NEGATIVE),

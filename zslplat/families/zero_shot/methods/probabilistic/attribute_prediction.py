@@ -206,9 +206,7 @@ class AttributeMethod(ZeroShotMethod, listed_last=True):
         default="overall",
     )
     prior = parameter("divide by the prior of the attributes", BOOLEAN, Choice((True, False)), default=True)
-    clip = parameter(
-        "probabilities of attributes are kept this far from 0 and 1", Real(0, 0.5, open_low=True), default=1e-6
-    )
+    clip = parameter("least distance of probabilities to 0 and 1", Real(0, 0.5, open_low=True), default=1e-6)
 
 
 def thresholds(S: np.ndarray, how: str) -> np.ndarray:

@@ -329,11 +329,7 @@ class RankingMethod(ZeroShotMethod):
     epochs = parameter("passes over the training rows", Integer(1), default=40)
     batch_size = parameter("rows of a mini-batch; 1: one row at a time, as in the papers", Integer(1), default=64)
     margin = parameter("by how much the right class has to lead", POSITIVE, default=1.0)
-    start = parameter(
-        "spread of the random start, in units of 1 / sqrt(features) for rows and signatures of length 1",
-        NON_NEGATIVE,
-        default=1.0,
-    )
+    start = parameter("spread of the random start, times 1 / sqrt(features) for unit rows", NON_NEGATIVE, default=1.0)
     precision = parameter("single or double precision training", Choice(("single", "double")), default="single")
     seed = parameter("seed of start, order of rows and draws", Integer(0), default=0)
 

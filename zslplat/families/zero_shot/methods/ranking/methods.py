@@ -193,11 +193,7 @@ class LatEm(RankingMethod):
     rate = 0.1
     epochs = 60
     # Maps that start alike stay alike.
-    start = parameter(
-        "spread of the random start, in units of 1 / sqrt(features) for rows and signatures of length 1",
-        POSITIVE,
-        default=1.0,
-    )
+    start = parameter("spread of the random start, times 1 / sqrt(features) for unit rows", POSITIVE, default=1.0)
     maps = parameter("number K of maps", Integer(1), Choice((2, 4, 6, 8, 10)), default=2)
 
     several_maps = True

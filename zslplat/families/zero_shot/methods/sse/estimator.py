@@ -85,19 +85,13 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
     sign: ClassVar[int]
     gamma = parameter("ridge of the mixtures of seen classes", POSITIVE, Real(1e-2, 1e1, log=True), default=0.3)
     ridge = parameter("ridge on the weights", POSITIVE, Real(1e-4, 1e0, log=True), default=1e-3)
-    align = parameter(
-        "weight of the constraints on class averages", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0
-    )
+    align = parameter("weight of constraints on class averages", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0)
     shrink = parameter("ridge on the reference points", NON_NEGATIVE, Real(1e-4, 1e0, log=True), default=1e-3)
     rounds = parameter("steps; the first learns the weights alone", Integer(1), default=10)
     reference_steps = parameter("steps of the reference points in a round", Integer(1), default=10)
-    rows_per_class = parameter(
-        "rows of a class that make constraints, at most; none: all", Optional(Integer(1)), default=100
-    )
+    rows_per_class = parameter("most constraint rows of a class; none: all", Optional(Integer(1)), default=100)
     gap = parameter("what other weights may still gain, relative to the objective", POSITIVE, default=1e-2)
-    converged_at = parameter(
-        "stop when a round lowers the objective by this fraction or less", NON_NEGATIVE, default=1e-2
-    )
+    converged_at = parameter("stop when a round gains this fraction or less", NON_NEGATIVE, default=1e-2)
 
     w_: np.ndarray
     V_: np.ndarray

@@ -117,9 +117,7 @@ class SynthesisedClassifiers(ZeroShotMethod):
         Real(2.0**-5, 2.0**5, log=True),
         default=1.0,
     )
-    rcond = parameter(
-        "singular values of the similarities that count as 0, relative to the largest", Real(0, 1), default=1e-8
-    )
+    rcond = parameter("relative size of singular values that count as 0", Real(0, 1), default=1e-8)
     seen_classifiers = parameter(
         "classifiers of seen classes when scored beside unseen ones: synthesised like those (as the authors), or as "
         "they were trained",

@@ -88,23 +88,15 @@ class TMVHLP(ZeroShotMethod):
     )
     power = parameter("power of the eigenvalues by which directions are weighted", NON_NEGATIVE, default=4.0)
     dimensions = parameter("largest number of directions of the common space", Integer(1), default=256)
-    projections = parameter(
-        "semantic views: regressed signatures, probabilities of attributes, or both",
-        Choice(tuple(SEMANTIC)),
-        default="both",
-    )
+    projections = parameter("semantic views: regression, attributes, or both", Choice(tuple(SEMANTIC)), default="both")
     nearest = parameter(
         "rows that a prototype becomes the mean of, relative to the rows per class; 0: it stays",
         NON_NEGATIVE,
         Real(0.1, 1.0),
         default=0.5,
     )
-    k = parameter(
-        "neighbours of a row within a view and across views", Integer(1), Integer(5, 50, log=True), default=20
-    )
-    links = parameter(
-        "rows that a prototype is joined to, relative to the rows per class", POSITIVE, Real(0.1, 1.0), default=0.4
-    )
+    k = parameter("neighbours of a row within and across views", Integer(1), Integer(5, 50, log=True), default=20)
+    links = parameter("rows joined to a prototype, per rows of a class", POSITIVE, Real(0.1, 1.0), default=0.4)
     semantic_weight = parameter(
         "weight of the semantic views in the graph within views", POSITIVE, Real(0.25, 4, log=True), default=1.0
     )

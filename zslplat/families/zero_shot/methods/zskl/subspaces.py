@@ -66,9 +66,7 @@ class ZSKLSubspaces(KernelAlignment):
         Real(0.05, 1.5, log=True, unit="*median"),
         default="0.35*median",
     )
-    ridge = parameter(
-        "weight of the squared norm of the deviations", NON_NEGATIVE, Real(1e-5, 1, log=True), default=1e-3
-    )
+    ridge = parameter("weight of the deviations' square", NON_NEGATIVE, Real(1e-5, 1, log=True), default=1e-3)
     both_projections = True
 
     def _fit_steps(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> Iterator[int]:

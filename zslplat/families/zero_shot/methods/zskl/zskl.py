@@ -101,12 +101,8 @@ class KernelAlignment(KernelMethod, ZeroShotMethod):
     objective_may_rise = "an epoch lists the mean over mini-batches, each before its own step of a fixed length"
     kernel_gradients = True
     kernel_psd = False
-    kernel = parameter(
-        "kernel expression, or any (tuned over all that fit)", Text(), default="gaussian(sigma=0.7*median)"
-    )
-    lam = parameter(
-        "lambda of Eq. 9: weight of the wrong classes", NON_NEGATIVE, Real(0.01, 100, log=True), default=1.0
-    )
+    kernel = parameter("kernel expression, or any (all that fit)", Text(), default="gaussian(sigma=0.7*median)")
+    lam = parameter("lambda of Eq. 9: weight of wrong classes", NON_NEGATIVE, Real(0.01, 100, log=True), default=1.0)
     rate = parameter("rate of RMSprop at the start", POSITIVE, Real(1e-4, 5e-3, log=True), default=5e-4)
     epochs = parameter("passes over the training rows", Integer(1), default=10)
     batch_size = parameter("rows of a mini-batch (10 in the paper)", Integer(1), default=64)
@@ -123,9 +119,7 @@ class KernelAlignment(KernelMethod, ZeroShotMethod):
     gamma = parameter("decay of the average of squared gradients", Real(0, 1), default=0.99)
     epsilon = parameter("added to the root of that average", POSITIVE, default=1e-8)
     decay = parameter("fall of the rate: rate / (1 + decay * epochs done)", NON_NEGATIVE, default=1.0)
-    rule = parameter(
-        "score: k + k (Eq. 12), or minus the loss of the right class", Choice(("kernel", "loss")), default="kernel"
-    )
+    rule = parameter("score: k + k (Eq. 12), or minus the loss", Choice(("kernel", "loss")), default="kernel")
     precision = parameter("single or double precision training", Choice(("single", "double")), default="single")
     seed = parameter("seed of start, order of rows and draws", Integer(0), default=0)
     both_projections: ClassVar[bool] = False
@@ -247,9 +241,7 @@ class ZSKL(KernelAlignment):
     summary = "zero-shot kernel learning, one projection (Eq. 10)"
     tags: ClassVar[tuple[str, ...]] = ("several-signatures",)
     negatives = parameter("wrong classes drawn per row; none: all", Optional(Integer(1)), default=None)
-    moment = parameter(
-        "square of the batch gradient, or mean of the rows' squares", Choice(("batch", "row")), default="batch"
-    )
+    moment = parameter("square of the gradient, or mean of rows' squares", Choice(("batch", "row")), default="batch")
     learn_weights = parameter("learn the weights of a sum of kernels along with W", BOOLEAN, default=False)
     reshuffle = parameter("draw a new order of rows each epoch, or keep the first", BOOLEAN, default=True)
     steps = parameter("stop after this many mini-batches; none: no such limit", Optional(Integer(1)), default=None)
