@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 from model_toys import animals, kept
 
-from zslplat.errors import StoreError, UsageError
+from zslplat.errors import UsageError
 from zslplat.models.folder import copy_model
-from zslplat.serving.mlflow_model import export_model, register_model
+from zslplat.serving.mlflow_model import export_model
 from zslplat.serving.runs import load_model
 from zslplat.settings import resolve_settings
 
@@ -101,18 +101,20 @@ def test_an_exemplar_export_has_its_gallery(tmp_path):
 
 
 @pytest.mark.long
-def test_registered_versions_lie_in_the_store_and_answer_when_the_export_is_gone(exported, tmp_path):
-    from mlflow.tracking import MlflowClient
+def test_mlflow_registers_an_export_as_it_is(exported, monkeypatch):
+    import mlflow
 
-    model, done, settings = exported
-    copy = shutil.copytree(done.folder, tmp_path / "copy")
-    versions = [register_model(settings, "animals", type(done)(copy, 0, "")) for _ in range(2)]
-    shutil.rmtree(copy)
-    assert versions == ["1", "2"]
-    client = MlflowClient(settings.tracking_uri, registry_uri=settings.tracking_uri)
-    place = client.get_model_version_download_uri("animals", "2").removeprefix("file://")
-    assert settings.artifacts in load_model(place).folder.parents
-    assert np.array_equal(load_model(place).decision_function(X), model.decision_function(X))
+    _, done, settings = exported
+    settings.make_store()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", settings.tracking_uri)
+    mlflow.set_tracking_uri(settings.tracking_uri)
+    try:
+        version = mlflow.register_model(done.folder.absolute().as_uri(), "animals").version
+        assert int(version) == 1
+        served = mlflow.pyfunc.load_model("models:/animals/1")
+    finally:
+        mlflow.set_tracking_uri(None)
+    assert len(served.predict(X[:3])) == 3
 
 
 def test_an_export_removes_what_a_killed_one_left_and_nothing_else(exported, tmp_path):
@@ -121,24 +123,6 @@ def test_an_export_removes_what_a_killed_one_left_and_nothing_else(exported, tmp
     (tmp_path / ".new-year").mkdir()
     export_model(settings, str(done.folder), tmp_path / "again")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".new-year", "again"]
-
-
-@pytest.mark.long
-def test_a_copy_that_the_registry_does_not_take_is_removed(exported, tmp_path, monkeypatch):
-    from mlflow.exceptions import MlflowException
-    from mlflow.tracking import MlflowClient
-
-    def refuse(*_, **__):
-        raise MlflowException("no space")
-
-    _, done, _ = exported
-    settings = resolve_settings({"store": tmp_path / "mlruns"})
-    monkeypatch.setattr(MlflowClient, "create_registered_model", lambda *_, **__: None)
-    monkeypatch.setattr(MlflowClient, "create_model_version", refuse)
-    (settings.artifacts / "registered" / ".new-killed").mkdir(parents=True)
-    with pytest.raises(StoreError, match=r"did not take .* no space"):
-        register_model(settings, "animals", done)
-    assert list((settings.artifacts / "registered").iterdir()) == []
 
 
 def test_a_copy_of_a_model_may_lie_anywhere(exported, tmp_path):

@@ -13,7 +13,7 @@ from zslplat.records.folders import study_names
 pytestmark = pytest.mark.long
 
 SOURCE = ("tune", "--method", "eszsl", "--study", "source", "--json")
-WARM = ("tune", "--method", "eszsl", "--study", "warm", "--seed", 1, "--sampler", "cmaes", "--json")
+WARM = ("tune", "--method", "eszsl", "--study", "warm", "--seed", 1, "--sampler", "qmc", "--json")
 
 
 def trials_by_study(store):

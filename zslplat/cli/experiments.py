@@ -40,7 +40,7 @@ def tune(options: TuneCommand) -> None:
     """Search hyperparameters on validation folds, then test the best.
 
     The same command continues a stopped study; a larger --trials extends it. Without --trials a grid has all its
-    points, 7 values of each range, where these are at most 1000. The sampler gp needs torch, cmaes the package cmaes.
+    points, 7 values of each range, where these are at most 1000. The sampler gp needs torch.
     """
     from zslplat.cli.outcomes import print_plan, print_study
     from zslplat.front.schema import write_study_file

@@ -76,7 +76,6 @@ class ExportOptions(TrackingOptions, total=False):
 
     run: Run
     to: Annotated[Path, Option("New folder for the MLflow model.", REQUIRED)]
-    register: Annotated[str | None, Option("Name in MLflow's model registry of the store; a new version of it.")]
     json: Json
 
 
@@ -86,20 +85,15 @@ def export(options: ExportOptions) -> None:
     `mlflow models serve` answers with it. It needs no pickle and no store.
     """
     from zslplat.front.requests import settings_of
-    from zslplat.serving.mlflow_model import export_model, register_model
+    from zslplat.serving.mlflow_model import export_model
 
     settings = settings_of(options)
     done = export_model(settings, options["run"], options["to"])
-    version = register_model(settings, options["register"], done) if options["register"] is not None else None
     if options["json"]:
-        print_json(
-            {"folder": str(done.folder), "bytes": done.bytes, "registered": options["register"], "version": version}
-        )
+        print_json({"folder": str(done.folder), "bytes": done.bytes})
         return
     echo(f"MLflow model in {done.folder}, {done.bytes / 2**20:.1f} MiB")
     echo(f"  mlflow models serve --model-uri {done.folder} --env-manager local --port 5001")
-    if version is not None:
-        echo(f"registered as {options['register']}, version {version}, in {settings.shown_tracking_uri}")
 
 
 class QueryOptions(TrackingOptions, total=False):

@@ -285,8 +285,8 @@ class ProposalOptions(TypedDict, total=False):
     sampler: Annotated[
         str | None,
         Option(
-            "How trials are proposed: tpe (default), random, qmc, gp, cmaes, grid or nsga2.",
-            complete=("tpe", "random", "grid", "qmc", "gp", "cmaes", "nsga2"),
+            "How trials are proposed: tpe (default), random, qmc, gp, grid or nsga2.",
+            complete=("tpe", "random", "grid", "qmc", "gp", "nsga2"),
             panel=SEARCH,
         ),
     ]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -92,43 +91,6 @@ def export_model(settings: Settings, source: str, target: Path) -> Exported:
             f"cannot write {target}: {error.strerror or error}; free space, or choose another --to"
         ) from error
     return Exported(target, sum(f.stat().st_size for f in target.rglob("*") if f.is_file()), run)
-
-
-def register_model(settings: Settings, name: str, exported: Exported) -> str:
-    """Register an export in MLflow's model registry under a name; return the number of the version.
-
-    In a store of its own MLflow gets a copy below the store's artifacts, so that the export may be moved or removed;
-    a server is given the export's address. Raises :class:`StoreError` where MLflow does not take it.
-    """
-    from mlflow.exceptions import MlflowException
-    from mlflow.tracking import MlflowClient
-
-    source = exported.folder.absolute()
-    copy: Path | None = None
-    client = MlflowClient(settings.tracking_uri, registry_uri=settings.tracking_uri)
-    try:
-        if settings.tracking_is_local:
-            settings.make_store()
-            parent = settings.artifacts / "registered"
-            parent.mkdir(parents=True, exist_ok=True)
-            copy = parent / f"{_fitting(name)}-{uuid4().hex[:8]}"
-            with draft(parent) as place:
-                os.chmod(shutil.copytree(source, place / "model"), 0o755)
-                os.rename(place / "model", copy)
-            source = copy
-        try:
-            client.create_registered_model(name, description="Models of zslplat: rows in, predictions by class out.")
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_ALREADY_EXISTS":
-                raise
-        tags = {"zslplat.run": exported.run} if exported.run else {}
-        made = client.create_model_version(name, source.as_uri(), tags=tags)
-    except (MlflowException, OSError) as error:
-        if copy is not None:
-            shutil.rmtree(copy, ignore_errors=True)
-        text = settings.masked(" ".join(str(error).split()))[:300]
-        raise StoreError(f"MLflow did not take {exported.folder} as {name!r}: {text}") from error
-    return str(made.version)
 
 
 def signature_of(model: Any) -> Any:
@@ -220,7 +182,3 @@ def _quiet() -> Iterator[None]:
     finally:
         logger.setLevel(level)
         bars.unset() if shown is None else bars.set(shown)
-
-
-def _fitting(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:50]

@@ -19,7 +19,7 @@ import numpy as np
 from zslplat.errors import UsageError
 from zslplat.records.trials import FinishedTrial, optuna_distributions, optuna_parameters
 from zslplat.space import ANY, Choice, Integer, Range, Real, Space, is_active
-from zslplat.tuning.samplers import adapted, generations, quasi_random
+from zslplat.tuning.samplers import generations, quasi_random
 
 GRID_POINTS = 7
 # A grid of more points is searched only where that number of trials is requested.
@@ -74,7 +74,7 @@ class Proposer:
             trials, proposals = [], []
             for number in range(batch * self.batch_size, (batch + 1) * self.batch_size):
                 study.sampler = self._sampler(number)
-                preset = self._preset_values(number, earlier)
+                preset = self._preset_values(number)
                 if preset or number == 0:
                     study.enqueue_trial(optuna_parameters(preset, self.space))
                 with _one_thread(self.sampler):
@@ -93,19 +93,14 @@ class Proposer:
             return generations(own_seed, number, self.batch_size)
         return _sampler(self.sampler, own_seed, self.space)
 
-    def _preset_values(self, number: int, earlier: Sequence[FinishedTrial]) -> dict[str, Any]:
+    def _preset_values(self, number: int) -> dict[str, Any]:
         """Return the values of a trial that do not come from Optuna's sampler."""
         preset: dict[str, Any] = {}
         if number == 0:
             preset = {k: v for k, v in self.defaults.items() if k in self.space and self.space[k].contains(v)}
         elif number <= len(self.first):
             preset = dict(self.first[number - 1])
-        elsewhere: dict[str, Any] = {}
-        if self.sampler == "qmc":
-            elsewhere = quasi_random(self.seed, number, self.space)
-        elif self.sampler == "cmaes":
-            elsewhere = adapted(self.seed, number, self.batch_size, self.space, earlier, self.maximise[0])
-        return {**elsewhere, **preset}
+        return {**quasi_random(self.seed, number, self.space), **preset} if self.sampler == "qmc" else preset
 
     def _showing(self, earlier: Sequence[FinishedTrial]) -> Any:
         """Return Optuna's study of the earlier trials: the one of the batch before, where these only follow its own."""
@@ -237,7 +232,7 @@ def ordered(space: Space) -> list[str]:
 def _sampler(name: str, own_seed: int, space: Space) -> Any:
     from optuna.samplers import GPSampler, RandomSampler, TPESampler
 
-    if name in ("random", "qmc", "cmaes"):  # the last two leave some of the values to it, or none
+    if name in ("random", "qmc"):  # the latter leaves no value to it
         return RandomSampler(seed=own_seed)
     if name == "gp":
         return GPSampler(

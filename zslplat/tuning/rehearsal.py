@@ -163,7 +163,7 @@ def rehearse(experiment: Experiment, options: StudyOptions, settings: Settings, 
     options = options.for_search_of(experiment)
     require_sampler(options.sampler)
     check_space(experiment.space, experiment.method.parameters)
-    require_fitting(options.sampler, experiment.space, experiment.search.get(METRIC, "").count(",") + 1)
+    require_fitting(options.sampler, experiment.search.get(METRIC, "").count(",") + 1)
     with throwaway_store(settings) as away:
         # Preparing large data twice would take as long as the study's own preparation; arrays in memory are kept there.
         working = settings if settings.cache.is_dir() or settings.arrays.is_dir() else away

@@ -8,14 +8,12 @@ its state is made again from what is recorded.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from zslplat.errors import UnknownNameError, UsageError
-from zslplat.records.trials import FinishedTrial
 from zslplat.space import Choice, Integer, Range, Space
 
 # The samplers, and the package that each needs beside Optuna.
@@ -25,14 +23,11 @@ SAMPLERS = {
     "grid": "",
     "qmc": "",
     "gp": "torch",
-    "cmaes": "cmaes",
     "nsga2": "",
 }
 # Those that can search for two metrics at once.
 FOR_TWO = ("nsga2", "random", "qmc", "grid")
 POPULATION = 12  # trials of a generation of NSGA-II, at least
-# Of the unit interval on which every range lies: a sixth, as Optuna's own.
-_FIRST_STEP = 1 / 6
 
 
 def require_sampler(name: str | None) -> None:
@@ -52,15 +47,10 @@ def require_sampler(name: str | None) -> None:
         )
 
 
-def require_fitting(name: str | None, space: Space, criteria: int = 1) -> None:
-    """Raise :class:`UsageError` for a space, or a number of metrics, for which a sampler cannot search."""
+def require_fitting(name: str | None, criteria: int) -> None:
+    """Raise :class:`UsageError` for a number of metrics that a sampler cannot search for."""
     if criteria > 1 and name not in FOR_TWO:
         raise UsageError(f"the sampler {name} searches for one metric; two are searched for by {', '.join(FOR_TWO)}")
-    if name == "cmaes" and len(_numeric(space)) < 2:
-        raise UsageError(
-            f"the sampler cmaes needs two or more ranges of numbers, and {', '.join(_numeric(space)) or 'none'} is "
-            "searched; take tpe, random or qmc"
-        )
 
 
 def quasi_random(seed: int, number: int, space: Space) -> dict[str, Any]:
@@ -76,44 +66,6 @@ def quasi_random(seed: int, number: int, space: Space) -> dict[str, Any]:
     if number:
         points.fast_forward(number)
     return {name: value_at(space[name], float(u)) for name, u in zip(names, points.random(1)[0], strict=True)}
-
-
-def adapted(
-    seed: int, number: int, batch_size: int, space: Space, earlier: Sequence[FinishedTrial], maximise: bool
-) -> dict[str, Any]:
-    """Return what CMA-ES tries as trial ``number``: its ranges of numbers, choices left out.
-
-    A generation is made of whole batches, so that all of it can be proposed before any of it is told. The state of
-    CMA-ES is made again by telling it the generations that are complete, as they were tried. A trial without a value
-    counts as the worst of its generation; a generation without any value is not told. Source: Hansen, The CMA Evolution
-    Strategy: A Tutorial (2016).
-    """
-    from cmaes import CMA
-
-    names = _numeric(space)
-    least = 4 + int(3 * math.log(len(names)))  # the usual size of a population
-    size = batch_size * -(-least // batch_size)
-    generation, place = divmod(number, size)
-    strategy = CMA(
-        mean=np.full(len(names), 0.5),
-        sigma=_FIRST_STEP,
-        bounds=np.tile([0.0, 1.0], (len(names), 1)),
-        population_size=size,
-        # Telling draws nothing, so that each generation may have a seed of its own.
-        seed=int(np.random.SeedSequence([seed, 8191, generation]).generate_state(1)[0]),
-    )
-    sign = -1.0 if maximise else 1.0
-    for begin in range(0, generation * size, size):
-        tried = earlier[begin : begin + size]
-        values = [None if t.value is None or t.state != "complete" else sign * t.value for t in tried]
-        scored = [value for value in values if value is not None]
-        if scored:
-            results = [max(scored) if value is None else value for value in values]
-            places = [_places(trial.parameters, names, space) for trial in tried]
-            strategy.tell(list(zip(places, results, strict=True)))
-    for _ in range(place):
-        strategy.ask()
-    return {name: value_at(space[name], float(u)) for name, u in zip(names, strategy.ask(), strict=True)}
 
 
 def generations(seed: int, number: int, batch_size: int) -> Any:
@@ -159,23 +111,6 @@ def value_at(dimension: Range, place: float) -> Any:
     if isinstance(dimension, Integer):
         return min(max(round(number), int(dimension.low)), int(dimension.high))
     return dimension.value(dimension.on_step(min(max(number, dimension.low), dimension.high)))
-
-
-def place_of(dimension: Range, value: Any) -> float:
-    """Return where a value lies in a range of numbers, from 0 to 1."""
-    low, high = _ends(dimension)
-    number = float(value) if isinstance(dimension, Integer | Choice) else dimension.number(value)
-    scaled = math.log(number) if not isinstance(dimension, Choice) and dimension.log else number
-    return min(max((scaled - low) / (high - low), 0.0), 1.0) if high > low else 0.5
-
-
-def _places(parameters: Mapping[str, Any], names: Sequence[str], space: Space) -> np.ndarray:
-    # What a condition has left out was tried nowhere; the middle moves the mean least.
-    return np.array([place_of(space[n], parameters[n]) if n in parameters else 0.5 for n in names])
-
-
-def _numeric(space: Space) -> list[str]:
-    return sorted(name for name, dimension in space.items() if not isinstance(dimension, Choice))
 
 
 def _ends(dimension: Range) -> tuple[float, float]:

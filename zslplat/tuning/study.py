@@ -73,7 +73,7 @@ class StudyRun:
             session.deadline = Deadline(options.timeout)
         context, base = session.context, session.experiment
         self.fixed = unsearched(base, context.template)
-        require_fitting(options.sampler, base.space, len(context.criteria))
+        require_fitting(options.sampler, len(context.criteria))
         self.experiment = self._searched_experiment(base)
         self.requested = number_of_trials(base, options, self.fixed)
         if nothing_to_search(base.space, self.fixed) and (options.trials or 1) > 1:
