@@ -244,7 +244,7 @@ class EntryReader:
             by_owner: dict[str, dict[str, Mapping[str, Any]]] = {}
             for owner, _, record in self.records.evaluations_on(data) if data else self.records.all_evaluations():
                 # What the oracle scored is for analysis alone, whoever asks.
-                if record.get("state") == "complete" and "experiment" in record and not owner.startswith(SEALED):
+                if record.get("state") == "complete" and not owner.startswith(SEALED):
                     by_owner.setdefault(owner, {})[_question(record["experiment"])] = record
             self._runs[data] = dict(reversed(by_owner.items()))
         return self._runs[data]
@@ -288,7 +288,7 @@ def _question(experiment: Mapping[str, Any]) -> str:
     return key_of({name: value for name, value in experiment.items() if name != "data"})
 
 
-Study = tuple[str, str, str]
+StudyKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -325,7 +325,7 @@ class StoredCells:
                     recorded.count_in(entry, piece.study_options(cell.task, self.options).part_of)
                 done += selected
         studies = [
-            _StudyScores(study_of(piece, cell, entry), entry.trials, len(entry.test)) for piece, cell, entry in done
+            _StudyScores(study_key(piece, cell, entry), entry.trials, len(entry.test)) for piece, cell, entry in done
         ]
         new = [one for one in studies if one not in self._scores]
         scores_by_study = read_scores(self.records, [one.study for one in new], reporter.warn)
@@ -355,17 +355,17 @@ class StoredCells:
 class _StudyScores(NamedTuple):
     """A study whose scores are asked for, and what they change with."""
 
-    study: Study
+    study: StudyKey
     trials: int
     repeats: int
 
 
-def study_of(piece: Piece, cell: Cell, entry: Entry) -> Study:
+def study_key(piece: Piece, cell: Cell, entry: Entry) -> StudyKey:
     """Return the study, or run, of a cell as it is recorded, in whatever order a suite's file has the options."""
     return (str(piece.dataset), str(Spec.parse(cell.task)), entry.study)
 
 
-def read_scores(records: Records, studies: Iterable[Study], warn: Callable[[str], None]) -> dict[Study, Scored]:
+def read_scores(records: Records, studies: Iterable[StudyKey], warn: Callable[[str], None]) -> dict[StudyKey, Scored]:
     """Return the test scores of studies and runs, each with its data set and its task; those without any are left out.
 
     ``warn`` is called for outcomes that cannot be read.

@@ -22,7 +22,7 @@ from zslplat.settings import Settings
 from zslplat.suites.cells import RUNNING, SKIPPED, WAITING, Cell, GridOptions, Key, Piece, pieces_of
 from zslplat.suites.clock import Clock
 from zslplat.suites.costs import costs_of
-from zslplat.suites.entries import Entry, EntryReader, StoredCells, Study, read_scores, study_of
+from zslplat.suites.entries import Entry, EntryReader, StoredCells, StudyKey, read_scores, study_key
 from zslplat.suites.plan import expected_seconds
 from zslplat.suites.result import GridResult
 from zslplat.suites.runners import Change, Leaders, PieceRunner
@@ -170,11 +170,11 @@ class _Grid:
 
     def _read_scores(self) -> None:
         """Read the scores of what was done since."""
-        studies: dict[Study, list[Key]] = {}
+        studies: dict[StudyKey, list[Key]] = {}
         for piece in self.pieces:
             for cell in piece.cells:
                 if cell.key in self.entries and cell.key not in self.scores:
-                    studies.setdefault(study_of(piece, cell, self.entries[cell.key]), []).append(cell.key)
+                    studies.setdefault(study_key(piece, cell, self.entries[cell.key]), []).append(cell.key)
         for study, scored in read_scores(self.recorded.records, studies, self.reporter.warn).items():
             self.scores |= dict.fromkeys(studies[study], scored)
 
