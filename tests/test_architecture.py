@@ -30,6 +30,7 @@ FLOORS = (
     ("listeners",),
     (
         "kinds",
+        "listing",
         "families",
         "builtins",
         "registry",

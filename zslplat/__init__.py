@@ -10,6 +10,7 @@ from __future__ import annotations
 _EXPORTED = {
     "bench": "zslplat.front.functions",
     "compare": "zslplat.front.functions",
+    "datasets": "zslplat.front.functions",
     "evaluate": "zslplat.front.functions",
     "load_dataset": "zslplat.front.datasets",
     "load_model": "zslplat.front.functions",
@@ -18,17 +19,25 @@ _EXPORTED = {
     "sweep": "zslplat.front.functions",
     "tune": "zslplat.front.functions",
 }
-__all__ = ["__version__", *sorted(_EXPORTED)]
+# Packages that list what is registered when they are called.
+_LISTED = ("kernels", "methods", "tasks")
+__all__ = ["__version__", *sorted([*_EXPORTED, *_LISTED])]
 
 
 def __getattr__(name: str) -> object:
     """Return a public name from its module, and ``__version__``, which only pyproject.toml holds."""
-    if name in _EXPORTED:
-        from importlib import import_module
+    from importlib import import_module
 
+    if name in _LISTED:
+        return import_module(f"{__name__}.{name}")
+    if name in _EXPORTED:
         return getattr(import_module(_EXPORTED[name]), name)
     if name != "__version__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from zslplat.errors import near_names
+
+        near = [] if name.startswith("_") else near_names(name, __all__)
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -24,6 +24,8 @@ from zslplat.front.schema import complete_options, with_options
 from zslplat.front.table_options import BenchCommand, BenchOptions, CompareOptions
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from zslplat.front.benches import Grid
     from zslplat.front.comparisons import Comparisons
     from zslplat.front.datasets import DatasetLike
@@ -213,3 +215,22 @@ def load_model(model: str | Path | Study | Evaluation, *, store: str | Path | No
         )
     settings = model.settings if store is None else None
     return load_run_or_folder(run, store=store, settings=settings)
+
+
+def datasets(*, data_root: str | Path | None = None) -> pd.DataFrame:
+    """Return a row per data set by name, as ``zslplat data list``: kind, path, size, summary; formats come last.
+
+    ``data_root``: folder of data sets, by default the one that commands use.
+
+    >>> datasets().loc["digit-pairs", "kind"]
+    'registered'
+    """
+    import pandas as pd
+
+    from zslplat.data.catalogue import available
+    from zslplat.evaluation.components import places_of, registered_sources
+    from zslplat.settings import resolve_settings
+
+    entries = available(places_of(resolve_settings({"data_root": data_root})), registered_sources())
+    entries.sort(key=lambda entry: entry.kind == "format")
+    return pd.DataFrame([vars(entry) for entry in entries]).set_index("name")
