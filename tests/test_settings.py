@@ -11,7 +11,7 @@ from zslplat.config import read_config, write_config
 from zslplat.errors import StoreError, UsageError
 from zslplat.records.outages import shown_address
 from zslplat.records.sqlite_files import address_for_reading
-from zslplat.settings import resolve_settings
+from zslplat.settings import remember_data_root, resolve_settings
 from zslplat.spec import Spec
 
 
@@ -40,6 +40,20 @@ def test_without_settings_everything_is_below_the_working_directory():
     assert settings.tracking_is_local
     assert settings.cache_gigabytes == 20
     assert not store.exists()
+
+
+def test_a_data_root_is_remembered_where_none_is_set(monkeypatch, tmp_path):
+    assert remember_data_root(tmp_path / "none") is None
+    Path("zslplat.toml").write_text('store = "kept"\n')
+    (tmp_path / 'my "root"').mkdir()
+    assert remember_data_root(tmp_path / 'my "root"') == Path("zslplat.toml")
+    settings = resolve_settings()
+    assert (settings.data_root, settings.store.name) == (tmp_path / 'my "root"', "kept")
+    assert remember_data_root(tmp_path) is None
+    Path("zslplat.toml").unlink()
+    monkeypatch.setenv("ZSLPLAT_DATA_ROOT", str(tmp_path))
+    assert remember_data_root(tmp_path) is None
+    assert not Path("zslplat.toml").exists()
 
 
 def test_option_beats_environment_beats_working_directory_beats_user(monkeypatch, tmp_path):

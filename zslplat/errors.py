@@ -61,6 +61,8 @@ def quoted(value: object, most: int = 500) -> str:
     """Return a value as Python writes it, for messages: with every control character escaped, and its middle left out
     where it is long.
     """
+    if hasattr(value, "shape") and not isinstance(value, type):
+        return f"a {type(value).__name__} of shape {value.shape}"  # its numbers say nothing
     # Of a long text no more is looked at than is shown.
     try:
         text = repr(value[:most] + value[-most:] if isinstance(value, str) and len(value) > 2 * most else value)

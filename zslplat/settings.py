@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from zslplat.config import toml_content
 from zslplat.errors import StoreError, UsageError, quoted
 
+_LOCAL_CONFIG = Path("zslplat.toml")
 _NUMBERS = ("cache_gigabytes", "model_gigabytes", "outage_seconds")
 _KEYS = ("data_root", "store", "tracking_uri", "storage_url", *_NUMBERS, "silence", "tags")
 _LISTS = ("silence", "tags")
@@ -226,6 +227,26 @@ def settings_in_force(options: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return rows
 
 
+def remember_data_root(root: Path) -> Path | None:
+    """Write a data root into ``zslplat.toml`` of the working directory, and return the file.
+
+    None where a data root is set already, by file or environment, where the folder is not there, or the file cannot be
+    written.
+    """
+    import tomli_w
+
+    if resolve_settings().data_root is not None or not root.expanduser().is_dir():
+        return None
+    path = _LOCAL_CONFIG
+    try:
+        content = path.read_text(encoding="utf-8") if path.exists() else ""
+        # Above all else, as tables come last.
+        path.write_text(f"{tomli_w.dumps({'data_root': str(root)})}{content}", encoding="utf-8")
+    except OSError:
+        return None
+    return path
+
+
 def _database_of(address: str) -> tuple[str, str]:
     """Return what tells one database from others by its address: without driver and user."""
     scheme, _, rest = address.partition("://")
@@ -284,7 +305,7 @@ def _read_configs() -> tuple[dict[str, Any], dict[str, Path]]:
     """Return the settings of the files by name, and the file that each is of."""
     values: dict[str, Any] = {}
     origins: dict[str, Path] = {}
-    for path in (_user_config(), Path("zslplat.toml")):
+    for path in (_user_config(), _LOCAL_CONFIG):
         if not path.is_file():
             continue
         try:

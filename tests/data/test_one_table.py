@@ -123,6 +123,16 @@ def test_an_import_brings_the_signatures_along(tmp_path):
     assert [e.name for e in available(DataPlaces(tmp_path / "root"), {})] == ["mine"]
 
 
+def test_commands_remember_a_data_root_that_served(call, tmp_path):
+    write((tmp_path / "root").mkdir() or tmp_path / "root")
+    assert call("data", "check", "none", "--data-root", "root").returncode != 0
+    assert not (tmp_path / "zslplat.toml").exists()
+    done = call("data", "check", "birds", "--data-root", "root")
+    assert "data root root is written to zslplat.toml; later commands here need no --data-root" in done.stderr
+    assert (tmp_path / "zslplat.toml").read_text() == 'data_root = "root"\n'
+    assert call("data", "check", "birds").stderr == ""
+
+
 def test_names_that_look_like_numbers_stay_names(tmp_path):
     (tmp_path / "d.csv").write_text("label,f\n01,1\n02,2\n1,4\n")
     (tmp_path / "signatures.csv").write_text("01,1\n02,3\n1,5\n")

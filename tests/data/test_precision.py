@@ -126,9 +126,9 @@ def test_ordinary_reals_are_float32_where_they_were(tmp_path, way):
 
 def test_arrays_in_memory_are_kept_as_files_are():
     for values, X in VALUES.items():
-        data = zslplat.make_dataset(X, Y, S)
+        data = zslplat.make_dataset(X, Y, S, unseen=[])
         assert np.array_equal(np.asarray(data.X), X.astype(np.float64)), values
-    assert zslplat.make_dataset(WHOLE, Y, S).X.dtype == np.float32
+    assert zslplat.make_dataset(WHOLE, Y, S, unseen=[]).X.dtype == np.float32
 
 
 # -- what is lost, and what is not ------------------------------------------------------------------------------------
@@ -233,9 +233,9 @@ def test_columns_of_two_types_lose_nothing_side_by_side(tmp_path):
     data = zslplat.load_dataset("parquet(path=d.parquet)", data_root=tmp_path, store=tmp_path / "store")
     assert np.array_equal(np.asarray(data.X)[:, 1], codes)
     with pytest.raises(DataError, match=LOST):
-        zslplat.make_dataset(pd.DataFrame({"a": REAL[:, 0], "b": BEYOND[:, 0]}), Y, S)
+        zslplat.make_dataset(pd.DataFrame({"a": REAL[:, 0], "b": BEYOND[:, 0]}), Y, S, unseen=[])
     with pytest.raises(DataError, match=LOST):
-        zslplat.make_dataset([[0.5, 2**53 + 1 + 2 * k] for k in range(ROWS)], Y, S)
+        zslplat.make_dataset([[0.5, 2**53 + 1 + 2 * k] for k in range(ROWS)], Y, S, unseen=[])
 
 
 def test_extreme_whole_numbers_are_compared_without_running_over():
@@ -250,11 +250,11 @@ def test_extreme_whole_numbers_are_compared_without_running_over():
 
 def test_signatures_are_float64_and_refused_beyond():
     far = np.eye(CLASSES, dtype=np.int64) + 10**9
-    assert np.array_equal(zslplat.make_dataset(REAL, Y, far).signatures["S"].values, far)
-    assert isinstance(zslplat.make_dataset(REAL, Y, far).signatures["S"], SignatureSet)
+    assert np.array_equal(zslplat.make_dataset(REAL, Y, far, unseen=[]).signatures["S"].values, far)
+    assert isinstance(zslplat.make_dataset(REAL, Y, far, unseen=[]).signatures["S"], SignatureSet)
     lost = np.eye(CLASSES, dtype=np.int64) + 2**53
     with pytest.raises(DataError, match=LOST):
-        zslplat.make_dataset(REAL, Y, lost)
+        zslplat.make_dataset(REAL, Y, lost, unseen=[])
     with pytest.raises(DataError, match=LOST):
         read_signatures(lost, None)
     with pytest.raises(DataError, match=LOST):
@@ -295,9 +295,9 @@ def test_numbers_of_many_digits_in_text_are_refused_as_infinite(tmp_path):
 
 
 def test_the_check_says_it_once_and_names_a_column():
-    assert data_facts(zslplat.make_dataset(WHOLE + 10**9, Y, S)).float32_loss.startswith("column 0: ")
-    assert data_facts(zslplat.make_dataset(REAL, Y, S)).float32_loss == ""
-    assert data_facts(zslplat.make_dataset(WHOLE, Y, S)).float32_loss == ""
+    assert data_facts(zslplat.make_dataset(WHOLE + 10**9, Y, S, unseen=[])).float32_loss.startswith("column 0: ")
+    assert data_facts(zslplat.make_dataset(REAL, Y, S, unseen=[])).float32_loss == ""
+    assert data_facts(zslplat.make_dataset(WHOLE, Y, S, unseen=[])).float32_loss == ""
 
 
 # -- what comes after -------------------------------------------------------------------------------------------------

@@ -81,9 +81,9 @@ def test_views_and_rows_that_stay_together_are_kept(toy):
         ({"y": [0, 1], "unseen": None}, DataError, "72 rows of features but 2 labels"),
         ({"S": np.ones((5, 9))}, DataError, "transposed|run to 8"),
         ({"y": ["bird 0"] * 72, "unseen": None}, DataError, "class_names must say"),
-        ({"unseen": [20]}, DataError, "class 20, of which there is no row"),
+        ({"unseen": [20]}, DataError, "unseen names class .20., which has no name, signature or row"),
         ({"unseen": ["cat"]}, DataError, "which has no name"),
-        ({"unseen": [8], "split": ["train"] * 72}, UsageError, "give one of them"),
+        ({"unseen": [8], "split": ["train"] * 72}, DataError, "both say which classes are tested"),
         ({"X": np.full((72, 3), np.nan)}, DataError, "row 0 holds NaN"),
         ({"X": [["a"]] * 72}, DataError, "expected numbers"),
         ({"split": ["trian"] * 72, "unseen": None}, DataError, "did you mean train"),
@@ -176,3 +176,44 @@ def test_what_is_no_array_is_one_clear_error(toy, changes, error, message):
     given = {"X": X, "y": [names[i] for i in y], "S": pd.DataFrame(S, index=names)}
     with pytest.raises(error, match=message):
         zslplat.make_dataset(**{**given, **changes})
+
+
+@pytest.mark.long
+def test_a_look_at_the_test_split_under_another_name_counts_once(new_store, toy):
+    X, y, S, _ = toy
+    store, looks = new_store(), []
+    for name, alpha in (("birds", 1.0), ("fowl", 1.0), ("fowl", 10.0)):
+        options = {
+            "method": f"eszsl(alpha={alpha}, gamma=1)",
+            "test": True,
+            "store": store,
+            "workers": 1,
+            "quiet": True,
+        }
+        looks.append(zslplat.evaluate(X, y, S, unseen=[6, 7, 8], name=name, **options).result.test_evaluations)
+    assert looks == [1, 1, 2]
+
+
+def test_arrays_and_columns_of_a_frame_make_a_data_set(toy):
+    X, y, S, names = toy
+    plain = zslplat.make_dataset(X, [names[i] for i in y], pd.DataFrame(S, index=names), unseen=3)
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])]).assign(bird=[names[i] for i in y])
+    made = zslplat.make_dataset(frame, "bird", pd.DataFrame(S, index=names), unseen=3)
+    assert made.fingerprint == plain.fingerprint
+    assert (made.S == S).all()
+    with pytest.raises(DataError, match=r"X, column 'bird' holds 'bird 0'; .*X\.drop\(columns='bird'\)"):
+        zslplat.make_dataset(frame, frame["bird"], pd.DataFrame(S, index=names), unseen=3)
+    with pytest.raises(DataError, match=r"which classes are unseen\? Name them, make_dataset\(X, y, S, unseen"):
+        zslplat.make_dataset(X, y, S)
+    assert zslplat.make_dataset(X, y, S, unseen=[]).splits == {}
+
+
+def test_arrays_in_the_place_of_method_and_data_set_are_understood_or_refused(toy):
+    X, y, S, _ = toy
+    frame = pd.DataFrame(X)
+    with pytest.raises(UsageError, match=r"1 arguments, .*; expected tune\(X, y, S, unseen"):
+        zslplat.tune(frame, method="eszsl")
+    with pytest.raises(UsageError, match=r"dataset=a DataFrame of shape \(72, \d+\): expected"):
+        zslplat.tune("eszsl", frame)
+    with pytest.raises(DataError, match="which classes are unseen"):
+        zslplat.tune(X, y, S, method="eszsl")

@@ -43,7 +43,7 @@ def by_class(test):
 SPLIT = by_class(Y >= 7)
 # What is wrong, by what it is: what is asked for beside the method, the error, and what it says.
 OF_THE_DATA = {
-    "no split": ({}, {}, DataError, "no split 'test_unseen', .*its splits: none"),
+    "no split": ({"unseen": []}, {}, DataError, "no split 'test_unseen', .*its splits: none"),
     "no test": ({"split": np.full(len(Y), "train")}, {}, DataError, "no split 'test_unseen'"),
     "splits of another task": (
         {"split": np.where(ORDER < 2, "test", "train")},

@@ -302,6 +302,8 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
         if complete.get("json") and "quiet" in complete:
             complete["quiet"] = True
         outcome = function(complete, context) if with_context else function(complete)
+        if values.get("data_root") is not None:
+            _remember(values["data_root"])
         if not complete.get("json") and not complete.get("quiet"):
             print_next(context.command_path.partition(" ")[2], {**complete, **(outcome or {})})
 
@@ -315,6 +317,17 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in (context, *parameters)}
     call.__doc__, call.__name__, call.__module__ = function.__doc__, function.__name__, function.__module__
     return call
+
+
+def _remember(root: Any) -> None:
+    """Keep the data root of a command that succeeded for those that follow, and say so."""
+    from pathlib import Path
+
+    from zslplat.settings import remember_data_root
+
+    file = remember_data_root(Path(root))
+    if file is not None:
+        echo(f"data root {root} is written to {file}; later commands here need no --data-root", err=True)
 
 
 def _declaration_of(function: Callable[..., Any]) -> Any:

@@ -32,7 +32,7 @@ def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -
     states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
     states += f", {result.known} of them known from records" if result.known else ""
     known_tests = f", {result.known_tests} of them known from records" if result.known_tests else ""
-    title = f"{experiment.method.name} on {experiment.dataset}, task {experiment.task}: study {result.name}"
+    title = f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}: study {result.name}"
     chance = {"validation": result.chance, "test": result.test_chance}
     _line(console, title)
     console.print(metrics_table(result.validation, result.test, result.primary, chance))
@@ -123,7 +123,7 @@ def print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> 
         print_json({**vars(result), "tracking_uri": settings.shown_tracking_uri})
         return
     console = stdout_console()
-    title = f"{experiment.method} on {experiment.dataset}, task {experiment.task}: {result.split} split"
+    title = f"{experiment.method} on {experiment.dataset_text}, task {experiment.task}: {result.split} split"
     validation = {} if result.split == "test" else result.metrics[0]
     test = result.metrics if result.split == "test" else []
     _line(console, title)
@@ -151,7 +151,7 @@ def print_cross_validation(result: Any, experiment: Any, *, as_json: bool) -> No
     console = stdout_console()
     _line(
         console,
-        f"{experiment.method.name} on {experiment.dataset}, task {experiment.task}: "
+        f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}: "
         f"{len(result.folds)} folds, a study each",
     )
     names = list(result.mean)

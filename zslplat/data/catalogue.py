@@ -17,6 +17,7 @@ from typing import Any
 
 from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.hdf5 import Hdf5Source
+from zslplat.data.formats.in_memory import NAME as IN_MEMORY
 from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.parquet import ArrowSource, ParquetSource
@@ -170,6 +171,8 @@ def is_path(name: str) -> bool:
 
 def title_of(spec: Spec) -> str:
     """Return what tables and reports call a data set: its name, or that of the file or folder that is read."""
+    if spec.name == IN_MEMORY and "name" in spec.parameters:
+        return str(spec.parameters["name"])
     path = Path(str(next((spec.parameters[key] for key in ("path", "folder") if key in spec.parameters), spec.name)))
     return path.stem if path.suffix in FILE_SUFFIXES else path.name
 

@@ -259,6 +259,11 @@ class Dataset:
         """The named views of the rows, none where there is one feature set without a name."""
         return () if isinstance(self.X, np.ndarray) else self.X.views
 
+    @property
+    def S(self) -> np.ndarray:
+        """The default signatures (m, a) as they are stored; raises :class:`DataError` where there are none."""
+        return self.signature_set().values
+
     def signature_set(self, name: str = "") -> SignatureSet:
         """Return the named signature set, or the default one."""
         name = name or self.default_signatures or next(iter(self.signatures), "")

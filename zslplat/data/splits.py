@@ -199,7 +199,7 @@ def splits_of_unseen(
     if y.ndim != 1:
         raise DataError(f"{where}: unseen names classes, and rows have several labels; say with split what is tested")
     present = np.unique(y)
-    if isinstance(unseen, int | float):
+    if isinstance(unseen, int | float | np.integer | np.floating):
         count = round(unseen * len(present) if unseen < 1 else unseen)
         if not 0 < count < len(present) or (unseen >= 1 and count != unseen):
             raise DataError(
@@ -211,6 +211,8 @@ def splits_of_unseen(
     else:
         listed = [unseen] if isinstance(unseen, str) and unseen in class_names else unseen
         listed = listed.split("+") if isinstance(listed, str) else listed
+        if not len(listed):
+            return {}
         chosen = np.array([_class_of(one, class_names, where, base) for one in listed], dtype=np.int64)
     lost = np.setdiff1d(chosen, present)
     if len(lost):

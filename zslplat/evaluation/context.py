@@ -61,7 +61,7 @@ class ExperimentContext:
         )
         self._source = source_of(experiment.dataset, settings)
         settings.make_store()
-        on_stage(f"loading {experiment.dataset}")
+        on_stage(f"loading {experiment.dataset_text}")
         with collect_warnings() as self._loading_warnings, with_right_form(registry.known_as(type(self._source))):
             self.dataset = in_files(open_dataset(experiment.dataset, settings), settings.cache / "data")
         self.task = self.task.suited(self.dataset)
@@ -298,7 +298,7 @@ def describe_surroundings(
     content: dict[str, Any] = {
         "mlflow_experiment": f"suite: {part_of['suite']}"
         if part_of
-        else f"{experiment.task.name}: {experiment.dataset}",
+        else f"{experiment.task.name}: {experiment.dataset_text}",
         **({"part_of": dict(part_of)} if part_of else {}),
         **({"tags": dict(tags)} if tags else {}),
         "primary": {"name": primary.name, "maximise": primary.maximise},

@@ -13,7 +13,7 @@ from typing import Any
 
 from zslplat.data.catalogue import title_of
 from zslplat.data.class_draws import NAME as REDRAWN
-from zslplat.data.formats.in_memory import NAME as GIVEN
+from zslplat.data.formats.in_memory import NAME as IN_MEMORY
 from zslplat.keys import EXPERIMENT_CHOICES, METRIC, key_of
 from zslplat.space import Space
 from zslplat.spec import Spec, format_value
@@ -54,9 +54,12 @@ class Experiment:
         if self.dataset.name == REDRAWN:
             other = replace(self, dataset=Spec.parse(str(parameters.get("of", "digit-pairs"))))
             return f"{other.dataset_title} draw {parameters.get('draw', 1)}"
-        if self.dataset.name == GIVEN and "name" in parameters:
-            return str(parameters["name"])
         return title_of(self.dataset)
+
+    @property
+    def dataset_text(self) -> str:
+        """The data set as messages have it: its spec, or the name that data in memory were given."""
+        return self.dataset_title if self.dataset.name == IN_MEMORY else str(self.dataset)
 
     def evaluation(
         self,

@@ -15,7 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from zslplat.data.catalogue import title_of
 from zslplat.data.class_draws import draw_number, draw_of
+from zslplat.data.formats.in_memory import NAME as IN_MEMORY
 from zslplat.errors import UsageError
 from zslplat.evidence.results import Result, ResultGroup
 from zslplat.spec import Spec, format_value
@@ -148,8 +150,12 @@ def dataset_titles(datasets: Iterable[str]) -> dict[str, str]:
     source = {name: draw_of(name) or name for name in names}
     short = _shortest(list(dict.fromkeys(source.values())))
     titles = {name: short[of] if of == name else f"{short[of]} #{draw_number(name)}" for name, of in source.items()}
-    counts = Counter(titles.values())
-    return {name: title if counts[title] == 1 else name for name, title in titles.items()}
+    for title, count in Counter(titles.values()).items():
+        alike = [name for name in names if titles[name] == title] if count > 1 else []
+        for number, name in enumerate(alike, start=1):
+            in_memory = Spec.parse(name).name == IN_MEMORY  # no key tells its reader anything
+            titles[name] = f"{title} ({number})" if in_memory else name
+    return titles
 
 
 def _shortest(datasets: list[str]) -> dict[str, str]:
@@ -160,6 +166,8 @@ def _shortest(datasets: list[str]) -> dict[str, str]:
 
     return {
         dataset: str(Spec(spec.name, {k: v for k, v in spec.parameters.items() if differs(spec.name, k)}))
+        if title_of(spec) == spec.name
+        else title_of(spec)
         for dataset, spec in specs.items()
     }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.checks.base import findings_of
-from zslplat.data.catalogue import available
+from zslplat.data.catalogue import available, title_of
 from zslplat.data.class_draws import draw_of
 from zslplat.data.source import DataPlaces
 from zslplat.errors import StoreError, UnknownNameError, ZslplatError
@@ -234,7 +234,7 @@ def read_test_scores(
 
 def is_among(dataset: str, names: Sequence[str]) -> bool:
     """Tell whether a data set is one of these (none: any), or a draw of the classes of one."""
-    return not names or dataset in names or draw_of(dataset) in names
+    return not names or dataset in names or draw_of(dataset) in names or title_of(Spec.parse(dataset)) in names
 
 
 def newest_data(results: Sequence[Result]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def make_dataset(
     *,
     name: str = "given",
     class_names: Sequence[str] | None = None,
-    unseen: Sequence[Any] | None = None,
+    unseen: Any = None,
     split: Any = None,
     groups: Any = None,
     folds: Any = None,
@@ -70,11 +70,14 @@ def make_dataset(
     of several labels per row; ``S`` (c, a) signatures, one row per class in the order of the classes. Of a DataFrame of
     signatures the index names the classes; rows of one that is named several times are several signatures; {class:
     signature} names them, too.
-    ``class_names`` (c,) are needed where labels are names and S has no index. Which rows train and which are tested is
-    said by ``unseen``, the classes (names or numbers) whose rows are test rows while all others train; or by ``split``,
-    a text per row (``train``, ``test_seen``, ``test_unseen``, ``test``). ``groups`` (n,) are rows that stay together;
-    Columns of a DataFrame X that are called ``id``, ``index`` and the like are no features; ``source["notes"]`` of the
-    data set says what was left out, and what was taken for what.
+    ``class_names`` (c,) are needed where labels are names and S has no index.
+
+    Which rows train and which are tested is said by ``unseen``: the classes (names or numbers, how many, or a share)
+    whose rows are test rows, while all others train. Or it is said by ``split``, a text per row (``train``,
+    ``test_seen``, ``test_unseen``, ``test``). ``groups`` (n,) are rows that stay together. ``y``, ``split``, ``groups``
+    and ``folds`` may name a column of a DataFrame X. Its columns that are called ``id``, ``index`` and the like are no
+    features. ``source["notes"]`` of the data set says what was left out, and what was taken for what.
+
     ``folds`` and ``more`` (``train``, ``test_unseen``, ``row_signatures``, ``S_word2vec``, ...) are named as the keys
     of an ``.npz`` file are, in the page on formats.
 
@@ -89,6 +92,12 @@ def make_dataset(
     {'train': 35, 'test_unseen': 15}
     """
     _check_names(more)
+    by_row = {"y": y, "split": split, "groups": groups, "folds": folds}
+    columns = {key: one for key, one in by_row.items() if isinstance(one, str) and one in (named_columns(X) or ())}
+    if columns:  # columns of the frame of features
+        by_row |= {key: X[column] for key, column in columns.items()}
+        X = X.drop(columns=list(columns.values()))
+    y, split, groups, folds = by_row.values()
     arrays: dict[str, Any] = {"y": _column(y, "y"), **{key: array_of(value, key) for key, value in more.items()}}
     views = {f"X_{view}": value for view, value in X.items()} if isinstance(X, Mapping) else {"X": X}
     arrays |= {view: numbers_of(value, view) for view, value in views.items()}
@@ -112,13 +121,16 @@ def make_dataset(
     for key, values in (("split", split), ("groups", groups), ("folds", folds)):
         if values is not None:
             arrays[key] = array_of(values, key)
-    if unseen is not None:
-        if split is not None or "train" in arrays:
-            raise UsageError("unseen says which classes are tested, and so does split or train; give one of them")
-        arrays["train"] = ~_rows_of(arrays["y"], unseen, class_names)
+    options = {} if unseen is None else {"unseen": _classes(unseen)}
     arrays["y"] = _labels(arrays["y"], class_names)
-    columns = () if isinstance(X, Mapping) else named_columns(X) or ()
-    return dataset_of(name, arrays, {}, About(description, licence, citation), columns)
+    feature_names = () if isinstance(X, Mapping) else named_columns(X) or ()
+    dataset = dataset_of(name, arrays, options, About(description, licence, citation), feature_names)
+    if S is not None and unseen is None and not dataset.splits and dataset.y.ndim == 1:
+        raise DataError(
+            "which classes are unseen? Name them, make_dataset(X, y, S, unseen=[...]), or say how many, unseen=5, or "
+            "which share, unseen=0.2; or give split, a text per row (train, test_seen, test_unseen); unseen=[] for none"
+        )
+    return dataset
 
 
 def dataset_spec(dataset: DatasetLike, settings: Settings) -> Spec:
@@ -158,35 +170,16 @@ def _column(y: Any, what: str) -> np.ndarray:
     return labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
 
+def _classes(unseen: Any) -> Any:
+    """Return classes as a list, or their count or share."""
+    if isinstance(unseen, str | int | float | np.integer | np.floating):
+        return unseen
+    return [] if not len(unseen) else _column(list(unseen), "unseen").tolist()
+
+
 def _labels(y: np.ndarray, class_names: Sequence[str] | None) -> np.ndarray:
     """Return labels as names where all of them are, also those that are written as numbers."""
     if class_names is None or y.dtype.kind not in "iu" or y.ndim != 1:
         return y
     written = y.astype(np.str_)
     return written if set(np.unique(written).tolist()) <= {str(one) for one in class_names} else y
-
-
-def _rows_of(y: np.ndarray, classes: Sequence[Any], class_names: Sequence[str] | None) -> np.ndarray:
-    """Return the mask (n,) of the rows of some classes; raises DataError for one that has none."""
-    if y.ndim != 1:
-        raise UsageError("unseen names classes, and rows have several labels; say with split which rows are tested")
-    labels = np.atleast_1d(_column(list(classes) if isinstance(classes, Set) else classes, "unseen"))
-    texts = (labels.dtype.kind == "U", y.dtype.kind == "U")
-    if texts == (True, False):
-        names = [str(one) for one in class_names or ()]
-        strange = [one for one in labels.tolist() if one not in names]
-        if strange:
-            raise DataError(f"unseen names class {strange[0]!r}, which has no name in class_names or S")
-        written = set(y.astype(np.str_).tolist()) <= set(names)
-        labels = labels if written else np.array([names.index(one) for one in labels.tolist()])
-        y = y.astype(np.str_) if written else y
-    elif texts == (False, True):
-        names = [str(one) for one in class_names or ()]
-        numbers = not set(labels.astype(np.str_).tolist()) & {*names, *y.tolist()} and set(labels) <= set(
-            range(len(names))
-        )
-        labels = np.array([names[one] for one in labels.tolist()]) if numbers else labels.astype(np.str_)
-    lost = [one for one in labels.tolist() if not (y == one).any()]
-    if lost:
-        raise DataError(f"unseen names class {lost[0]!r}, of which there is no row")
-    return np.isin(y, labels)

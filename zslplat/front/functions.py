@@ -20,7 +20,7 @@ from zslplat.front.options import (
     TuneCommand,
     TuneOptions,
 )
-from zslplat.front.schema import complete_options, with_options
+from zslplat.front.schema import complete_options, takes_arrays, with_options
 from zslplat.front.table_options import BenchCommand, BenchOptions, CompareOptions
 
 if TYPE_CHECKING:
@@ -58,6 +58,24 @@ def tune(
 ) -> Study: ...
 
 
+@overload
+def tune(
+    X: Any,
+    y: Any,
+    S: Any = ...,
+    /,
+    *,
+    method: MethodLike,
+    unseen: Any = ...,
+    split: Any = ...,
+    name: str = ...,
+    class_names: Sequence[str] = ...,
+    task: str = ...,
+    **options: Unpack[TuneOptions],
+) -> Study: ...
+
+
+@takes_arrays
 @with_options(TuneOptions)
 def tune(
     method: MethodLike | None = None,
@@ -72,7 +90,8 @@ def tune(
     The arguments are the options of the command, with its defaults; the same request continues a study that the command
     began, and the reverse. ``method`` is a spec, an estimator or its class; ``dataset`` a spec, a data set of
     :func:`~zslplat.load_dataset` or :func:`~zslplat.make_dataset`, or a dictionary of
-    what the latter takes; ``set`` fixes hyperparameters, ``space`` gives ranges: ``(low, high)``,
+    what the latter takes. Arrays or frames may come first, ``tune(X, y, S, unseen=[...], method="eszsl")``, with what
+    else :func:`~zslplat.make_dataset` takes. ``set`` fixes hyperparameters, ``space`` gives ranges: ``(low, high)``,
     ``(low, high, "log")``, a list of values or a text such as ``"1e-3..1e3:log"``. ``config`` is a study file, as
     ``zslplat tune --write-config`` writes one: it holds for every argument that is left at its default. ``dry_run``
     times one trial, records nothing, and says what would be done and about how long it takes.
@@ -94,6 +113,33 @@ def tune(
     return carry_out_study(complete_options(TuneCommand, values, "tune"))
 
 
+@overload
+def evaluate(
+    method: MethodLike | None = ...,
+    dataset: DatasetLike | None = ...,
+    task: str | None = ...,
+    **options: Unpack[RunOptions],
+) -> Evaluation: ...
+
+
+@overload
+def evaluate(
+    X: Any,
+    y: Any,
+    S: Any = ...,
+    /,
+    *,
+    method: MethodLike,
+    unseen: Any = ...,
+    split: Any = ...,
+    name: str = ...,
+    class_names: Sequence[str] = ...,
+    task: str = ...,
+    **options: Unpack[RunOptions],
+) -> Evaluation: ...
+
+
+@takes_arrays
 @with_options(RunOptions)
 def evaluate(
     method: MethodLike | None = None,
@@ -103,7 +149,7 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate one experiment on the validation folds, or with ``test=True`` on the test split, as ``zslplat run``.
 
-    The arguments are the options of the command, with its defaults: ``method`` and ``dataset`` as
+    The arguments are the options of the command, with its defaults: ``method`` and ``dataset``, or arrays, as
     :func:`~zslplat.tune` takes them, or ``config``, a ``best.toml`` or ``run.toml`` that holds them.
     Every look at the test split is counted. Raises like ``tune``.
 

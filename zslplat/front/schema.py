@@ -10,6 +10,7 @@ Modules that declare options do without ``from __future__ import annotations``: 
 Nothing heavy is imported here: a command line is completed and explained from these declarations.
 """
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
@@ -141,6 +142,28 @@ def with_options(declaration: Any) -> Callable[[_Function], _Function]:
         return function
 
     return decorate
+
+
+# What make_dataset takes beside the arrays; no option has the name of one.
+_OF_DATA = ("unseen", "split", "name", "class_names", "groups", "folds")
+
+
+def takes_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function of a method, a data set and a task take the arrays X, y and S of a data set in their place."""
+
+    @functools.wraps(function)
+    def call(*positional: Any, **options: Any) -> Any:
+        first = positional[0] if positional else None
+        if not (isinstance(first, list | tuple | Mapping) or hasattr(first, "shape")):
+            return function(*positional, **options)
+        if len(positional) not in (2, 3) or "dataset" in options:
+            line = f"{function.__name__}(X, y, S, unseen=[...], method='eszsl')"
+            raise UsageError(f"{len(positional)} arguments, of which the first is an array; expected {line}")
+        dataset = dict(zip(("X", "y", "S"), positional, strict=False))
+        dataset |= {name: options.pop(name) for name in _OF_DATA if name in options}
+        return function(dataset=dataset, **options)
+
+    return call
 
 
 def read_study_file(path: Path, declaration: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import contextlib
 import json
 import time
 import uuid
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from zslplat.errors import StoreError, UnknownNameError
-from zslplat.keys import run_identifier, trial_key
+from zslplat.keys import key_of, run_identifier, trial_key
 from zslplat.records.engines import alone_on_server, engine_options, form_of_tables, leave_to_parent, optuna_storage
 from zslplat.records.leads import Leads
 from zslplat.records.locks import file_lock
@@ -296,17 +297,20 @@ class Records:
     def test_evaluations(self, fingerprint: str) -> int:
         """Return how often the test split of this data was scored, over all studies, runs and sweeps of this store.
 
-        Evaluations that were taken from another's record scored nothing.
+        Evaluations that were taken from another's record scored nothing. The same one of the same data under another
+        name counts once.
         """
-        content = _EVALUATIONS.c.content
-        query = (
-            sa.select(sa.func.count())
-            .select_from(_EVALUATIONS)
-            .where(_EVALUATIONS.c.split == "test", _EVALUATIONS.c.fingerprint == fingerprint)
-            .where(~content.contains(f'"{RECALLED_FROM}": "'))
-        )
-        with lasting_errors(self.url), self.engine.connect() as connection:
-            return int(connection.execute(query).scalar_one())
+        table = _EVALUATIONS
+        scored = (table.c.split == "test") & (table.c.fingerprint == fingerprint)
+        looks: dict[str, Counter[str]] = defaultdict(Counter)
+        for owner, key, content in self._evaluations(scored & ~table.c.content.contains(f'"{RECALLED_FROM}": "')):
+            if "experiment" in content:
+                code = {part: one for part, one in content.get("code", {}).items() if part != "data"}
+                same = key_of({**content["experiment"], "dataset": ""}, code, content.get("repeat", 0))
+                looks[same][content["experiment"]["dataset"]] += 1
+            else:
+                looks[f"{owner} {key}"][""] += 1
+        return sum(max(of_names.values()) for of_names in looks.values())
 
     def run_of(self, owner: str, key: str) -> str:
         """Return the identifier of an owner's run."""

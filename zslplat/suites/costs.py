@@ -112,7 +112,7 @@ def time_unknown(
                 continue
             experiment, limit = piece.experiment(piece.tasks[0]), min(left, max(1.0, seconds * _MOST_SHARE))
             if reporter is not None:
-                reporter.stage(f"timing {experiment.method} on {experiment.dataset}")
+                reporter.stage(f"timing {experiment.method} on {experiment.dataset_text}")
             with suppress(ZslplatError):  # the cell will say so when it is carried out
                 context = ExperimentContext(experiment, away)
                 timed = time_trial(context.experiment, Limits(limit), context, away, SilentReporter())

@@ -37,6 +37,7 @@ def numbers_of(source: Any, what: str) -> np.ndarray:
         with suppress(TypeError, ValueError):
             result = result.astype(np.float64)
     if result.dtype.kind not in "biuf":
+        _refuse_column(source, what)
         first = quoted(result.reshape(-1)[:1].tolist(), 60)[1:-1] or "nothing"
         raise DataError(f"{what} is of type {result.dtype} and holds {first}; expected numbers")
     if result is not source and result.dtype.kind == "f" and beyond_whole(result):
@@ -44,6 +45,18 @@ def numbers_of(source: Any, what: str) -> np.ndarray:
         columns = [column for _, column in source.items()] if hasattr(source, "dtypes") else [source]
         require_exact((one for column in columns for one in np.asarray(column, dtype=object).reshape(-1)), what)
     return result
+
+
+def _refuse_column(table: Any, what: str) -> None:
+    """Raise :class:`DataError` for the first column of a DataFrame that holds no numbers."""
+    for name in named_columns(table) or ():
+        column = np.asarray(table[name], dtype=object).reshape(-1)
+        strange = next((one for one in column if isinstance(one, str) or not np.isscalar(one)), None)
+        if strange is not None:
+            raise DataError(
+                f"{what}, column {quoted(name)} holds {quoted(strange, 60)}; expected numbers; leave it out: "
+                f"{what}.drop(columns={quoted(name)})"
+            )
 
 
 def plain_labels(labels: np.ndarray, what: str) -> np.ndarray:
