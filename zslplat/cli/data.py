@@ -85,9 +85,8 @@ class LookDataOptions(DataRootOptions, SilenceOptions, total=False):
 @app.command()
 def check(options: LookDataOptions) -> None:
     """Print a card of a data set, what looks wrong with it, and the line that mends each thing."""
-    from zslplat.cli.output import place_options, stdout_console
+    from zslplat.cli.output import stdout_console
     from zslplat.data.card import card_lines, missing_parts
-    from zslplat.data.catalogue import in_a_shell
 
     look = _look(options)
     missing = list(missing_parts(look.dataset))
@@ -100,8 +99,6 @@ def check(options: LookDataOptions) -> None:
         lines += [f"wrong: {what}", f"  mend: {line}"]
     lines += ["nothing looks wrong"] if not missing and not look.findings else []
     lines += [f"{look.silenced} silenced"] if look.silenced else []
-    if not missing:
-        lines.append(f"next: zslplat tune eszsl --dataset {in_a_shell(options['name'])}{place_options(look.settings)}")
     for line in lines:
         console.print(visible(line), highlight=False, markup=False, soft_wrap=True)
 
