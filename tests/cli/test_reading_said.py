@@ -88,7 +88,7 @@ def test_a_rehearsed_import_refuses_what_the_import_refuses(tmp_path, call):
     refused = call("data", "import", counted_from_1, "--dry-run")
     command = f"zslplat data import {counted_from_1} --set base=1"
     assert command in refused.stderr
-    assert call(*command.split()[1:], "--dry-run").returncode == 0
+    assert call(*command.split()[1:], "--dry-run", "--name", "other").returncode == 0
 
 
 def test_checks_and_notes_speak_at_the_import_and_wherever_the_data_are_described(tmp_path, call):
