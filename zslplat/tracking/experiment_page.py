@@ -157,14 +157,14 @@ def saved_views(facts: Facts) -> dict[str, str]:
 def _results(facts: Facts, columns: int, methods: int) -> dict[str, Any]:
     """Final evaluations, best first: which method, what it reached, what was chosen."""
     charts = []
+    several = [name for name, key in (("dataset", "data"), ("task", "tasks")) if len(facts[key]) > 1]
     for metric in facts["primaries"]:
         val, test = f"val_{metric}", f"test_{metric}"
         charts += [
             _card("BAR", f"bar {metric}", metricKey=test),
             _card("SCATTER", f"scatter {metric}", xaxis=_metric_axis(val), yaxis=_metric_axis(test)),
-            _card("PARALLEL", f"parallel {metric}", selectedParams=["method"], selectedMetrics=[val, test]),
+            _card("PARALLEL", f"parallel {metric}", selectedParams=["method", *several], selectedMetrics=[val, test]),
         ]
-    several = [name for name, key in (("dataset", "data"), ("task", "tasks")) if len(facts[key]) > 1]
     shown = ["method", *several, "chosen"]
     return _state(facts, FINAL_STAGE, "test_", _parameters(shown), {"Results": charts}, widths={"params.`chosen`": 300})
 
