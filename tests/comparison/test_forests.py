@@ -56,7 +56,7 @@ def test_scores_say_their_verdict_and_chance_is_a_line_where_it_is_near():
         {**same, "short": "b", "method": "b", "test": 0.35, "verdict": "behind"},
     ]
     forest = score_forest(rows, "accuracy", chance=0.1)
-    assert [row.note for row in forest.rows] == ["0.400  best on validation", "0.350  behind"]
+    assert [row.note for row in forest.rows] == ["0.400  baseline", "0.350  behind"]
     assert [(row.narrow, row.wide) for row in forest.rows] == [((0.3, 0.5), None)] * 2
     assert forest.level == 0.1
     assert score_forest(rows, "accuracy", chance=-5.0).level is None

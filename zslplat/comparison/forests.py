@@ -138,7 +138,7 @@ def score_forest(
 ) -> Forest:
     """Return the test scores of rows of a comparison: thick over these test rows, thin over new classes.
 
-    What stands behind a score is its verdict beside the best on validation. Without ``styles`` methods that score a
+    What stands behind a score is its verdict beside the baseline. Without ``styles`` methods that score a
     batch jointly have another colour. ``chance`` is drawn where it is near the scores.
     """
     groups = list(dict.fromkeys(row["group"] for row in rows))
@@ -146,7 +146,7 @@ def score_forest(
     for row in rows:
         name = str(row["short"])
         is_baseline = row["method"] == row["baseline"]
-        word = "best on validation" if is_baseline and len(rows) > 1 else str(row["verdict"] or "")
+        word = "baseline" if is_baseline and len(rows) > 1 else str(row["verdict"] or "")
         style = styles(name) if styles else groups.index(row["group"])
         narrow, wide = _ends(row, "low", "high"), _ends(row, "low_classes", "high_classes")
         note = f"{row['test']:.3f}  {word}".strip()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +13,6 @@ import numpy as np
 from zslplat.evidence.results import Evaluation
 
 MOST_ROWS = 200_000
-MOST_PICTURE = 400_000  # bytes of a picture that is still embedded
 Columns = dict[str, list[str]]
 Warn = Callable[[str], None]
 
@@ -106,17 +104,3 @@ def _header(path: Path) -> list[str] | None:
             return file.readline().strip().split(",")
     except (OSError, ValueError):
         return None
-
-
-def picture_of(evaluation: Evaluation, name: str) -> str:
-    """Return a recorded picture as an address that holds the picture itself; empty where there is none, or too large.
-
-    What is no PNG is none.
-    """
-    path = evaluation.artifacts / f"{name}.png"
-    if not path.is_file() or path.stat().st_size > MOST_PICTURE:
-        return ""
-    content = Path(path).read_bytes()
-    if not content.startswith(b"\x89PNG\r\n"):
-        return ""
-    return f"data:image/png;base64,{base64.b64encode(content).decode()}"

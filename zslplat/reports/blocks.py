@@ -90,16 +90,6 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A recorded picture, embedded."""
-
-    kind = "picture"
-    source: str
-    title: str
-    description: str
-
-
-@dataclass(frozen=True)
 class Folded:
     """Blocks that are opened by the reader, and on paper."""
 
@@ -108,7 +98,7 @@ class Folded:
     blocks: Sequence[Block]
 
 
-Block = TableBlock | Paragraph | Items | Commands | Chart | Picture | Folded
+Block = TableBlock | Paragraph | Items | Commands | Chart | Folded
 
 
 @dataclass(frozen=True)

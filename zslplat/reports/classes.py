@@ -13,8 +13,8 @@ from zslplat.evidence.results import Evaluation, Result
 from zslplat.figures import Forest, ForestRow
 from zslplat.names import counted
 from zslplat.palette import Style
-from zslplat.reports.artifacts import ClassScores, class_scores, numbers, picture_of, table_of
-from zslplat.reports.blocks import Block, Cell, Chart, Column, Commands, Paragraph, Picture, TableBlock
+from zslplat.reports.artifacts import ClassScores, class_scores, numbers, table_of
+from zslplat.reports.blocks import Block, Cell, Chart, Column, Commands, Paragraph, TableBlock
 from zslplat.reports.charts import WRITTEN, Swatch, map_chart, matrix_chart, thinned_evenly
 from zslplat.reports.contents import Chapter
 from zslplat.reports.context import PageContext
@@ -202,9 +202,6 @@ def _maps(entry: Result, context: PageContext) -> Iterator[Block]:
     title = f"Where {Spec.parse(entry.method).name} puts the test rows (t-SNE), {entry.task} on {entry.dataset}"
     title += first_of(len(entry.tested))
     if not {"panel", "class", "x", "y"} <= set(table):
-        source = picture_of(evaluation, NAME)
-        if source:
-            yield Picture(source, title, f"{title}, as it was drawn when it was recorded.")
         return
     points = np.column_stack([numbers(table["x"]), numbers(table["y"])])
     panels, labels = np.array(table["panel"]), np.array(table["class"])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from zslplat.palette import Style
-from zslplat.reports.blocks import Block, Chart, Paragraph, Picture
+from zslplat.reports.blocks import Block, Chart, Paragraph
 
 BEST, MANY = 20, 60  # rows of a table that its chart shows in a brief report, and in any other
 # Characters that the charts of single studies may take together: some 25 charts, of which 15 take a second to draw.
@@ -70,6 +70,6 @@ class PageContext:
 
 
 def _weight(block: Block) -> int:
-    if isinstance(block, Chart):
-        return len(block.svg) + (80 * sum(map(len, block.table.rows)) if block.table else 0)
-    return len(block.source) if isinstance(block, Picture) else 0
+    if not isinstance(block, Chart):
+        return 0
+    return len(block.svg) + (80 * sum(map(len, block.table.rows)) if block.table else 0)

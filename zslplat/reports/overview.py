@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from zslplat.checks.base import drop_silenced
-from zslplat.comparison.leaderboard import GROUPS, OTHER_DATA, OTHER_ROWS
+from zslplat.comparison.leaderboard import GROUPS
 from zslplat.comparison.sheets import same_score
 from zslplat.evaluation.experiment import VALIDATION
 from zslplat.evidence.labels import name_by_rows
 from zslplat.evidence.matching import fits
 from zslplat.evidence.results import Record, Result
-from zslplat.metrics.intervals import TOO_FEW
 from zslplat.names import counted
 from zslplat.records.studies import parts_of
 from zslplat.reports.blocks import Block, Cell, Column, Commands, Folded, Items, Page, Paragraph, Section, TableBlock
@@ -311,7 +311,7 @@ def chapter_section(
     if alone:
         label, entry = (*entries, *validated)[0]
         study = study_section(entry, label, f"{anchor}-study-1", context, chapter.behind.get(entry.name, ()))
-        first, below = [*study.blocks[:1], *first, *study.blocks[1:]], list(study.sections)
+        first, below = [study.blocks[0], *_ends_in_words(chapter), *study.blocks[1:]], list(study.sections)
     below += [
         Section(title, f"{anchor}-{name}", blocks, folded=True) for title, name, part in parts if (blocks := list(part))
     ]
@@ -341,12 +341,21 @@ def _studies(chapter: Chapter, anchor: str, entries: Sequence[tuple[str, Result]
 
 def _lead(chapter: Chapter) -> list[Block]:
     """Return what stands under the heading: the results in words, and the data set where its title is short for it."""
-    whole = (
-        [Paragraph(f"{chapter.title} is the data set {chapter.dataset}.", "note")]
-        if chapter.title != chapter.dataset
-        else []
-    )
-    return [*(Paragraph(text, "lead") for text in [*headline(chapter), *_cost_in_words(chapter)]), *whole]
+    words = [Paragraph(text, "lead") for text in [*headline(chapter), *_cost_in_words(chapter)]]
+    return [*words, *_whole_name(chapter)]
+
+
+def _whole_name(chapter: Chapter) -> list[Block]:
+    if chapter.title == chapter.dataset:
+        return []
+    return [Paragraph(f"{chapter.title} is the data set {chapter.dataset}.", "note")]
+
+
+def _ends_in_words(chapter: Chapter) -> Iterator[Block]:
+    """Yield how sure the score of a single study is, and the data set where its title is short for it."""
+    for row in chapter.rows[:1]:
+        yield Paragraph(f"Of the test score: {_ends(row)}.", "lead")
+    yield from _whole_name(chapter)
 
 
 def _cost_in_words(chapter: Chapter) -> Iterator[str]:
@@ -356,8 +365,8 @@ def _cost_in_words(chapter: Chapter) -> Iterator[str]:
     leader, total = _leader(chapter.rows), sum(map(_seconds, chapter.rows))
     if total:
         trials = f"{counted(leader['trials'], 'trial')} and " if leader.get("trials") else ""
-        text = f"{leader['short']} took {duration(_seconds(leader))} for {trials}the final evaluation"
-        yield f"{text}; all {len(chapter.rows)} took {duration(total)}." if len(chapter.rows) > 1 else f"{text}."
+        every = f"; all {len(chapter.rows)} took {duration(total)}" if len(chapter.rows) > 1 else ""
+        yield f"{leader['short']} took {duration(_seconds(leader))} for {trials}the final evaluation{every}."
 
 
 def chapter_results(chapter: Chapter) -> list[tuple[str, Result]]:
@@ -418,14 +427,6 @@ def _look(
 
 
 Row = Mapping[str, Any]
-_SAID = {
-    "ahead": "ahead of it",
-    "behind": "behind it",
-    "level": "level with it: no significant difference on new classes",
-    TOO_FEW: "not distinguished from it: there are too few classes to tell",
-    OTHER_ROWS: "scored on other test rows, so that no interval can be given",
-    OTHER_DATA: "scored on another version of the data, so that no interval can be given",
-}
 
 
 def headline(chapter: Chapter) -> list[str]:
@@ -443,22 +444,21 @@ def headline(chapter: Chapter) -> list[str]:
     return sentences
 
 
-def ends(row: Row, key: str = "") -> str:
-    """Return both intervals of a row in words; ``key`` is ``difference_`` for those of its difference."""
-    signed = bool(key)
+def _ends(row: Row) -> str:
+    """Return both intervals of a row in words."""
     parts = []
-    for name, what in (("", "these test rows"), ("_classes", "new classes")):
-        low, high = row.get(f"{key}low{name}"), row.get(f"{key}high{name}")
+    for what, suffix in (("these test rows", ""), ("new classes", "_classes")):
+        low, high = row.get(f"low{suffix}"), row.get(f"high{suffix}")
         if low is not None and high is not None:
-            parts.append(f"{what} {span(low, high, sign=signed, digits=3)}")
-    return f" (95% interval over {', over '.join(parts)})" if parts else " (no interval is recorded)"
+            parts.append(f"{what} {span(low, high, digits=3)}")
+    return f"95% interval over {', over '.join(parts)}" if parts else "no interval is recorded"
 
 
 def _first(chapter: Chapter, row: Row, group: str, count: int) -> str:
     metric = with_article(metric_words(chapter.primary.name))
     subject = f"Of the {group} methods, {row['short']}" if group else str(row["short"])
     why = " was best on validation and" if count > 1 and row["validation"] is not None else ""
-    return f"{subject}{why} reaches {metric} of {number(row['test'], digits=3)} on the test split{ends(row)}."
+    return f"{subject}{why} reaches {metric} of {number(row['test'], digits=3)} on the test split ({_ends(row)})."
 
 
 def _range(chapter: Chapter, rows: list[Row], group: str) -> str:
@@ -473,15 +473,13 @@ def _range(chapter: Chapter, rows: list[Row], group: str) -> str:
     )
 
 
-def _standing(rows: list[Row], first: Row) -> list[str]:
-    sentences = []
-    by_verdict: dict[str, list[Row]] = {}
-    for row in rows:
-        by_verdict.setdefault(str(row["verdict"]), []).append(row)
-    for verdict, members in by_verdict.items():
-        names = [f"{row['short']} ({number(row['difference'], sign=True, digits=3)})" for row in members]
-        shown = listed([*names[:6], f"{len(names) - 6} more"] if len(names) > 7 else names)
-        are = "is" if len(names) == 1 else "are"
-        said = _SAID.get(verdict, verdict or "without an interval of the difference")
-        sentences.append(f"Beside {first['short']}, {shown} {are} {said}.")
-    return sentences
+def _standing(rows: list[Row], first: Row) -> Iterator[str]:
+    """Yield how many are ahead of the first, behind it, level with it, ..., and who are ahead."""
+    by_verdict = Counter(str(row["verdict"] or "without an interval") for row in rows)
+    if by_verdict:
+        counts = listed([f"{count} {verdict}" for verdict, count in by_verdict.items()])
+        yield f"Beside {first['short']}, over new classes: {counts}."
+    ahead = [row for row in rows if row["verdict"] == "ahead"]
+    if ahead:
+        names = [f"{row['short']} ({number(row['difference'], sign=True, digits=3)})" for row in ahead[:6]]
+        yield f"Ahead of it: {listed(names)}."

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from zslplat.checks.base import finding_lines
+from zslplat.evaluation.components import build_component
+from zslplat.evaluation.criteria import criteria_of, values_of
 from zslplat.evidence.labels import quoted_in_list
 from zslplat.evidence.results import Record, Result
+from zslplat.keys import METRIC
 from zslplat.multiples import read_multiple
 from zslplat.names import counted
 from zslplat.records.costs import evaluation_seconds, total_seconds
@@ -21,6 +24,7 @@ from zslplat.reports.context import PageContext
 from zslplat.reports.curves import lines_table
 from zslplat.reports.provenance import provenance_blocks, tune_command
 from zslplat.reports.wording import cell, duration, first_of, listed, metric_words, number, short, with_article
+from zslplat.spec import Spec
 
 MOST_SERIES = 200
 
@@ -37,6 +41,7 @@ def study_section(entry: Result, label: str, anchor: str, context: PageContext, 
         )
     if entry.findings:
         blocks.append(Items(finding_lines(entry.findings, context.silenced), "warning"))
+    blocks += front_chart(entry, context)
     if entry.winner and entry.winner["parameters"]:
         blocks.append(_parameters(entry))
     if entry.tested or entry.winner:
@@ -97,7 +102,8 @@ def _metrics(entry: Result) -> TableBlock:
     winner, primary = entry.winner, entry.primary
     validation = dict(winner.get("metrics", {}))
     tested = [e.record["metrics"] for e in entry.tested]
-    names = list(dict.fromkeys([*validation, *(name for metrics in tested for name in metrics)]))
+    first = [primary.name] if primary is not None and primary.name in validation else []
+    names = list(dict.fromkeys([*first, *validation, *(name for metrics in tested for name in metrics)]))
     folds = [fold["metrics"] for fold in _folds(entry)]
     split = "test" if entry.is_study or entry.split == "test" else entry.split
     columns = [Column("metric"), Column("validation", True), *(Column(str(f["name"]), True) for f in _folds(entry))]
@@ -162,6 +168,38 @@ def _series(entry: Result, label: str, context: PageContext) -> Iterator[Chart]:
         note = f"Thinned to {MOST_SERIES} points." if cut else ""
         legend = [(Swatch(style), label)]
         yield Chart(svg, title, description, legend, lines_table(title, "iteration", lines), note)
+
+
+def front_chart(entry: Result, context: PageContext) -> Iterator[Chart]:
+    """Yield the trials by both criteria of a study that has two, and the front of those that no other beats in both."""
+    front = (entry.finished or {}).get("front")
+    if not front:
+        return
+    criteria = criteria_of(build_component("tasks", Spec.parse(entry.task)), entry.identity[METRIC])
+    values = {
+        int(record["number"]): values_of(record, criteria) for record in entry.trials if record["state"] == "complete"
+    }
+    chosen = sorted(((number, *reversed(values[number])) for number in front if number in values), key=lambda p: p[1])
+    if not chosen:
+        return
+    first, second = (metric_words(one.name) for one in criteria)
+    style, on_front = context.style(entry.method), [(x, y) for _, x, y in chosen]
+    lines = [
+        Line("a trial", *_columns([(b, a) for a, b in values.values()]), style, dots_only=True),
+        Line("the front", *_columns(on_front), style, marked=on_front),
+    ]
+    title = f"Trials that no other beats in both {first} and {second}"
+    description = f"{title}. " + "; ".join(f"trial {n}: {number(y)} at {short(x)}" for n, x, y in chosen) + "."
+    spread = lines[0].x
+    axes = Axes(second, first, logx=min(spread) > 0 and max(spread) > 8 * min(spread))
+    svg = line_chart(lines, axes, context.key(), title, description)
+    columns = [Column("trial"), Column(first, True), Column(second, True)]
+    rows = [[Cell(str(n)), cell(y), Cell(short(x), x)] for n, x, y in chosen]
+    yield Chart(svg, title, description, table=TableBlock(title, columns, rows), note="Large dots: the front.")
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]
 
 
 MOST_TRIALS = 200
