@@ -68,8 +68,8 @@ class Comparisons(Result):
     def plot(self) -> Figure:
         """Return the test score of every row with its intervals: thick over these rows, thin over new classes.
 
-        Behind a score stands its verdict beside the baseline, the best on validation or ``against``. Of several data sets, with ``against``: the
-        difference from that method on each, and pooled over them.
+        Behind a score stands its verdict beside the baseline: the best on validation, or ``against``. Of several data
+        sets, with ``against``: the difference from that method on each, and pooled over them.
         """
         from zslplat.pictures import Picture
 
