@@ -9,6 +9,7 @@ from zslplat.evaluation.components import build_component
 from zslplat.records.studies import STUDY
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
+from zslplat.tasks.base import Metric
 from zslplat.tuning.study_facts import controls_of, lead_ends
 
 METRIC = "per_class_accuracy"
@@ -36,7 +37,12 @@ def test_the_interval_is_that_of_the_comparison(settings):
     assert lead_ends(records, task, tested(own), tested(other), METRIC) is None
     asked = []
     (chosen,) = controls_of(
-        records, records.identities()[own], "zero-shot", "", lambda found: asked.append(found) or (0.1, 0.2)
+        records,
+        records.identities()[own],
+        "zero-shot",
+        "",
+        Metric(METRIC),
+        lambda found: asked.append(found) or (0.1, 0.2),
     )
     assert (chosen.method, chosen.lead) == ("ridge-prototypes(alpha=1.23)", (0.1, 0.2))
     (records_of,) = asked
@@ -55,9 +61,21 @@ def test_a_control_of_the_studys_own_preprocessing_stands_behind_a_better_one(se
     identity = made.records.identities()[own]
 
     def controls(words):
-        controls = controls_of(made.records, identity, "zero-shot", words, lambda records: None)
+        controls = controls_of(made.records, identity, "zero-shot", words, Metric(METRIC), lambda records: None)
         return [(control.study, control.same_preprocessing) for control in controls]
 
     assert controls("center, l2") == [(better, False), (alike, True)]
     assert controls("none") == [(better, True)]
     assert controls("whiten") == [(better, False)]
+
+
+def test_a_control_is_compared_by_the_metric_of_the_study_whatever_selected_it(settings):
+    made = MadeStore(settings)
+    own, control = made.study("eszsl", 0.5), made.study("ridge-prototypes", 0.6)
+    opened = made.records.study(control)
+    opened.note("about", {**opened.values()["about"], "primary": {"name": "per_sample_accuracy", "maximise": True}})
+    identity = made.records.identities()[own]
+    (found,) = controls_of(made.records, identity, "zero-shot", "", Metric(METRIC), lambda records: None)
+    tests = made.records.evaluations(STUDY + control).values()
+    assert found.test == pytest.approx(np.mean([record["metrics"][METRIC] for record in tests]))
+    assert controls_of(made.records, identity, "zero-shot", "", Metric("mAP"), lambda records: None) == ()

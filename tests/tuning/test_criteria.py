@@ -11,7 +11,7 @@ from support import evaluations_of, records_of, trials_of
 from zero_shot_toys import Bilinear, outcome, toy
 
 from zslplat.errors import UnknownNameError, UsageError
-from zslplat.evaluation.criteria import criteria_of, front_of, search_entry, values_of
+from zslplat.evaluation.criteria import choices_of, criteria_of, front_of, search_entry, values_of
 from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
 from zslplat.families.zero_shot.unseen import ZeroShot
@@ -198,3 +198,15 @@ def test_two_metrics_give_a_front_and_the_same_trials_in_pieces(call, tmp_path):
     assert values[study["winner"]][0] == max(h for h, _ in values.values())
     assert all(math.isfinite(v) for v in values[study["winner"]])
     assert evaluations_of(tmp_path / "mlruns")
+
+
+def test_what_each_metric_would_have_chosen_is_of_complete_trials_and_the_first_of_equals():
+    def record(number, ausuc, h, state="complete"):
+        return {"number": number, "state": state, "metrics": {"AUSUC": ausuc, "calibrated_H": h}}
+
+    records = [record(0, 0.1, 0.5), record(1, 0.3, 0.4), record(2, 0.2, 0.5), record(3, 0.9, 0.9, "pruned")]
+    assert choices_of(records, GeneralizedZeroShot(), "AUSUC") == [
+        {"metric": "AUSUC", "trial": 1, "value": 0.3, "AUSUC there": 0.3},
+        {"metric": "calibrated_H", "trial": 0, "value": 0.5, "AUSUC there": 0.1},
+    ]
+    assert choices_of(records[3:], GeneralizedZeroShot(), "AUSUC") == []

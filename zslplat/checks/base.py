@@ -73,13 +73,15 @@ class Check(ABC):
     few words, ``scope`` what is examined: ``study`` (:class:`StudyFacts`), ``data`` (:class:`DataFacts`),
     ``comparison`` (:class:`ComparisonFacts`) or ``suite`` (:class:`SuiteFacts`). The docstring says when the check
     speaks and why there. ``page`` is its documentation in Markdown: cause, remedy, example; the pages of zslplat are in
-    ``docs/checks``.
+    ``docs/checks``. ``urgency`` puts what is found in order: 1 where a result may mean nothing, 2 where it could be
+    better or less sure than it looks, 3 for what is good to know.
     """
 
     code: ClassVar[str]
     title: ClassVar[str]
     scope: ClassVar[Scope]
     page: ClassVar[str] = ""
+    urgency: ClassVar[int] = 2
 
     def __str__(self) -> str:
         return self.code
@@ -108,12 +110,13 @@ class WarningCheck(Check):
 
 
 def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list[Finding]:
-    """Run all checks of a scope that are not silenced, with those of plugins, in the order of their codes.
+    """Run all checks of a scope that are not silenced, with those of plugins; what is most urgent comes first.
 
     A check that fails, or does not load, is itself a finding (:data:`BROKEN`) and stops no other. Code that records
     findings silences nothing here and calls :func:`drop_silenced` where they are shown.
     """
     findings: list[Finding] = []
+    urgency: dict[str, int] = {}
     for entry in entries():
         if entry.name in silenced:
             continue
@@ -121,6 +124,7 @@ def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list
             check = entry.load()
             if check.scope != scope:
                 continue
+            urgency[entry.name] = check.urgency
             lines = [" ".join(str(text).split()) for text in check().find(facts)]
         except KeyboardInterrupt:
             raise
@@ -130,7 +134,7 @@ def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list
                 findings.append(replace(_finding(BROKEN, reason, facts), failed=entry.name))
             continue
         findings += [_finding(entry.name, text, facts) for text in lines]
-    return findings
+    return sorted(findings, key=lambda finding: urgency.get(finding.code, 1))
 
 
 def drop_silenced(findings: Iterable[Finding], silenced: Collection[str]) -> tuple[list[Finding], int]:

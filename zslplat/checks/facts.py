@@ -105,6 +105,7 @@ class StudyFacts:
     ``combinations`` the number of possible combinations of values (None: no end). ``test_error`` is the standard error
     of the test score over its rows; ``predicted`` and ``true`` count the test rows by class, ``seen`` are those of the
     classes that were trained on, where others were not. ``test_metrics`` are the metrics of each test repeat.
+    ``range_option`` is how the command is given another range.
     """
 
     subject: str
@@ -130,6 +131,7 @@ class StudyFacts:
     seen: frozenset[str] = frozenset()
     controls: tuple[ControlScore, ...] = ()
     warnings: tuple[RecordedWarning, ...] = ()
+    range_option: str = "--space {name}=low..high"
 
 
 @dataclass(frozen=True)

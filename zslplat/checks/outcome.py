@@ -27,6 +27,7 @@ class FewPredictedClasses(WarningCheck):
     """
 
     code, title, scope = "ZSP201", "one predicted class, or few", "study"
+    urgency = 1
 
     def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line for each warning of one class, else one where few classes are predicted."""
@@ -46,6 +47,7 @@ class EqualScores(WarningCheck):
     """Speaks where scores tell nothing apart: all equal, or equal over the rows for a label, a query or a feature."""
 
     code, title, scope = "ZSP202", "constant scores", "study"
+    urgency = 1
 
 
 class NotBetter(Check):
@@ -82,6 +84,7 @@ class UndefinedMetrics(Check):
     """Speaks where a test metric is no number, or a test class has no rows to be judged by."""
 
     code, title, scope = "ZSP205", "metrics that are no numbers, or classes without rows", "study"
+    urgency = 1
 
     def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line for the metrics, and one for the classes."""
@@ -99,12 +102,14 @@ class FewerValidationClasses(WarningCheck):
     """Shows that validation tells fewer classes apart than the test, so its values are higher for that alone."""
 
     code, title, scope = "ZSP208", "validation tells fewer classes apart than the test", "study"
+    urgency = 3
 
 
 class FewDrawnFolds(WarningCheck):
     """Shows that the folds hold out too few classes in all for a steady mean (30, by simulation)."""
 
     code, title, scope = "ZSP209", "validation depends on the draw of its folds", "study"
+    urgency = 3
 
 
 class FewerFeaturesThanTaken(WarningCheck):
@@ -117,12 +122,14 @@ class SearchSawTestRows(WarningCheck):
     """Shows that hyperparameters were searched on rows that are test rows of other folds."""
 
     code, title, scope = "ZSP211", "searched on test rows of other folds", "study"
+    urgency = 1
 
 
 class EmptyCodes(WarningCheck):
     """Shows that all codes of a coding method are empty."""
 
     code, title, scope = "ZSP212", "all codes are empty", "study"
+    urgency = 1
 
 
 class NotConverged(WarningCheck):
@@ -183,6 +190,7 @@ class RowsOutrankClasses(Check):
     """
 
     code, title, scope = "ZSP218", "rankings tell rows apart, not classes", "study"
+    urgency = 3
 
     def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield both values."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from zslplat.checks.base import Check
 from zslplat.checks.facts import PrimaryScores, StudyFacts
+from zslplat.metrics.intervals import within
 
 EDGE = 0.02
 CHANCE_MARGIN = 0.05
@@ -38,7 +39,7 @@ class EdgeOfRange(Check):
             if low or high:
                 yield (
                     f"the best value of {one.name}, {one.value}, lies at the {'low' if low else 'high'} end of the "
-                    f"range searched, {one.range}; give a wider one with --space {one.name}=low..high"
+                    f"range searched, {one.range}; give a wider one with {facts.range_option.format(name=one.name)}"
                 )
 
 
@@ -60,6 +61,7 @@ class ValidationAtChance(Check):
     """Speaks where validation is above its chance level by no more than noise (:func:`is_at_chance`)."""
 
     code, title, scope = "ZSP103", "at chance on validation", "study"
+    urgency = 1
 
     def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where validation is at chance."""
@@ -75,6 +77,7 @@ class TestAtChance(Check):
 
     __test__ = False  # not a test case for pytest
     code, title, scope = "ZSP104", "at chance on the test split", "study"
+    urgency = 1
 
     def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where the test is at chance."""
@@ -131,9 +134,10 @@ class ValidationFarFromTest(Check):
         error = math.hypot(spread * math.sqrt(1 + 1 / k), facts.test_error or 0.0)
         reach = float(student.ppf(0.995, k - 1)) * error
         if error and abs(means[1] - means[0]) > reach:
+            low, high = within(test.metric, means[0], means[0] - reach, means[0] + reach)
             yield (
                 f"validation is far from test: {test.metric} {means[0]:.4f} on {k} folds and {means[1]:.4f} on the "
-                f"test split, where the folds let one expect {means[0] - reach:.4f} .. {means[0] + reach:.4f}"
+                f"test split, where the folds let one expect {low:.4f} .. {high:.4f}"
             )
 
 
@@ -146,6 +150,7 @@ class MostTrialsLost(Check):
     """
 
     code, title, scope = "ZSP107", "most trials failed or were pruned", "study"
+    urgency = 1
 
     def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where most trials are lost."""
@@ -168,6 +173,7 @@ class FewTrials(Check):
     """
 
     code, title, scope = "ZSP108", "search had few trials", "study"
+    urgency = 3
 
     def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where trials are few."""
@@ -194,6 +200,7 @@ class NothingGained(Check):
     """
 
     code, title, scope = "ZSP109", "nothing near the default values", "study"
+    urgency = 3
 
     def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where the search gained nothing."""
@@ -221,6 +228,7 @@ class NoEffect(Check):
     """
 
     code, title, scope = "ZSP110", "what is searched has no effect", "study"
+    urgency = 1
 
     def find(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where all values are equal."""
@@ -272,7 +280,9 @@ def _gains(values: Sequence[float], chances: Sequence[float], maximise: bool) ->
 
 def _complete(reached: PrimaryScores | None) -> TypeGuard[PrimaryScores]:
     """Tell whether values and their chance levels are known, fold by fold."""
-    return reached is not None and bool(reached.values) and len(reached.values) == len(reached.chances)
+    if reached is None or not reached.values or len(reached.values) != len(reached.chances):
+        return False
+    return not any(math.isnan(chance) for chance in reached.chances)
 
 
 def _without_effect(facts: StudyFacts) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 from zslplat.cli.invocation import echo, print_json
 from zslplat.cli.output import metrics_table, place_options, print_warnings, stdout_console
 from zslplat.front.progress import duration
+from zslplat.keys import METRIC
 from zslplat.names import counted
 from zslplat.spec import format_value
 
@@ -17,9 +20,11 @@ _NOTHING = "nothing is recorded; the same command without --dry-run carries it o
 
 
 def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
-    """Print a study: metrics, winner, what it knows of the batch, trials, where the runs are, warnings."""
+    """Print a study: what matters in three lines, all metrics, the winner, warnings, and last where it is recorded."""
+    from zslplat.cli.output import warn
     from zslplat.evaluation.components import describe_knowledge
     from zslplat.tuning.code_changes import MEANING
+    from zslplat.tuning.study_facts import chosen
 
     knows = describe_knowledge(experiment.method.with_parameters(result.parameters), experiment.signatures)
     fixed = dict(experiment.method.parameters)
@@ -32,30 +37,92 @@ def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -
     states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
     states += f", {result.known} of them known from records" if result.known else ""
     known_tests = f", {result.known_tests} of them known from records" if result.known_tests else ""
-    title = f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}: study {result.name}"
+    places, study = place_options(settings), shlex.quote(result.name)
+    _line(console, f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}")
+    for line in headline(result, experiment, settings, warn, places):
+        _line(console, line)
     chance = {"validation": result.chance, "test": result.test_chance}
-    _line(console, title)
     console.print(metrics_table(result.validation, result.test, result.primary, chance))
-    values = [
-        ", ".join(f"{k}={format_value(v)}" for k, v in sorted(parameters.items()))
-        for parameters in (result.parameters, fixed)
-    ]
-    best = "; ".join(text for text in (values[0], values[1] and f"fixed: {values[1]}") if text)
-    places = place_options(settings)
+    best = "; ".join([*filter(None, [chosen(result.parameters)]), *([f"fixed: {chosen(fixed)}"] if fixed else [])])
+    selected = " and ".join(result.criteria)
     lines = [
         f"best: trial {result.winner}" + (f" ({best})" if best else ""),
+        f"selected by: {selected} on validation" + _front(result, study),
         f"knows of the scored batch: {knows}",
         f"trials: {states}; {result.seconds:.1f} s; test repeats: {len(result.test)}{known_tests}; "
         f"evaluations on this test split so far: {result.test_evaluations}",
+        *([f"code: {result.code}; {MEANING.get(result.code, '')}"] if result.code else []),
+    ]
+    for line in lines:
+        _line(console, line)
+    print_warnings(console, result.warnings, result.silenced, f"zslplat studies show {study}{places}")
+    lines = [
+        f"study: {result.name}",
         f"runs: {settings.shown_tracking_uri}{ui_hint(settings)}",
         f"again: zslplat run --test --config {shlex.quote(_shown(result.config))}{places}",
         *(f"check: zslplat rerun {run_id} --check{places}" for run_id in result.final_run_ids[:1] if run_id),
     ]
     for line in lines:
         _line(console, line)
-    if result.code:
-        _line(console, f"code: {result.code}; {MEANING.get(result.code, '')}")
-    print_warnings(console, result.warnings, result.silenced)
+
+
+def _front(result: Any, study: str) -> str:
+    """Return how many trials no other beats in both of two metrics, and which of them was tested."""
+    if not result.front:
+        return ""
+    return f"; {counted(len(result.front), 'trial')} on the front, the best in {result.criteria[0]} tested"
+
+
+def headline(study: Any, experiment: Any, settings: Any, warn: Callable[[str], None], places: str = "") -> list[str]:
+    """Return the score on the test split with its interval, its distance from the control, and the next command.
+
+    The interval is over new classes, as in ``compare``. Where no control is recorded the second line has the chance
+    level, and the third the command that tunes the control. ``places``: options that lead to the store, for commands.
+    """
+    from zslplat.comparison.leaderboard import leaderboard
+    from zslplat.comparison.sheets import ends, number, verdict
+    from zslplat.evaluation.components import build_component
+    from zslplat.evidence.scores import scores_of, with_outcomes
+    from zslplat.evidence.table import ResultTable
+    from zslplat.kinds import kind_of
+    from zslplat.records.opening import existing_records
+
+    task = build_component("tasks", experiment.task)
+    dataset, protocol, metric = str(experiment.dataset), str(experiment.task), study.primary
+    with closing(existing_records(settings, warn)) as records:
+        table = ResultTable(records, warn)
+        by_name = {result.name: result for result in table.tested(dataset, protocol)}
+        results = [by_name[name] for name in (study.name, study.control) if name in by_name]
+        scores = [
+            with_outcomes(scored, result, task, warn, (metric,))
+            for scored, result in zip(scores_of(results), results, strict=True)
+        ]
+    control = results[1] if len(results) > 1 else None
+    of_metric = task.optimising(task.metric(experiment.search.get(METRIC, metric).partition(",")[0])).primary
+    against = control.name if control else study.name
+    row = next(r for r in leaderboard(scores, metric, of_metric, against) if r["study"] == study.name)
+    interval = ends(row, "low_classes", "high_classes")
+    covered = f"on other classes like these {interval} (95 %)" if interval else "of too few classes for an interval"
+    lines = [f"test {metric} {number(row['test'])}, {covered}"]
+    name = kind_of(task.kind).control
+    if control:
+        gap = ends(row, "difference_low_classes", "difference_high_classes", sign=True)
+        text = f"{number(row['difference'], sign=True)}" + (f" ({gap})" if gap else "")
+        lines.append(f"against the control {name}: {text}, {verdict(row) or 'too few classes for a verdict'}")
+    else:
+        missing = f"; the control, {name}, is not tuned here yet" if name not in ("", experiment.method.name) else ""
+        chance = number(study.test_chance) if study.test_chance == study.test_chance else "not known of this metric"
+        lines.append(f"against chance, {chance}{missing}")
+    return [*lines, f"next: {_next(experiment, name if not control else '')}{places}"]
+
+
+def _next(experiment: Any, control: str) -> str:
+    """Return the command that tunes the control, where it is to be tuned, else the one that compares."""
+    place: list[Any] = ["-d", experiment.dataset_text, "-t", experiment.task]
+    if control and experiment.method.name != control:
+        metric = ["--metric", experiment.search[METRIC]] if METRIC in experiment.search else []
+        return shlex.join(["zslplat", "tune", "-m", control, *map(str, place), *metric])
+    return shlex.join(["zslplat", "compare", *map(str, place)])
 
 
 def print_plan(plan: Any, settings: Any, *, as_json: bool) -> None:

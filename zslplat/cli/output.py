@@ -10,6 +10,9 @@ from rich.table import Table
 
 from zslplat.cli.invocation import echo
 from zslplat.front.terminal import Console
+from zslplat.names import counted
+
+MOST_WARNINGS = 3
 
 
 def warn(text: str) -> None:
@@ -37,7 +40,8 @@ def metrics_table(
             values = [v[name] for v in ([validation] if split == "validation" else test) if name in v]
             shown = f"{np.mean(values):.4f}" if values else ""
             shown += f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
-            cells += [shown, f"{chance[split]:.4f}" if name == primary else ""]
+            level = chance[split] if name == primary else float("nan")
+            cells += [shown, "" if np.isnan(level) else f"{level:.4f}"]
         table.add_row(f"[bold]{name}[/bold]" if name == primary else name, *cells)
     return table
 
@@ -53,13 +57,18 @@ def print_columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> N
         echo("  ".join(cells).rstrip())
 
 
-def print_warnings(console: Console, lines: Sequence[str], silenced: int = 0) -> None:
-    """Print a line for every warning of a result, how many are silenced, and where more is said of them."""
-    for line in lines:
+def print_warnings(console: Console, lines: Sequence[str], silenced: int = 0, rest: str = "") -> None:
+    """Print a line for every warning of a result, how many are silenced, and where more is said of them.
+
+    ``rest``: the command that shows all, where the first three are enough here.
+    """
+    more = len(lines) - MOST_WARNINGS if rest else 0
+    for line in lines[:MOST_WARNINGS] if more > 0 else lines:
         console.print(f"warning: {line}", highlight=False, markup=False, soft_wrap=True)
     codes = [line.partition(" ")[0] for line in lines]
     hint = f"`zslplat explain {codes[0]}` tells cause and remedy, --silence {codes[0]} silences" if codes else ""
-    notes = [f"{silenced} silenced" if silenced else "", hint]
+    notes = [f"{counted(more, 'more warning')}: {rest}" if more > 0 else ""]
+    notes += [f"{silenced} silenced" if silenced else "", hint]
     if any(notes):
         console.print("; ".join(note for note in notes if note), highlight=False, markup=False, soft_wrap=True)
 

@@ -89,13 +89,14 @@ class ShowStudyOptions(TrackingOptions, total=False):
 @app.command()
 def show(options: ShowStudyOptions) -> None:
     """Show a study: what it asks, its trials, the best first, and the test evaluations of its winner."""
+    from zslplat.checks.base import findings_of
     from zslplat.cli.output import warn
     from zslplat.errors import UnknownNameError
     from zslplat.front.requests import settings_of
     from zslplat.listeners import catch_up
     from zslplat.records.opening import existing_records
     from zslplat.records.overview import Overview
-    from zslplat.records.studies import STUDY
+    from zslplat.records.studies import STUDY, selected_by
     from zslplat.spec import format_value
 
     settings = settings_of(options)
@@ -114,10 +115,12 @@ def show(options: ShowStudyOptions) -> None:
     records.close()
     finished, about = values.get("finished") or {}, values.get("about") or {}
     sign = -1.0 if about.get("primary", {}).get("maximise", True) else 1.0
+    choices = _choices(values, trials)
     ordered = sorted(trials, key=lambda r: (r["value"] is None, sign * (r["value"] or 0.0), r["number"]))
     content = {
         **{"study": options["study"], "experiment": values.get("identity"), "finished": finished or None},
         "trials": [{k: r.get(k) for k in ("number", "run", "state", "value", "parameters", "reason")} for r in trials],
+        "choices": choices,
         **({} if mattered is None else {"importance": mattered.shares or mattered.why_not}),
         "tests": [{k: r.get(k) for k in ("run", "winner", "repeat", "metrics", "created")} for r in tests],
     }
@@ -131,10 +134,13 @@ def show(options: ShowStudyOptions) -> None:
     for record in ordered if options["all"] else ordered[:MOST_TRIALS]:
         reached = _number(record["value"]) or record["state"]
         echo(f"  trial {record['number']}: {reached}  {_in_words(record['parameters'])}".rstrip())
+    _print_choices(choices, selected_by(values.get("identity") or {}, about))
     if mattered is not None:
         echo(f"importance: {mattered.in_words}")
+    for finding in findings_of(finished):
+        echo(f"warning: {finding.line}")
     for record in tests:
-        text = _in_words({name: f"{value:.4f}" for name, value in record["metrics"].items()})
+        text = ", ".join(f"{name}={value:.4f}" for name, value in record["metrics"].items())
         old = "" if record["winner"] == finished.get("winner") else ", of an earlier winner"
         echo(f"test of trial {record['winner']}, repeat {record.get('repeat', 0)}{old}: {text}")
 
@@ -177,6 +183,29 @@ def delete(options: DeleteStudyOptions) -> None:
         text = f"{counted(done.trials, 'trial')}, {counted(done.evaluations, 'test evaluation')}"
         text += f", {counted(done.oracle, 'evaluation')} of its oracle" if done.oracle else ""
         echo(f"deleted study {options['study']}: {text}, {counted(done.runs, 'MLflow run')}")
+
+
+def _choices(values: dict[str, Any], trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what each metric would have chosen among the trials of a study; nothing where the task is not there."""
+    from zslplat.errors import ZslplatError
+    from zslplat.evaluation.components import build_component
+    from zslplat.evaluation.criteria import choices_of
+    from zslplat.spec import Spec
+
+    try:
+        task = build_component("tasks", Spec.parse(values["identity"]["task"]))
+        return choices_of(trials, task, values["about"]["primary"]["name"])
+    except (ZslplatError, KeyError):
+        return []
+
+
+def _print_choices(choices: list[dict[str, Any]], selected: str | None) -> None:
+    from zslplat.cli.output import print_columns
+
+    if len({choice["trial"] for choice in choices}) > 1:
+        echo(f"what each metric would have chosen on validation; this study selected by {selected}:")
+        rows = [tuple(_number(v) if isinstance(v, float) else str(v) for v in choice.values()) for choice in choices]
+        print_columns([tuple(choices[0]), *rows], right=(1, 2, 3))
 
 
 def _number(value: float | None) -> str:

@@ -83,3 +83,20 @@ def front_of(trials: Sequence[FinishedTrial], criteria: Sequence[Metric]) -> lis
             best = values[-1]
             front.append(-number)
     return front
+
+
+def choices_of(records: Sequence[Mapping[str, Any]], task: Task, primary: str) -> list[dict[str, Any]]:
+    """Return what each metric of a task would have chosen on validation: ``metric``, ``trial``, ``value``.
+
+    Beside them stands the value of the ``primary`` metric at that trial, as ``AUSUC there``. ``records`` are those of
+    all trials; only the metrics that all complete ones have are there.
+    """
+    complete = [record for record in records if record["state"] == "complete"]
+    choices = []
+    for metric in (task.metric(name) for name in task.criteria()):
+        if complete and all({metric.name, primary} <= set(record["metrics"]) for record in complete):
+            best = max(complete, key=lambda record: (metric.signed(record["metrics"][metric.name]), -record["number"]))
+            values = best["metrics"]
+            shown = {"metric": metric.name, "trial": best["number"], "value": values[metric.name]}
+            choices.append({**shown, f"{primary} there": values[primary]})
+    return choices

@@ -55,8 +55,10 @@ def study_findings(
     requested: int,
     *,
     grid: bool = False,
-) -> list[Finding]:
-    """Return what the checks find in a study at its end, and in its data; nothing is silenced here.
+) -> tuple[list[Finding], str]:
+    """Return what the checks find in a study at its end, and in its data, and the recorded control, if there is one.
+
+    Nothing is silenced here. The control is named by its study.
 
     ``records`` are those of the trials, ``test`` those of the winner's test evaluations, ``requested`` the number of
     trials that were requested; ``grid``: they are all points of a grid, so that there are no more to try.
@@ -96,6 +98,7 @@ def study_findings(
             experiment.to_json(),
             context.task.kind,
             about["preprocessing"],
+            primary,
             lambda control: lead_ends(session.records, context.task, test, control, primary.name),
         ),
         warnings=tuple(_warned(study, records, winner, test)),
@@ -103,7 +106,8 @@ def study_findings(
     )
     findings = (*run_checks("study", facts), *data_findings(context.dataset, session.settings.cache))
     # A check that does not load belongs to no scope, and is found in each.
-    return list({(one.code, one.text): one for one in findings}.values())
+    distinct = {(one.code, one.text): one for one in findings}
+    return list(distinct.values()), facts.controls[0].study if facts.controls else ""
 
 
 def warn_of_data(context: ExperimentContext, reporter: Reporter, warn: Callable[[str], None]) -> None:

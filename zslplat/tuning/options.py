@@ -127,7 +127,8 @@ class StudyResult:
     ``findings`` are what checks found, ``warnings`` the lines of those that are not silenced, ``silenced`` the number
     of those that are. ``chance`` is what guessing reaches on validation, the mean over the folds, ``test_chance`` on
     the test split. ``criteria`` are the metrics that selected the winner; of two, ``front`` has the numbers of the
-    trials that no other beats in both. ``known`` counts the trials of this call that were taken from records,
+    trials that no other beats in both. ``control`` is the recorded study of the control of its kind, if there is one,
+    and ``known`` counts the trials of this call that were taken from records,
     ``known_tests`` the test evaluations; ``code`` says where trials of several codes are mixed.
     """
 
@@ -155,3 +156,4 @@ class StudyResult:
     code: str = ""
     criteria: list[str] = field(default_factory=list)
     front: list[int] = field(default_factory=list)
+    control: str = ""

@@ -283,7 +283,7 @@ class StudyRun:
         """Note how the study ended, from which it can be shown again."""
         session, log = self.session, self.log
         winner = log.winner()
-        findings = study_findings(
+        findings, control = study_findings(
             session, self.recorded_study, log.records, winner, test, self.requested, grid=self.options.sampler == "grid"
         )
         finished = {
@@ -295,6 +295,7 @@ class StudyRun:
             "looks": session.records.test_evaluations(session.experiment.data),
             "counts": {**session.context.counts, "known": session.recalled},
             "findings": [finding.to_json() for finding in findings],
+            "control": control,
             "ended": time.time(),
             "knows": session.context.knowledge(log.records[winner]["parameters"]),
             "code": code_mark(session.context, log.records, log.records[winner], test),
@@ -343,4 +344,5 @@ class StudyRun:
             code=finished["code"],
             criteria=[criterion.name for criterion in session.context.criteria],
             front=finished.get("front", []),
+            control=finished["control"],
         )

@@ -19,7 +19,7 @@ from zslplat.metrics.intervals import centred_ends, over_repeats
 from zslplat.records.database import Records
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Scaled, Space
 from zslplat.spec import Spec, format_value
-from zslplat.tasks.base import Task
+from zslplat.tasks.base import Metric, Task
 
 # The method that serves as control for each kind of task.
 # Metrics whose standard error over the rows is that of a mean over classes, or close to it.
@@ -113,14 +113,15 @@ def controls_of(
     identity: Mapping[str, Any],
     kind: str,
     preprocessing: str,
+    metric: Metric,
     lead: Callable[[Sequence[Mapping[str, Any]]], tuple[float, float] | None],
 ) -> tuple[ControlScore, ...]:
     """Return the recorded control of a study on the same data and task: the one whose validation is best.
 
     Behind it, where its preprocessing is another one than the study's, the best of those with the study's own.
-    ``identity``: the experiment of the study in JSON form, ``kind`` that of its task; ``lead`` gives the interval of
-    the study's lead by the control's test records. Empty where nothing is recorded, or the study's method is the
-    control itself.
+    ``identity``: the experiment of the study in JSON form, ``kind`` that of its task, ``metric`` what scores are
+    compared by; ``lead`` gives the interval of the study's lead by the control's test records. Empty where nothing is
+    recorded, or the study's method is the control itself.
     """
     name = kind_of(kind).control
     if not name or _bare(identity["method"]) == name:
@@ -134,21 +135,24 @@ def controls_of(
             study = records.study(study_name)
             values = study.values()
             finished, about = values.get("finished"), values.get("about", {})
-            if not finished or "primary" not in about:
+            if not finished:
                 continue
-            metric, winner = about["primary"]["name"], finished["winner"]
+            winner = finished["winner"]
             tested = [
                 entry
                 for entry in records.evaluations(study.owner).values()
-                if entry.get("winner") == winner and metric in entry["metrics"]
+                if entry.get("winner") == winner and metric.name in entry["metrics"]
             ]
-            validation = study.finished()[winner][1]["value"]
+            validation = study.finished()[winner][1]["metrics"].get(metric.name)
             if tested and validation is not None:
-                sign = 1.0 if about["primary"]["maximise"] else -1.0
                 alike = about.get("preprocessing") == preprocessing
-                mean = float(np.mean([entry["metrics"][metric] for entry in tested]))
+                mean = float(np.mean([entry["metrics"][metric.name] for entry in tested]))
                 controls.append(
-                    (sign * validation, ControlScore(study_name, _in_short(other["method"]), mean, alike), tested)
+                    (
+                        metric.signed(validation),
+                        ControlScore(study_name, _in_short(other["method"]), mean, alike),
+                        tested,
+                    )
                 )
     if not controls:
         return ()

@@ -323,6 +323,7 @@ class _Sweep:
             maximise=primary.maximise,
             searched=searched_facts(self.space, {self.parameter: value}, context.template.domains),
             validation=PrimaryScores(what, primary.name, reached, chances, primary.maximise, tried),
+            range_option="--range low..high",
             warnings=(*warning_facts(context.problem_warnings(everything)), *warning_facts(warning_entries(found_at))),
         )
         return run_checks("study", facts)
