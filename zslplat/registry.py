@@ -28,6 +28,7 @@ from zslplat.spec import Spec
 GROUP = "zslplat"
 COMMAND_GROUP = "zslplat.commands"
 COMPONENTS = {"methods": "method", "kernels": "kernel", "datasets": "data set", "tasks": "task", "checks": "check"}
+_MOST_NAMES = 20  # so many names fit into a message
 # All that hooks register by name: components, what is data, listeners, which no command names, and kinds of methods.
 REGISTERED = {
     **COMPONENTS,
@@ -172,7 +173,12 @@ class Registry:
         """
         claims = self.claims(kind, name)
         if not claims:
-            error = UnknownNameError(REGISTERED[kind], name, self.spellings(kind))
+            names = self.spellings(kind)
+            of_others = [noun for other, noun in REGISTERED.items() if self.claims(other, name)]
+            hint = f"it is the name of a {' and a '.join(of_others)}" if of_others else ""
+            if not hint and len(names) > _MOST_NAMES and not near_names(name, names):
+                hint = f"zslplat list {kind} shows the {len(names)} that are there"
+            error = UnknownNameError(REGISTERED[kind], name, names, hint)
             if self.broken:
                 # The name may be one that a broken plugin would offer.
                 error.args = ("; ".join([str(error), *map(describe_broken, self.broken)]),)

@@ -211,7 +211,9 @@ def show(options: ShowOptions) -> dict[str, str]:
     if not entries:
         is_check = installed.claims("checks", spec.name.upper())
         names = {name for kind in _KINDS for name in installed.spellings(kind)}
-        raise UnknownNameError("component", spec.name, names, f"zslplat explain {spec.name}" if is_check else "")
+        raise UnknownNameError(
+            "component", spec.name, names, f"it is a check: zslplat explain {spec.name}" if is_check else ""
+        )
     descriptions = [described(entry, spec) for entry in entries]
     if options["json"]:
         print_json(descriptions)

@@ -20,6 +20,7 @@ it take longer to load than all else that help needs.
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -207,7 +208,10 @@ class Group(_Page, TyperGroup):
             return super().resolve_command(ctx, args)
         names = self.list_commands(ctx)
         if ctx.parent is not None:
-            raise UnknownNameError(f"command of {ctx.command_path}", args[0], names)
+            shows = next((name for name in ("show", "info") if name in names), "")
+            hint = f"did you mean {ctx.command_path} {shows} {shlex.quote(args[0])}?"
+            hint = "" if near_names(args[0], names) or not shows else hint
+            raise UnknownNameError(f"command of {ctx.command_path}", args[0], names, hint)
         commands = meaning_of(args[0])
         hint = f"did you mean {' or '.join(commands)}?" if commands else ""
         if not commands and not near_names(args[0], names):

@@ -115,7 +115,7 @@ class Evaluation(Result):
 def carry_out_run(options: RunCommand) -> Evaluation:
     """Evaluate the experiment that the options of the command or the function describe."""
     if (options["method"] is None) == (options["config"] is None):
-        raise UsageError("give either --method or --config")
+        raise UsageError("give either --method or --config; zslplat list methods shows the methods")
     content: dict[str, Any] = {} if options["config"] is None else read_config(Path(options["config"]))
     settings = settings_of(options)
     values = {"dataset": DEFAULT_DATASET, "task": DEFAULT_TASK, "seed": 0, **content}

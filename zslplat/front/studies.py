@@ -270,7 +270,7 @@ def carry_out_study(options: TuneCommand) -> Study | StudyPlan:
 def study_request(options: TuneCommand) -> tuple[Experiment, StudyOptions, Settings]:
     """Return what a study searches, how it is carried out, and where it is recorded."""
     if options["method"] is None:
-        raise UsageError("give a method (--method), or a config that names one")
+        raise UsageError("give a method, such as eszsl (zslplat list methods shows all), or a config that names one")
     check_search(options["sampler"], options["pruner"])
     settings = settings_of(options)
     dataset = dataset_spec(options["dataset"], settings)
