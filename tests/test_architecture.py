@@ -40,6 +40,7 @@ FLOORS = (
         "settings",
         "config",
         "metrics",
+        "statistics",
         "figures",
         "palette",
         "pictures",

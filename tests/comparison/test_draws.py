@@ -11,8 +11,8 @@ from zslplat.comparison.over_datasets import draw_p_value, over_datasets, over_d
 from zslplat.comparison.ranks import over_splits
 from zslplat.comparison.sheets import FURTHER_DRAWS, LACKING_DRAWS, draw_notes, sheets
 from zslplat.data.class_draws import draw_of
-from zslplat.metrics.intervals import TOO_FEW_DRAWS
 from zslplat.settings import resolve_settings
+from zslplat.statistics import NOT_ENOUGH
 
 DRAWS = [f"redrawn(draw={number}, of=birds)" for number in range(1, 7)]
 CLASSES, GROUP = dict.fromkeys(DRAWS, (40, 10)), "inductive"
@@ -60,7 +60,7 @@ def test_means_differences_and_p_values_are_those_of_the_corrected_t_test(scores
     small, large = sorted(p, key=p.get)
     assert of[small]["p_holm"] == pytest.approx(2 * p[small])
     assert of[large]["p_holm"] == pytest.approx(max(2 * p[small], p[large]))
-    assert [of[name]["verdict"] for name in "bc"] == ["behind", "level"]
+    assert [of[name]["verdict"] for name in "bc"] == ["behind", NOT_ENOUGH]
 
 
 def test_a_p_value_is_below_the_level_where_the_interval_leaves_out_0():
@@ -80,7 +80,7 @@ def test_a_smaller_cost_is_ahead_and_too_few_draws_are_said(scores):
     (few,) = over_draws(
         rows({"a": [0.55, 0.05], "b": [0.05, 0.45]}), CLASSES, "per_class_accuracy", GROUP, maximise=True
     )
-    assert {m["verdict"] for m in few["methods"]} == {None, TOO_FEW_DRAWS}
+    assert {m["verdict"] for m in few["methods"]} == {None, NOT_ENOUGH}
 
 
 def test_a_method_that_lacks_a_draw_stands_last_without_a_difference(scores):

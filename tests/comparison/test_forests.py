@@ -1,7 +1,5 @@
 """Forest plots: the pooled estimate, what belongs to it, and the rows of scores."""
 
-import numpy as np
-import pytest
 from scipy.stats import t
 
 from zslplat.comparison.forests import Difference, difference_rows, not_pooled, pool, score_forest
@@ -15,27 +13,14 @@ def differences(values, error=0.01, classes=CLASSES):
     return [Difference(f"d{i}", v, v - half, v + half, classes) for i, v in enumerate(values)]
 
 
-def test_data_sets_that_are_equally_sure_and_differ_are_pooled_by_the_t_interval_of_their_mean():
-    values = np.array([0.1, 0.3, -0.2, 0.25, 0.0])
-    mean, (low, high) = pool(differences(values))
-    half = t.ppf(0.975, 4) * values.std(ddof=1) / np.sqrt(5)
-    assert mean == pytest.approx(values.mean())
-    assert (low, high) == pytest.approx((mean - half, mean + half))
-
-
-def test_data_sets_that_agree_are_not_pooled_into_more_than_they_know():
-    _, (low, high) = pool(differences([0.1] * 4, error=0.02))
-    assert (high - low) / 2 == pytest.approx(t.ppf(0.975, 3) * 0.02 / np.sqrt(4))
-
-
 def test_a_surer_data_set_weighs_more():
     sure, unsure = differences([0.0, 0.0], error=0.01), differences([0.3, 0.3], error=0.3)
-    assert 0 < pool([*sure, *unsure])[0] < 0.05
+    assert 0 < pool([*sure, *unsure]).estimate < 0.05
 
 
-def test_two_data_sets_are_not_pooled():
-    assert pool(differences([0.1, 0.2])) is None
-    assert [row.mark for row in difference_rows(differences([0.1, 0.2]))] == ["filled", "filled"]
+def test_one_data_set_is_not_pooled():
+    assert pool(differences([0.1])) is None
+    assert [row.mark for row in difference_rows(differences([0.1]))] == ["filled"]
 
 
 def test_what_says_nothing_of_new_classes_is_not_pooled_and_says_why():

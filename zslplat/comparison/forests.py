@@ -10,17 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from zslplat import statistics
 from zslplat.comparison.compare import Comparison
 from zslplat.evidence.labels import dataset_titles
 from zslplat.figures import Forest, ForestRow
-from zslplat.metrics.intervals import too_few
+from zslplat.statistics import LEAST_CLASSES, Pooled
 
 Row = Mapping[str, Any]
 Ends = tuple[float, float]
 MOST_RIVALS = 6
-LEAST_POOLED = 3  # of two data sets the interval of the mean reaches nearly everywhere
+LEAST_POOLED = 2
 POOLED = "pooled"
 
 
@@ -47,30 +46,12 @@ class Difference:
         return self.low, self.high
 
 
-def pool(differences: Sequence[Difference]) -> tuple[float, Ends] | None:
-    """Return the mean of differences over data sets, and the ends of its 95 % interval over further data sets.
-
-    A meta-analysis with random effects: the spread between data sets by DerSimonian and Laird, the interval by Hartung
-    and Knapp, never narrower than that of the weights alone. None for fewer than three data sets.
-    """
-    from scipy.stats import t
-
-    k = len(differences)
-    if k < LEAST_POOLED:
+def pool(differences: Sequence[Difference]) -> Pooled | None:
+    """Return the pooled estimate (:func:`zslplat.statistics.pool`); None for fewer than two data sets."""
+    if len(differences) < LEAST_POOLED:
         return None
-    values = np.array([one.value for one in differences])
-    ends = np.array([one.ends for one in differences])
-    freedom = np.array([(one.classes or 2) - 1 for one in differences])
-    variance = ((ends[:, 1] - ends[:, 0]) / 2 / t.ppf(0.975, freedom)) ** 2
-    fixed = 1 / variance
-    centre = np.average(values, weights=fixed)
-    excess = float(fixed @ (values - centre) ** 2) - (k - 1)
-    between = max(0.0, excess / float(fixed.sum() - fixed @ fixed / fixed.sum()))
-    weights = 1 / (variance + between)
-    mean = float(np.average(values, weights=weights))
-    spread = max(1.0, float(weights @ (values - mean) ** 2) / (k - 1)) / float(weights.sum())
-    half = float(t.ppf(0.975, k - 1)) * math.sqrt(spread)
-    return mean, (mean - half, mean + half)
+    ends = [one.ends or (math.nan, math.nan) for one in differences]
+    return statistics.pool([one.value for one in differences], [low for low, _ in ends], [high for _, high in ends])
 
 
 def not_pooled(differences: Sequence[Difference]) -> list[str]:
@@ -89,7 +70,7 @@ def not_pooled(differences: Sequence[Difference]) -> list[str]:
             reasons.append("no interval")
         elif one.classes is None:
             reasons.append("not over new classes")
-        elif too_few(one.classes):
+        elif one.classes < LEAST_CLASSES:
             reasons.append(f"{one.classes} classes")
         elif one.ends[1] - one.ends[0] <= 1e-12:
             reasons.append("no spread")
@@ -116,8 +97,9 @@ def difference_rows(
         rows.append(ForestRow(one.data, one.value, None, one.ends, _note(one.value, one.ends, word), mark, style))
     if pooled:
         count = reasons.count("")
-        note = _note(*pooled, f"{count} data sets")
-        rows.append(ForestRow(POOLED, pooled[0], None, pooled[1], note, "pooled"))
+        ends = pooled.low, pooled.high
+        note = _note(pooled.estimate, ends, f"{count} data sets")
+        rows.append(ForestRow(POOLED, pooled.estimate, None, ends, note, "pooled"))
     return rows
 
 

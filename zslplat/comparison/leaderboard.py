@@ -38,10 +38,10 @@ from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import BASELINE
 from zslplat.keys import EXPERIMENT_CHOICES
 from zslplat.methods.base import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
-from zslplat.metrics.intervals import too_few
 from zslplat.records.costs import full_seconds, mean_known, most_bytes
 from zslplat.records.database import Records
 from zslplat.records.studies import RECALLED_FROM
+from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, NOT_ENOUGH
 from zslplat.tasks.base import Metric
 
 OTHER_ROWS, OTHER_DATA = NO_PAIR = ("other rows", "other data")
@@ -78,8 +78,8 @@ def leaderboard(
     ``p_holm``, the same with Holm's correction over all rivals of one baseline; ``verdict``; ``smallest_difference``,
     the smallest that is seen with a power of 80 % among so many rivals; ``tied``, the letters of the entry within its
     group: two entries that share one do not differ significantly (Holm's correction over all pairs of the group: more
-    comparisons than a verdict has. What is ``behind`` may share a letter with its baseline; what is ``level`` with it
-    always does.)
+    comparisons than a verdict has. What is ``behind`` may share a letter with its baseline; what is neither ahead nor
+    behind always does.) ``classes_to_decide``: where there is not enough data, about how many classes would do.
 
     Raises :class:`UnknownNameError` for an unknown metric or ``against``, :class:`UsageError` for a metric that some
     of the entries lack, and for an ``against`` that fits several entries.
@@ -101,8 +101,7 @@ def leaderboard(
     _judge(rows, direction)
     for ordered, of_group, baseline in groups:
         distinct = [
-            entry is baseline or row["verdict"] in ("ahead", "behind")
-            for entry, row in zip(ordered, of_group, strict=True)
+            entry is baseline or row["verdict"] in (AHEAD, BEHIND) for entry, row in zip(ordered, of_group, strict=True)
         ]
         for row, label in zip(of_group, _tied(ordered, baseline, distinct, metric), strict=True):
             row["tied"] = label
@@ -143,7 +142,6 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
     gap_anew = None if entry is baseline else class_difference(entry, baseline, metric)
     values = entry.values[metric]
     low_anew, high_anew = score_ends(anew, metric)
-    gap_low, gap_high = gap_anew.ends if gap_anew else (np.nan, np.nan)
     return {
         "method": entry.label,
         "study": entry.study,
@@ -161,12 +159,13 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
         "difference": gap.estimate if gap else None,
         "difference_low": known_value(gap.low) if gap else None,
         "difference_high": known_value(gap.high) if gap else None,
-        "difference_low_classes": known_value(gap_low),
-        "difference_high_classes": known_value(gap_high),
+        "difference_low_classes": None,
+        "difference_high_classes": None,
         "p_value": None,
         "p_holm": None,
         "smallest_difference": None,
-        "verdict": (gap_anew, score.estimate, score.estimate - (gap.estimate if gap else 0.0)),
+        "classes_to_decide": None,
+        "verdict": gap_anew,
         "verdict_rows": _unlike(entry, baseline) or _turned(gap.verdict if gap else "", direction),
     }
 
@@ -185,13 +184,15 @@ def _judge(rows: list[dict[str, Any]], direction: float) -> None:
     """
     for baseline in dict.fromkeys(row["baseline"] for row in rows):
         family = [row for row in rows if row["baseline"] == baseline]
-        values, adjusted = family_p_values([row["verdict"][0] for row in family])
+        gaps, values, adjusted = family_p_values([row["verdict"] for row in family])
         comparisons = count_comparisons(values)
-        for row, p, p_holm in zip(family, values.tolist(), adjusted.tolist(), strict=True):
-            gap, *scores = row["verdict"]
+        for row, gap, p, p_holm in zip(family, gaps, values.tolist(), adjusted.tolist(), strict=True):
             row["p_value"], row["p_holm"] = known_value(p), known_value(p_holm)
             row["smallest_difference"] = known_value(gap.smallest_difference(comparisons)) if gap else None
-            verdict = class_verdict(gap, p_holm, (scores[0], scores[1]), comparisons)
+            low, high = gap.ends if gap else (np.nan, np.nan)
+            row["difference_low_classes"], row["difference_high_classes"] = known_value(low), known_value(high)
+            verdict = class_verdict(gap, p_holm)
+            row["classes_to_decide"] = gap.classes_to_decide() if gap and verdict == NOT_ENOUGH else None
             row["verdict"] = row["verdict_rows"] if row["verdict_rows"] in NO_PAIR else _turned(verdict, direction)
 
 
@@ -199,7 +200,7 @@ def _tied(entries: Sequence[Scored], baseline: Scored, distinct: Sequence[bool],
     """Return the letters of the entries (n,), best first; None for those that cannot be compared over classes.
 
     Whatever the pairs say, entries whose verdict does not separate them from the baseline (``distinct`` (n,)) are tied:
-    a verdict may rest on the exact test where so many pairs need the t test, and on more rivals than the group has.
+    a verdict may rest on more rivals than the group has.
     Those that scored other rows than the best entry with values per class are not compared with it. Of many entries
     the best :data:`MOST_TIED` have letters: pairs grow with the square of the entries, and letters much faster.
     """
@@ -207,10 +208,10 @@ def _tied(entries: Sequence[Scored], baseline: Scored, distinct: Sequence[bool],
     able = [i for i in able if same_rows(entries[i], entries[able[0]])][:MOST_TIED]
     pairs = [(a, b) for a in range(len(able)) for b in range(a + 1, len(able))]
     gaps = class_differences([entries[i] for i in able], pairs, metric)
-    _, adjusted = family_p_values(gaps)
+    _, _, adjusted = family_p_values(gaps)
     different = np.zeros((len(able), len(able)), dtype=bool)
     for (a, b), gap, p in zip(pairs, gaps, adjusted.tolist(), strict=True):
-        enough = gap is not None and not too_few(gap.classes)
+        enough = gap is not None and gap.classes >= LEAST_CLASSES
         origin = any(entries[able[i]] is baseline for i in (a, b))
         agreed = not origin or (distinct[able[a]] and distinct[able[b]])
         different[a, b] = different[b, a] = enough and p <= 1 - LEVEL and agreed
@@ -227,7 +228,7 @@ def _best_validated(entries: Sequence[Scored], primary: str, sign: float) -> Sco
 
 def _turned(verdict: str, direction: float) -> str:
     """Return a verdict as it reads for a metric that is better when larger (``direction`` 1), or smaller (-1)."""
-    return verdict if direction > 0 else {"ahead": "behind", "behind": "ahead"}.get(verdict, verdict)
+    return verdict if direction > 0 else {AHEAD: BEHIND, BEHIND: AHEAD}.get(verdict, verdict)
 
 
 def _sort_key(value: float) -> tuple[bool, float]:

@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.comparison.classes import holm
-from zslplat.comparison.paired import LEVEL, Interval, known_value
+from zslplat.comparison.paired import Interval, known_value
 from zslplat.comparison.ranks import Across, Standing, across_sets, over_splits
 from zslplat.data.class_draws import draw_number, draw_of, families
-from zslplat.metrics.intervals import TOO_FEW_DRAWS, within
+from zslplat.metrics.intervals import within
 from zslplat.names import counted
+from zslplat.statistics import AHEAD, BEHIND, holm, quantile_t, two_sided_p, verdict_of
 
 Row = Mapping[str, Any]
 _DRAWS = "draws of "
@@ -199,23 +199,13 @@ def draw_p_value(gap: Interval, draws: int) -> float:
     """Return the two-sided p-value of 0 by the test whose interval this is; NaN where it has no ends."""
     if np.isnan(gap.low):
         return float("nan")
-    from scipy.special import stdtr, stdtrit
-
-    error = (gap.high - gap.estimate) / stdtrit(draws - 1, (1 + LEVEL) / 2)
-    return float(2 * stdtr(draws - 1, -abs(gap.estimate) / error))
+    error = (gap.high - gap.estimate) / quantile_t(draws - 1)
+    return two_sided_p(gap.estimate / error, draws - 1)
 
 
-def draw_verdict(gap: Interval, p_holm: float, means: Sequence[float]) -> str:
-    """Return ``ahead``, ``behind``, ``level`` or ``too few draws to tell``; empty without an interval.
-
-    A difference counts where Holm's p-value is at most .05. There are *too few draws* where the interval reaches
-    further than both scores (``means``): a method that gets nothing right could not be distinguished from them.
-    """
-    if np.isnan(p_holm):
-        return ""
-    if p_holm <= 1 - LEVEL:
-        return "ahead" if gap.estimate > 0 else "behind"
-    return TOO_FEW_DRAWS if gap.high - gap.estimate > max(means) else "level"
+def draw_verdict(gap: Interval, p_holm: float) -> str:
+    """Return the verdict over draws of classes (:func:`zslplat.statistics.verdict_of`)."""
+    return verdict_of(gap.estimate, p_holm, (gap.low, gap.high), margin=gap.margin)
 
 
 def over_draws(
@@ -288,11 +278,10 @@ def _table_of_draws(
         rival = every[baseline] if method in complete and method != baseline else None
         methods.append(_mean_of_method(method, shared or by_draw, rival, classes, metric))
     corrected = holm(np.array([np.nan if m["p_value"] is None else m["p_value"] for m in methods]))
-    turned = {} if maximise else {"ahead": "behind", "behind": "ahead"}
+    turned = {} if maximise else {AHEAD: BEHIND, BEHIND: AHEAD}
     for row, p_holm in zip(methods, corrected.tolist(), strict=True):
         gap = row.pop("gap")
-        means = [row["mean"], row["mean"] - (row["difference"] or 0.0)]
-        verdict = "" if gap is None else draw_verdict(gap, p_holm, means)
+        verdict = "" if gap is None else draw_verdict(gap, p_holm)
         row |= {"p_holm": known_value(p_holm), "verdict": turned.get(verdict, verdict) or None}
     return {
         "draws": len(draws),

@@ -22,10 +22,9 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from zslplat.comparison.classes import root
-from zslplat.comparison.paired import LEVEL, Interval, but_rounding
+from zslplat.comparison.paired import Interval, but_rounding
 from zslplat.errors import UsageError
-from zslplat.metrics.intervals import alike
+from zslplat.statistics import LEVEL, moments, quantile_t, root
 
 REPLICATES = 2000
 # Below this many data sets a rank test has little power, and the distributions behind it are rough.
@@ -230,12 +229,11 @@ def over_splits(values: Sequence[float], classes: Sequence[tuple[int, int]], *, 
 
 
 def _t_interval(values: np.ndarray, share: float = 0.0) -> Interval:
-    from scipy.special import stdtrit
-
     estimate, n = float(values.mean()), len(values)
-    if n < 2 or alike(values):
+    variance = float(moments(values)[0]) if n > 1 else 0.0
+    if variance == 0:
         return Interval(estimate, np.nan, np.nan)
-    half = float(stdtrit(n - 1, (1 + LEVEL) / 2) * values.std(ddof=1) * np.sqrt(1 / n + share))
+    half = quantile_t(n - 1) * math.sqrt(variance * (1 + n * share))
     return Interval(estimate, estimate - half, estimate + half)
 
 

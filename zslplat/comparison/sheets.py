@@ -123,7 +123,9 @@ def draw_notes(table: Mapping[str, Any]) -> list[str]:
 def cut(row: Row) -> bool:
     """Tell whether the interval of a score over new classes ends where the metric does."""
     low, high = row.get("low_classes"), row.get("high_classes")
-    return low is not None and high is not None and low < high and (low == 0 or high == 1)
+    if low is None or high is None or row.get("test") in (0, 1):
+        return False
+    return bool(low < high and (low == 0 or high == 1))
 
 
 def filled(rows: Sequence[Row], columns: Sequence[Column]) -> list[Column]:

@@ -20,8 +20,6 @@ Source: Efron and Tibshirani, "An Introduction to the Bootstrap", chapters 6 and
 
 Intervals of metrics: over drawn rows, and over new classes.
 
-How few classes are too few to tell a difference over new classes: one rule for verdicts, ties, claims.
-
 Metrics that are shares, or means of shares: no value of them is below 0 or above 1, and no interval need be.
 
 They are known by their names, like what evaluations cost; a metric of another name may have any value.
@@ -54,6 +52,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
+from zslplat.statistics import LEVEL, ROUNDING
 
 # Replicates that one generator draws, and the most counts that are held at once: 2**22 of 8 bytes, several times over.
 BLOCK, MOST_COUNTS = 100, 1 << 22
@@ -244,20 +244,15 @@ def _weights(counts: np.ndarray, y: np.ndarray, seen: np.ndarray) -> np.ndarray:
     return np.where(np.isinf(weight), 0.0, weight)
 
 
-# The exact sign-flip test of five classes has no p-value below 2 / 2^5 = .0625, that of six has 2 / 2^6 = .031.
-LEAST_CLASSES = 6
-TOO_FEW, TOO_FEW_DRAWS = "too few classes to tell", "too few draws to tell"
-
-
-def too_few(classes: int | None) -> bool:
-    """Tell whether a test of so many classes can show nothing at level .05; None, for what is not known, is not."""
-    return classes is not None and classes < LEAST_CLASSES
-
-
 _SHARES = re.compile(
     r"(?:\w+_)?accuracy|per_class_top_\d+|(?:precision|recall)_at_\d+|(?:centred_)?mAP(?:_11pt)?|nmi(?:_arithmetic)?"
     r"|AUSUC|(?:calibrated_|oracle_)?H|[US]_to_[UST]|calibrated_[us]"
 )
+
+
+def is_share(metric: str) -> bool:
+    """Tell whether a metric, by its name, is a share, or a mean of shares."""
+    return _SHARES.fullmatch(metric) is not None
 
 
 def within(metric: str, estimate: float, low: float, high: float) -> tuple[float, float]:
@@ -265,25 +260,15 @@ def within(metric: str, estimate: float, low: float, high: float) -> tuple[float
 
     An estimate that is no share itself, as one in percent, says that the name means something else: nothing is cut.
     """
-    if not _SHARES.fullmatch(metric) or not 0 <= estimate <= 1:
+    if not is_share(metric) or not 0 <= estimate <= 1:
         return low, high
     return max(low, 0.0), min(high, 1.0)
-
-
-LEVEL = 0.95
-# What a mean over equal values may differ by from another one, relative to them.
-ROUNDING = 1e-12
 
 
 def but_rounding(differences: np.ndarray, of: np.ndarray) -> np.ndarray:
     """Return differences with 0 for those that are rounding alone, measured by the values ``of`` which they are."""
     finite = np.abs(of)[np.isfinite(of)]
     return np.where(np.abs(differences) <= ROUNDING * (finite.max() if finite.size else 0.0), 0.0, differences)
-
-
-def alike(values: np.ndarray) -> np.ndarray:
-    """Tell where values (..., n) are all the same but for rounding: they have no spread to judge by."""
-    return np.asarray(np.ptp(values, axis=-1) <= ROUNDING * np.abs(values).max(axis=-1))
 
 
 def over_repeats(replicates: np.ndarray, side: int = 0) -> np.ndarray:

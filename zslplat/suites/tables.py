@@ -31,12 +31,9 @@ from typing import Any
 import numpy as np
 
 from zslplat.comparison.classes import (
-    Draw,
     class_difference,
     class_verdict,
-    count_comparisons,
     family_p_values,
-    holm,
     over_classes,
     score_ends,
 )
@@ -47,6 +44,7 @@ from zslplat.data.store.atomic_files import replacing
 from zslplat.evidence.scores import Scored
 from zslplat.metrics.intervals import within
 from zslplat.records.environment import environment_record
+from zslplat.statistics import Estimate, holm
 from zslplat.suites.cells import Cell, Key
 from zslplat.suites.entries import Entry
 from zslplat.suites.result import GridResult
@@ -251,17 +249,17 @@ def _over_classes(result: GridResult, data: str, kind: str, metric: str) -> dict
 
     Holm's correction is over the differences that the suite names, of this metric on this data set.
     """
-    gaps: dict[tuple[str, str, str], tuple[Draw, tuple[float, float]]] = {}
+    gaps: dict[tuple[str, str, str], Estimate] = {}
     for ahead, behind in result.suite.differences:
         for key, (scored, other) in _pairs(result, data, kind, metric, ahead, behind):
             gap = class_difference(scored, other, metric) if key[3] is None else None
             if gap is not None:
-                means = float(np.mean(scored.values[metric])), float(np.mean(other.values[metric]))
-                gaps[ahead, behind, key[2]] = gap, means
-    _, corrected = family_p_values([gap for gap, _ in gaps.values()])
+                gaps[ahead, behind, key[2]] = gap
+    moderated, _, corrected = family_p_values(list(gaps.values()))
     return {
-        key: [*gap.ends, float(p), class_verdict(gap, float(p), means, count_comparisons(corrected))]
-        for (key, (gap, means)), p in zip(gaps.items(), corrected, strict=True)
+        key: [*gap.ends, float(p), class_verdict(gap, float(p))]
+        for key, gap, p in zip(gaps, moderated, corrected, strict=True)
+        if gap is not None
     }
 
 
@@ -296,25 +294,25 @@ def _draws(result: GridResult, names: Sequence[str], kind: str, metric: str) -> 
     """
     cells: dict[tuple[str, str, str], list[Any]] = {}
     for name in names:
-        gaps: dict[tuple[str, str, str], tuple[Interval, list[float], float]] = {}
+        gaps: dict[tuple[str, str, str], tuple[Interval, float]] = {}
         for ahead, behind in result.suite.differences:
             pairs = [(key, p) for key, p in _pairs(result, name, kind, metric, ahead, behind) if key[3] is not None]
             if pairs:
                 values = np.array([[np.mean(one.values[metric]) for one in pair] for _, pair in pairs])
                 gap = over_splits((values[:, 0] - values[:, 1]).tolist(), [result.classes[key] for key, _ in pairs])
-                gaps[name, ahead, behind] = gap, values.mean(axis=0).tolist(), draw_p_value(gap, len(pairs))
-        corrected = holm(np.array([p for *_, p in gaps.values()])).tolist()
-        for (key, (gap, means, p)), p_holm in zip(gaps.items(), corrected, strict=True):
-            cells[key] = draw_cells(gap, means, p, p_holm)
+                gaps[name, ahead, behind] = gap, draw_p_value(gap, len(pairs))
+        corrected = holm([p for _, p in gaps.values()]).tolist()
+        for (key, (gap, p)), p_holm in zip(gaps.items(), corrected, strict=True):
+            cells[key] = draw_cells(gap, p, p_holm)
     return cells
 
 
-def draw_cells(gap: Interval, means: Sequence[float], p: float, p_holm: float) -> list[Any]:
+def draw_cells(gap: Interval, p: float, p_holm: float) -> list[Any]:
     """Return difference, ends and verdict over draws, and Holm's p-value with the verdict by it.
 
     What is told of new classes on the given ones has no ends here: draws are of new classes themselves.
     """
-    return [*_interval_cells(gap)[:3], draw_verdict(gap, p, means), "", "", p_holm, draw_verdict(gap, p_holm, means)]
+    return [*_interval_cells(gap)[:3], draw_verdict(gap, p), "", "", p_holm, draw_verdict(gap, p_holm)]
 
 
 def _interval_cells(gap: Interval) -> list[Any]:

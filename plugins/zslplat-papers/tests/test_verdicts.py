@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from zslplat.comparison.classes import Draw, class_verdict
-from zslplat.metrics.intervals import TOO_FEW
+from zslplat import statistics
+from zslplat.comparison.classes import class_verdict
+from zslplat.statistics import NOT_ENOUGH
 from zslplat_papers.published.table import Cell, parse_printed
 from zslplat_papers.reproduction.verdicts import (
     ABOVE,
@@ -76,10 +77,10 @@ def test_a_number_that_is_no_share_is_judged_in_parts_of_itself():
 def test_claims_and_comparisons_have_one_rule_for_few_classes(classes, expected):
     found = contrast_verdict(Contrast("a - b", 0.1, 0.05, 0.15, "new classes", classes))
     assert found.verdict == expected
-    assert (TOO_FEW in found.why) == (expected == CANNOT_TELL)
+    assert (NOT_ENOUGH in found.why) == (expected == CANNOT_TELL)
     values = np.linspace(0.05, 0.15, classes or 6)
-    gap = Draw(0.1, 0.01, len(values) - 1, len(values), values)
-    assert (class_verdict(gap, 0.01, (0.5, 0.4)) == TOO_FEW) == (expected == CANNOT_TELL)
+    gap = statistics.Estimate(0.1, 0.01, len(values) - 1, len(values))
+    assert (class_verdict(gap, 0.01) == NOT_ENOUGH) == (expected == CANNOT_TELL)
 
 
 def test_other_data_are_never_compared():

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from zslplat.checks.base import Check
 from zslplat.checks.facts import StudyFacts
 from zslplat.checks.outcome import NotBetter
-from zslplat.metrics.intervals import LEAST_CLASSES
+from zslplat.statistics import LEAST_CLASSES
 
 LARGEST_ERROR = 0.05
 
@@ -31,9 +31,8 @@ class NotBetterThanControl(NotBetter):
 class FewTestClasses(Check):
     """Speaks of class-disjoint tests with fewer than 6 classes, which cannot show a difference over new classes.
 
-    The exact sign-flip test over C per-class differences has 2^C sign patterns, so its smallest two-sided p is
-    2 / 2^C: .0625 at 5 classes, .031 at 6. The t interval of C classes is wide likewise: its half width is 1.24
-    standard deviations of the per-class differences at 5 classes, 2.48 at 3, .72 at 10.
+    The interval of C classes is wide: its half width is 1.24 standard deviations of the differences per class at 5
+    classes, 2.48 at 3, .72 at 10.
     """
 
     code, title, scope = "ZSP206", "few test classes", "study"
@@ -44,8 +43,8 @@ class FewTestClasses(Check):
         if facts.kind == "zero-shot" and 0 < count < LEAST_CLASSES:
             unseen = "unseen " if facts.seen else ""
             yield (
-                f"the test has {count} {unseen}classes: at the level of new classes no difference between methods can "
-                f"reach p < .05 with fewer than {LEAST_CLASSES}"
+                f"the test has {count} {unseen}classes: with fewer than {LEAST_CLASSES} no verdict on a difference "
+                "between methods is given"
             )
 
 

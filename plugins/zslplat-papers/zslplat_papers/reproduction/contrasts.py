@@ -14,8 +14,9 @@ import numpy as np
 from zslplat.comparison.classes import class_difference
 from zslplat.comparison.paired import difference
 from zslplat.evidence.scores import Scored
+from zslplat.statistics import estimate_mean
 from zslplat_papers.reproduction.claim_tests import ClaimTest, Term
-from zslplat_papers.reproduction.verdicts import CLASSES, DRAWS, SEEDS, Contrast, t_interval
+from zslplat_papers.reproduction.verdicts import CLASSES, DRAWS, SEEDS, Contrast
 
 Key = tuple[str, str, str, int | None]
 
@@ -80,8 +81,7 @@ def _over_classes(side: Sequence[Term], scored: Sequence[Scored]) -> tuple[tuple
         return None
     total = np.sum([term.sign * mean for term, mean in zip(side, means, strict=True)], axis=0)
     finite = total[np.isfinite(total)]
-    ends = t_interval(float(finite.mean()), finite) if len(finite) else None
-    return None if ends is None else (ends, len(finite))
+    return (estimate_mean(finite).ends, len(finite)) if len(finite) > 1 else None
 
 
 def _over_draws(side: Sequence[Term], scored: Sequence[Scored]) -> tuple[float, float] | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zslplat.metrics.intervals import TOO_FEW, too_few
+from zslplat.statistics import LEAST_CLASSES, NOT_ENOUGH
 
 CONFIRMED, ABOVE, BELOW, CANNOT_TELL = CELL_VERDICTS = ("confirmed", "above", "below", "cannot tell")
 HOLDS, HOLDS_NOT, NOT_TESTED = "holds", "does not hold", "not tested"
@@ -111,8 +111,8 @@ def contrast_verdict(contrast: Contrast, least: float = LEAST_LEAD, *, level: bo
     text += f" [{low:+.3f}, {high:+.3f}]"
     if high - low < _NO_WIDTH:
         return Verdict(CANNOT_TELL, f"{text}: all the same, which says nothing of others")
-    if too_few(contrast.classes):
-        return Verdict(CANNOT_TELL, f"{text} of {contrast.classes} classes: {TOO_FEW}")
+    if _has_few_classes(contrast):
+        return Verdict(CANNOT_TELL, f"{text} of {contrast.classes} classes: {NOT_ENOUGH}")
     if low > (-least if level else 0):
         return Verdict(HOLDS, text)
     return Verdict(HOLDS_NOT if high < (0 if level else least) else CANNOT_TELL, text)
@@ -144,13 +144,17 @@ def claim_verdict(
     if 2 * refuted > n and not holds:
         return Verdict(HOLDS_NOT, counted)
     if refuted and every:
-        chance = min(_refuting_p(one, 0 if level else least) for one in contrasts if not too_few(one.classes)) * n
+        chance = min(_refuting_p(one, 0 if level else least) for one in contrasts if not _has_few_classes(one)) * n
         if chance < _ONE_SIDED:
             return Verdict(HOLDS_NOT, counted)
         return Verdict(CANNOT_TELL, f"{counted}: of so many some are refuted by chance")
     if not refuted and (holds == n or (2 * holds > n and not every)):
         return Verdict(HOLDS, counted)
     return Verdict(CANNOT_TELL, counted)
+
+
+def _has_few_classes(contrast: Contrast) -> bool:
+    return contrast.classes is not None and contrast.classes < LEAST_CLASSES
 
 
 def _ends(of: Estimate | Contrast) -> tuple[float, float] | None:

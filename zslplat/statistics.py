@@ -1,0 +1,464 @@
+"""Is one method better than another? Intervals, tests and verdicts on plain arrays of scores per class.
+
+| symbol | here | shape | meaning |
+|---|---|---|---|
+| d_j | ``differences`` | (C,) | paired difference of two methods in class j |
+| d | ``estimate`` | | mean of the d_j |
+| V | ``error`` ** 2 | | variance of the mean |
+| K | ``third`` | | third cumulant of the mean: the sum of (d_j - d)^3 / C^3, without bias |
+| nu | ``freedom`` | | degrees of freedom of V |
+| T | | | d / V^.5 |
+
+Classes are what is drawn, because a zero-shot test has few of them and the rows of a class are not independent. A
+difference counts where *three* tests agree: its p-value is the largest of theirs, its interval the hull of theirs.
+
+1. Student's t test, right for normal d_j.
+2. Hall's transformation of T, right where the d_j are skewed: g(T) = T + A T^2 / 3 + A^2 T^3 / 27 + A / 6 with the
+   skewness A = K / V^1.5 of the mean (Hall, "On the Removal of Skewness by Transformation", 1992).
+3. A t test whose variance is moderated over the rivals of one baseline. A few classes may be alike by chance, and their
+   spread says too little; the ratio of variance to squared mean size, pooled over all rivals, stands in for two thirds
+   of it (the idea of Smyth, "Linear Models and Empirical Bayes Methods", 2004).
+
+Where all classes have exactly the same difference there is no spread to judge by. Of a metric between 0 and 1 the share
+of classes that are different from all C can still be bounded, which gives p = 2 (1 + |d|)^-C.
+
+``benchmarks/verdicts.py`` simulates how often verdicts are wrong, for six laws of the d_j.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+LEVEL, POWER = 0.95, 0.8
+# Differences within this of 0 are of no consequence: shares of 1.
+MARGIN = 0.02
+# Between what shares of 1 lie, and their differences.
+SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)
+# Even six classes that all point one way are weak evidence, and fewer are none.
+LEAST_CLASSES = 6
+AHEAD, BEHIND, DIFFERS, NOT_ENOUGH = "ahead", "behind", "differs between data sets", "not enough data"
+# What a mean over equal values may differ by from another one, relative to them.
+ROUNDING = 1e-12
+# The weight of the moderated variance beside that of the classes themselves.
+_MODERATION = 2.0
+# How far data sets differ in a difference, at a guess: the scale of the half-Cauchy prior of tau, in shares of 1.
+_BETWEEN = 0.05
+
+
+def equal_within(margin: float) -> str:
+    """Return the verdict that a difference is smaller than a margin."""
+    return f"equal within {margin:g}"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over classes with what its interval and its test are made of.
+
+    ``classes``: how many there are; of several kinds, of the kind that has the fewest. ``size``: the mean absolute
+    value of the differences, NaN where the variance is not theirs alone. ``moderated``: the error and the degrees of
+    freedom of test 3, None without rivals. ``bounds``: between what the values lie; None for a metric of any unit.
+    """
+
+    estimate: float
+    error: float
+    freedom: float
+    classes: int
+    third: float = 0.0
+    size: float = math.nan
+    moderated: tuple[float, float] | None = None
+    bounds: tuple[float, float] | None = DIFFERENCES
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the 95 % interval; NaN where nothing is known of the spread."""
+        if not self.freedom > 0:
+            return math.nan, math.nan
+        if self.error == 0:
+            return self._ends_without_spread()
+        half = quantile_t(self.freedom) * self.error
+        ends = [(self.estimate - half, self.estimate + half)]
+        skewness = self.third / self.error**3
+        if skewness:
+            bounds = [_untransformed(sign * quantile_t(self.freedom), skewness) for sign in (1, -1)]
+            ends.append((self.estimate - self.error * bounds[0], self.estimate - self.error * bounds[1]))
+        if self.moderated:
+            half = quantile_t(self.moderated[1]) * self.moderated[0]
+            ends.append((self.estimate - half, self.estimate + half))
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    @property
+    def p_value(self) -> float:
+        """The two-sided p-value of 0; NaN where nothing is known of the spread."""
+        if not self.freedom > 0:
+            return math.nan
+        if self.error == 0:
+            if self.bounds is None:
+                return math.nan
+            room = -self.bounds[0] if self.estimate > 0 else self.bounds[1]
+            return min(1.0, 2 * (room / (room + abs(self.estimate))) ** self.classes)
+        t = self.estimate / self.error
+        skewness = self.third / self.error**3
+        transformed = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
+        p_values = [two_sided_p(t, self.freedom)]
+        p_values.append(two_sided_p(transformed, self.freedom) if transformed * t > 0 else 1.0)
+        if self.moderated:
+            p_values.append(two_sided_p(self.estimate / self.moderated[0], self.moderated[1]))
+        return max(p_values)
+
+    def smallest_difference(self, comparisons: int = 1) -> float:
+        """Return the smallest true difference that is seen with a power of 80 %, in the metric's units.
+
+        By the t test of level .05 / ``comparisons``, as Holm's correction needs it of one of so many; NaN where there
+        is no spread.
+        """
+        return _detectable(self.freedom, comparisons) * self.error if self.freedom > 0 and self.error > 0 else math.nan
+
+    def classes_to_decide(self, margin: float = MARGIN) -> int | None:
+        """Return about how many classes would decide, if the true difference were the estimate.
+
+        That is, show it with a power of 80 % where it is larger than ``margin``, or that it is within the margin
+        otherwise. None where nothing is known of the spread.
+        """
+        if not (self.freedom > 0 and self.error > 0):
+            return None
+        distance = max(abs(self.estimate), margin - abs(self.estimate))
+        return math.ceil(self.classes * ((1.96 + 0.84) * self.error / distance) ** 2)
+
+    def _ends_without_spread(self) -> tuple[float, float]:
+        if self.bounds is None:
+            return math.nan, math.nan
+        unseen = 1 - ((1 - LEVEL) / 2) ** (1 / self.classes)
+        low, high = (self.estimate + unseen * (bound - self.estimate) for bound in self.bounds)
+        return low, high
+
+
+def estimate_mean(
+    differences: np.ndarray,
+    *,
+    groups: np.ndarray | None = None,
+    bounds: tuple[float, float] | None = DIFFERENCES,
+) -> Estimate:
+    """Return the mean of ``differences`` (C,) as an estimate over classes.
+
+    ``groups`` (C,) names what classes belong together, such as their superclass: classes of one group are one draw.
+    ``bounds``: between what the values lie; None for a metric of any unit.
+    """
+    values = np.asarray(differences, dtype=float)
+    centre = float(values.mean()) if len(values) else math.nan
+    if groups is not None:
+        index = np.unique(np.asarray(groups), return_inverse=True)[1]
+        # The part of each group in the mean, as values whose mean is the mean of the classes.
+        values = centre + np.bincount(index, weights=values - centre) * (index.max() + 1) / len(values)
+    if len(values) < 2:
+        return Estimate(centre, math.nan, 0.0, len(values), bounds=bounds)
+    variance, third = moments(values)
+    size = float(np.abs(values).mean())
+    return Estimate(centre, math.sqrt(variance), len(values) - 1.0, len(values), float(third), size, bounds=bounds)
+
+
+def moments(values: np.ndarray) -> tuple[Any, Any]:
+    """Return variance and third cumulant of the mean over the last axis of ``values``, 0 where all are alike."""
+    count = values.shape[-1]
+    deviations = values - values.mean(axis=-1, keepdims=True)
+    alike = np.ptp(values, axis=-1) <= ROUNDING * np.abs(values).max(axis=-1)
+    variance = np.where(alike, 0.0, values.var(axis=-1, ddof=1) / count)
+    if count < LEAST_CLASSES:  # too few to tell a skewness
+        return variance, np.zeros_like(variance)
+    third = (deviations**3).sum(axis=-1) / ((count - 1.0) * (count - 2.0) * count)
+    return variance, np.where(alike, 0.0, third)
+
+
+def moderate(family: Sequence[Estimate | None]) -> list[Estimate | None]:
+    """Return the estimates of one family with the variance of test 3; None stays.
+
+    A family is all rivals of one baseline. One alone is not moderated.
+    """
+    members = [e for e in family if e is not None and e.freedom > 0 and e.size > 0]
+    if len(members) < 2:
+        return list(family)
+    ratio = sum(e.classes * e.error**2 for e in members) / sum(e.size**2 for e in members)
+
+    def moderated(e: Estimate) -> Estimate:
+        pooled = ratio * e.size**2 / e.classes
+        variance = (e.error**2 + _MODERATION * pooled) / (1 + _MODERATION)
+        return replace(e, moderated=(math.sqrt(variance), (1 + _MODERATION) * e.freedom))
+
+    # Of identical members the bound of a difference without spread holds, and nothing else.
+    return [moderated(e) if e is not None and e.freedom > 0 and e.size > 0 and ratio > 0 else e for e in family]
+
+
+def holm(p_values: Sequence[float] | np.ndarray) -> np.ndarray:
+    """Return Holm's p-values for several comparisons at once; NaN ones are no comparison and stay NaN.
+
+    Source: Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
+    """
+    values = np.asarray(p_values, dtype=float)
+    return _stepwise(values, lambda ranks, count: count - ranks + 1, np.maximum.accumulate)
+
+
+def benjamini_hochberg(p_values: Sequence[float] | np.ndarray) -> np.ndarray:
+    """Return p-values that bound the share of false discoveries in a list; NaN stays NaN.
+
+    Source: Benjamini and Hochberg, "Controlling the False Discovery Rate" (1995).
+    """
+    values = np.asarray(p_values, dtype=float)
+    return _stepwise(
+        values, lambda ranks, count: count / ranks, lambda scaled: np.minimum.accumulate(scaled[::-1])[::-1]
+    )
+
+
+def _stepwise(values: np.ndarray, factors: Any, accumulate: Any) -> np.ndarray:
+    adjusted = np.full(len(values), np.nan)
+    finite = np.flatnonzero(np.isfinite(values))
+    order = finite[np.argsort(values[finite], kind="stable")]
+    ranks = np.arange(1, len(order) + 1)
+    adjusted[order] = np.minimum(accumulate(values[order] * factors(ranks, len(order))), 1.0)
+    return adjusted
+
+
+def verdict_of(
+    estimate: float,
+    p_value: float,
+    ends: tuple[float, float],
+    *,
+    classes: int | None = None,
+    margin: float | None = MARGIN,
+) -> str:
+    """Return ``ahead``, ``behind``, ``equal within`` the margin, or ``not enough data``; empty without an interval.
+
+    ``p_value`` is corrected for the other comparisons. Fewer than six ``classes`` are not enough; None: it is not
+    classes that are drawn. Without a ``margin``, for a metric of any unit, nothing is equal.
+    """
+    low, high = ends
+    if math.isnan(estimate) or math.isnan(low):
+        return ""
+    if classes is not None and classes < LEAST_CLASSES:
+        return NOT_ENOUGH
+    if p_value <= 1 - LEVEL:
+        return AHEAD if estimate > 0 else BEHIND
+    return equal_within(margin) if margin is not None and -margin < low and high < margin else NOT_ENOUGH
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """A difference over several data sets, and how much it varies between them.
+
+    ``between`` is the standard deviation between data sets; ``new_low`` and ``new_high`` hold the difference on a new
+    data set (95 %); ``p_heterogeneity`` is of Cochran's test that all data sets have the same difference.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    between: float
+    new_low: float
+    new_high: float
+    p_value: float
+    p_heterogeneity: float
+    data_sets: int
+
+    def verdict(self, p_value: float | None = None, margin: float | None = MARGIN) -> str:
+        """Return the verdict over data sets; ``p_value`` is the corrected one where there are other comparisons."""
+        verdict = verdict_of(
+            self.estimate, self.p_value if p_value is None else p_value, (self.low, self.high), margin=margin
+        )
+        heterogeneous = self.data_sets > 1 and self.p_heterogeneity <= 1 - LEVEL
+        return DIFFERS if verdict == NOT_ENOUGH and heterogeneous else verdict
+
+
+def pool(
+    estimates: Sequence[float],
+    lows: Sequence[float],
+    highs: Sequence[float],
+    families: Sequence[Hashable] | None = None,
+) -> Pooled | None:
+    """Return one difference of several data sets by a random-effects model; None where none has an interval.
+
+    ``estimates`` with the ends of their 95 % intervals, one a data set; ``families`` says which data sets show the same
+    images: they count once, by the means of their estimates and of their ends.
+
+    The model is d_i ~ N(mu + b_i, s_i^2), b_i ~ N(0, tau^2), s_i half the width of an interval over 1.96, with a flat
+    prior of mu and a half-Cauchy one of tau, of scale .05 (Gelman, "Prior Distributions for Variance Parameters in
+    Hierarchical Models", 2006): with two or three data sets an interval without a prior is nearly unbounded.
+    """
+    names: Sequence[Hashable] = range(len(estimates)) if families is None else families
+    grouped: dict[Hashable, list[tuple[float, float]]] = {}
+    for name, estimate, low, high in zip(names, estimates, lows, highs, strict=True):
+        if math.isfinite(estimate + low + high):
+            error = max(high - estimate, estimate - low) / _normal_quantile(LEVEL)
+            grouped.setdefault(name, []).append((estimate, max(error, 1e-6)))
+    if not grouped:
+        return None
+    means = np.array([np.mean(values, axis=0) for values in grouped.values()])
+    effects, errors = means[:, 0], means[:, 1]
+    if len(effects) == 1:
+        low, high = (float(effects[0] + sign * _normal_quantile(LEVEL) * errors[0]) for sign in (-1, 1))
+        p_value = _normal_p(effects[0] / errors[0])
+        return Pooled(float(effects[0]), low, high, math.nan, math.nan, math.nan, p_value, math.nan, 1)
+    # A grid that is fine where tau is small, and reaches far beyond any spread of the data sets.
+    tau = np.r_[0.0, np.geomspace(1e-4, 20 * max(_BETWEEN, float(np.ptp(effects))), 300)][:, None]
+    weights = 1 / (errors**2 + tau**2)
+    total = weights.sum(axis=1)
+    centres = (weights * effects).sum(axis=1) / total
+    fit = (weights * (effects - centres[:, None]) ** 2).sum(axis=1)
+    logs = 0.5 * np.log(weights).sum(axis=1) - 0.5 * np.log(total) - 0.5 * fit
+    posterior = np.exp(logs - logs.max()) / (1 + (tau[:, 0] / _BETWEEN) ** 2) * np.gradient(tau[:, 0])
+    posterior /= posterior.sum()
+    estimate = float(posterior @ centres)
+    deviations = np.sqrt(1 / total)
+    spread = np.sqrt(1 / total + tau[:, 0] ** 2)
+    low, high, new_low, new_high = (
+        _mixture_quantile(share, posterior, centres, deviation)
+        for deviation in (deviations, spread)
+        for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+    )
+    from scipy.special import chdtrc
+
+    below = _mixture(0.0, posterior, centres, deviations)
+    return Pooled(
+        estimate,
+        low,
+        high,
+        float(posterior @ tau[:, 0]),
+        new_low,
+        new_high,
+        2 * min(below, 1 - below),
+        float(chdtrc(len(effects) - 1, fit[0])),
+        len(effects),
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The answer of :func:`compare`: ``a`` less ``b``, with its 95 % interval and verdict.
+
+    ``smallest_difference``: the smallest true one that these classes show with a power of 80 %; ``classes_to_decide``:
+    about how many would decide.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    verdict: str
+    classes: int
+    smallest_difference: float
+    classes_to_decide: int | None
+
+    def __str__(self) -> str:
+        text = f"{self.verdict}: {self.difference:+.3f} [{self.low:+.3f}, {self.high:+.3f}] over {self.classes} classes"
+        if self.verdict != NOT_ENOUGH or self.classes_to_decide is None:
+            return text
+        return f"{text}; about {self.classes_to_decide} classes would decide"
+
+
+def compare(a: Any, b: Any, *, groups: Any = None, margin: float = MARGIN) -> Comparison:
+    """Say whether method ``a`` is better than method ``b``, from their scores per class.
+
+    ``a`` and ``b`` (C,) are scores of the same classes in the same order, such as the accuracy of each unseen class.
+    ``groups`` (C,) names classes that belong together (superclasses); ``margin`` is the largest difference that is of
+    no consequence. Nothing else of zslplat is needed.
+
+    Raises :class:`ValueError` for arrays of different or fewer than two classes, and for values that are no numbers.
+
+    >>> import numpy as np
+    >>> b = np.array([.52, .61, .44, .70, .58, .49, .66, .53, .60, .47])
+    >>> print(compare(b + [.06, .09, .05, .07, .10, .04, .08, .06, .07, .05], b))
+    ahead: +0.067 [+0.053, +0.082] over 10 classes
+    """
+    scores = [np.asarray(side, dtype=float) for side in (a, b)]
+    if scores[0].ndim != 1 or scores[0].shape != scores[1].shape or len(scores[0]) < 2:
+        shapes = " and ".join(str(side.shape) for side in scores)
+        raise ValueError(f"compare takes two arrays (C,) of scores of the same two or more classes; given {shapes}")
+    if not np.isfinite(scores).all():
+        raise ValueError("compare takes finite scores; leave out the classes that lack one")
+    if groups is not None and len(groups) != len(scores[0]):
+        raise ValueError(f"groups names each of the {len(scores[0])} classes; given {len(groups)}")
+    bounds = DIFFERENCES if np.abs(scores).max() <= 1 else None
+    estimate = estimate_mean(scores[0] - scores[1], groups=groups, bounds=bounds)
+    ends = estimate.ends
+    return Comparison(
+        estimate.estimate,
+        *ends,
+        estimate.p_value,
+        verdict_of(estimate.estimate, estimate.p_value, ends, classes=estimate.classes, margin=margin),
+        estimate.classes,
+        estimate.smallest_difference(),
+        estimate.classes_to_decide(margin),
+    )
+
+
+# The distributions of scipy.special are those of scipy.stats, which takes most of a second to import.
+
+
+def two_sided_p(t: float, freedom: float) -> float:
+    """Return the two-sided p-value of a t statistic."""
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(freedom, -abs(t)))
+
+
+@lru_cache(maxsize=1024)
+def quantile_t(freedom: float, level: float = LEVEL) -> float:
+    """Return how many errors the two-sided t interval of a level reaches to each side."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + level) / 2))
+
+
+def _untransformed(bound: float, skewness: float) -> float:
+    """Return the t statistic whose transformation is ``bound``."""
+    return 3 / skewness * (float(np.cbrt(1 + skewness * (bound - skewness / 6))) - 1)
+
+
+@lru_cache(maxsize=1024)
+def _detectable(freedom: float, comparisons: int) -> float:
+    """Return the noncentrality at which the two-sided t test of level .05 / ``comparisons`` has a power of 80 %."""
+    from scipy.special import nctdtr
+
+    bound = quantile_t(freedom, 1 - (1 - LEVEL) / comparisons)
+    return root(lambda shift: float(1 - nctdtr(freedom, shift, bound)) - POWER, 0.0, 3 * bound + 3)
+
+
+def root(increasing: Any, low: float, high: float) -> float:
+    """Return where a function is 0 that is negative at ``low`` and positive at ``high``, to rounding, by halving.
+
+    The root finders of scipy take a fifth of a second to import.
+    """
+    while low < (middle := (low + high) / 2) < high:
+        if increasing(middle) < 0:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _normal_quantile(level: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + level) / 2))
+
+
+def _normal_p(z: float) -> float:
+    from scipy.special import ndtr
+
+    return float(2 * ndtr(-abs(z)))
+
+
+def _mixture(x: float, weights: np.ndarray, centres: np.ndarray, deviations: np.ndarray) -> float:
+    """Return the distribution function of a mixture of normal distributions."""
+    from scipy.special import ndtr
+
+    return float(weights @ ndtr((x - centres) / deviations))
+
+
+def _mixture_quantile(share: float, weights: np.ndarray, centres: np.ndarray, deviations: np.ndarray) -> float:
+    reach = 10 * float(deviations.max())
+    low, high = float(centres.min()) - reach, float(centres.max()) + reach
+    return root(lambda x: _mixture(x, weights, centres, deviations) - share, low, high)
