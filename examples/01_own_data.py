@@ -2,8 +2,8 @@
 Data of your own
 ================
 
-From four tables, as any spreadsheet writes them, to a tuned and compared method: the rows, their classes, what
-describes a class, and which rows are held back for the test.
+From four tables, as any spreadsheet writes them, to a tuned and compared method. The tables hold the rows, their
+classes, what describes a class, and which rows are held back for the test.
 
 Here the rows are real: 8 x 8 pixels of handwritten digits. What describes a class are the strokes of a seven-segment
 display, so that a digit nobody has trained on can be told by its strokes.
@@ -83,8 +83,8 @@ study = zslplat.tune("eszsl", "strokes", trials=8, data_root=work / "data", quie
 study
 
 # %%
-# With three classes to test on nobody can tell two methods apart, and the table says so: the interval over new
-# classes is wide, whatever the rows say.
+# Three test classes cannot tell two methods apart, and the table says so. The interval over new classes is wide,
+# whatever the rows say.
 
 zslplat.compare(control, study, against=control)
 

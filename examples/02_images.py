@@ -3,8 +3,7 @@ From images and class names
 ===========================
 
 zslplat works on features and signatures. Most people begin with image files and names of classes. Between the two
-stands an *encoder*: anything that turns a list of images into rows of numbers, and anything that turns a class into a
-row of numbers.
+stands an *encoder*. It turns images into rows of numbers, and classes into rows of numbers.
 
 Here both are small enough to run anywhere: gradient histograms for the images, and a list of attributes for the
 classes. Where a pretrained network and a text encoder would go is said at the place.
@@ -93,7 +92,7 @@ print(X.shape)
 # Signatures: what a class is like
 # --------------------------------
 # A class needs a row of numbers that can be had without an image of it. Here it is a list of attributes that anybody
-# can write down: the strokes of a seven-segment display, whether there is a loop, and whether the ends are open.
+# can write down: the strokes of a seven-segment display, loops and open ends.
 
 ATTRIBUTES = ["top", "upper left", "upper right", "middle", "lower left", "lower right", "bottom", "loops", "open ends"]
 WRITTEN = {
@@ -137,8 +136,8 @@ for name in unseen:
 
 # %%
 # Where it goes wrong says something about the signatures: classes that differ in few attributes are mixed up. With
-# other digits held back the numbers are others, and with six and nine among them much lower: three classes are a test
-# that proves little.
+# other digits held back the numbers are others, and with six and nine much lower. A test of three classes proves
+# little.
 
 import matplotlib.pyplot as plt
 

@@ -28,17 +28,16 @@ studies["eszsl"].to_frame().round(4)
 # %%
 # Two intervals and a verdict
 # ---------------------------
-# *On these test rows* is what the score would be on other pictures of these 20 classes; *on new classes* what it
-# would be on 20 other classes of the same kind. The second is what one wants to know, and it is wider. The verdict
-# goes by it, after Holm's correction for several rivals.
+# *On these test rows* is what the score would be on other pictures of these 20 classes. *On new classes* is what it
+# would be on 20 other classes. The second is what one wants to know, and it is wider. The verdict goes by it, after
+# Holm's correction for several rivals.
 
 table = zslplat.compare(*studies.values(), against=studies["eszsl"])
 table
 
 # %%
-# Methods that score a batch *jointly* stand apart: ``mfmr-joint`` looks at all test rows at once, and takes the
-# classes to be equally frequent among them. That is knowledge which the others do not have, and it is written beside
-# it.
+# Methods that score a batch *jointly* stand apart. ``mfmr-joint`` looks at all test rows at once, and takes the classes
+# to be equally frequent. That is knowledge which the others do not have, and it is written beside it.
 #
 # What a prior costs where it is wrong
 # ------------------------------------

@@ -10,8 +10,8 @@ bias chosen on validation puts it right.
 # %%
 # The problem in a picture
 # ------------------------
-# A method with its preprocessing, fitted on the rows of the 80 seen classes of ``digit-pairs``, scores test rows of
-# seen and of unseen classes against all 100.
+# A method with its preprocessing is fitted on the 80 seen classes of ``digit-pairs``. It scores test rows of seen and
+# of unseen classes against all 100.
 
 import numpy as np
 
@@ -36,7 +36,7 @@ print(f"without bias: seen {accuracy('test_seen', 0):.2f}, unseen {accuracy('tes
 
 # %%
 # Each bias on the seen classes is a point of the curve. The area under it (AUSUC) needs no bias to be chosen, and is
-# what is tuned; the harmonic mean H of a point is what papers report.
+# tuned. Papers report the harmonic mean H of a point.
 
 import matplotlib.pyplot as plt
 
@@ -58,7 +58,7 @@ print(f"largest H on these rows, were the bias chosen by looking: {harmonic.max(
 # The bias is chosen on validation
 # --------------------------------
 # Choosing it on the test rows would be cheating, and is reported as ``oracle_H``, an upper mark. The task holds out
-# seen classes *and* some rows of the others, chooses hyperparameters by AUSUC and the bias by H there, and carries
+# seen classes *and* some rows of the others. There it chooses hyperparameters by AUSUC and the bias by H, and carries
 # both over.
 
 study = zslplat.tune("conse", task="gzsl", trials=6, quiet=True)

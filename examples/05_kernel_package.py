@@ -37,9 +37,8 @@ run("zslplat plugins new kernel quartic")
 # What is to be written
 # ---------------------
 # The example inside is replaced by a kernel of our own: 1 / (1 + d^4 / scale^2) of the distance d between two rows. A
-# radial kernel is a function ``g`` of the squared distance and its slope; Gram matrices in blocks, gradients with
-# respect to a projection and low-rank features are derived from these two lines. ``scale`` is searched in units of
-# the data.
+# radial kernel is a function ``g`` of the squared distance and its slope. Gram matrices, gradients with respect to a
+# projection and low-rank features are derived from these two lines. ``scale`` is searched in units of the data.
 
 KERNEL = '''"""The quartic kernel."""
 

@@ -35,7 +35,7 @@ run("zslplat plugins new zero-shot my-ridge")
 # %%
 # The maths first
 # ---------------
-# The file opens with its symbols; then comes a pure function, with all of the maths; then the estimator over it.
+# The file opens with its symbols. Then comes a pure function, with all of the maths, and then the estimator over it.
 
 source = (work / "zslplat-my-ridge" / "zslplat_my_ridge" / "my_ridge.py").read_text()
 print(source[source.index("def solve") :])
@@ -55,8 +55,8 @@ SITE = os.pathsep.join(filter(None, [str(work / "site"), os.environ.get("PYTHONP
 run("zslplat plugins check zslplat-my-ridge", PYTHONPATH=SITE)
 
 # %%
-# The kit reorders rows and classes, refits on other data, compares blocks with arrays, looks for learned state
-# that is not what it says, and holds seekers of truth against it that look for labels in memory.
+# The kit reorders rows and classes, refits on other data and compares blocks with arrays. It checks the learned state,
+# and tries to find labels in memory.
 #
 # Tuned like any other
 # --------------------

@@ -2,8 +2,8 @@
 From Python
 ===========
 
-What the commands do, a few lines of Python do as well, on the same engine and in the same store: load a data set, tune
-two methods, compare them, draw the comparison, and keep the winner as a scikit-learn estimator.
+A few lines of Python do what the commands do, on the same engine and in the same store. Load a data set, tune two
+methods, compare them, and keep the winner as a scikit-learn estimator.
 """
 
 # %%

@@ -3,8 +3,7 @@ Serving a model
 ===============
 
 A tuned method is of use when it answers for rows that come tomorrow, and for classes that nobody had thought of. This
-tutorial tunes on pairs of digits, asks the model for pairs that its data never held, and makes an MLflow model of it
-that a server answers with.
+tutorial tunes on pairs of digits and asks the model for pairs that its data never held. Then a server answers with it.
 """
 
 # %%

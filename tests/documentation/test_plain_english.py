@@ -16,16 +16,6 @@ ROOT = Path(__file__).parents[2]
 MOST_WORDS = 25
 # Made by a command, with captions and verdicts of papers.
 MADE = {"results.md", "reproduction.md"}
-# Still to be mended.
-UNMENDED = (
-    "README.md CONTRIBUTING.md architecture.md checks.md cluster.md compare.md data.md determinism.md "
-    "formats.md index.md leaks.md mlflow.md models.md outside-methods.md plugins.md preparation.md "
-    "processes.md published.md python.md reference.md reports.md retrieval.md servers.md statistics.md "
-    "suites.md views.md ZSP101.md ZSP103.md ZSP106.md ZSP109.md ZSP201.md ZSP203.md ZSP204.md ZSP206.md "
-    "ZSP207.md ZSP208.md ZSP209.md ZSP211.md ZSP217.md ZSP218.md ZSP219.md ZSP309.md ZSP402.md ZSP403.md "
-    "ZSP501.md ZSP503.md ZSP506.md ZSP507.md ZSP511.md ZSP514.md 01_own_data.py 02_images.py 03_comparing.py "
-    "04_generalised.py 05_kernel_package.py 06_method_package.py 09_from_python.py 10_serving.py"
-)
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in MADE),
@@ -76,15 +66,11 @@ def too_long(text: str) -> list[str]:
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the documentation is not beside the tests")
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_sentences_of_a_page_are_short(page):
-    if page.name in UNMENDED:
-        pytest.skip("still to be mended")
     assert [found for block in blocks(page.read_text(encoding="utf-8")) for found in too_long(block)] == []
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_sentences_of_a_tutorial_are_short(path):
-    if path.name in UNMENDED:
-        pytest.skip("still to be mended")
     text = path.read_text(encoding="utf-8")
     parts = [ast.get_docstring(ast.parse(text)) or "", *re.findall(r"^# %%\n((?:#.*\n)+)", text, flags=re.MULTILINE)]
     prose = "\n\n".join(re.sub(r"^# ?", "", part, flags=re.MULTILINE) for part in parts)
