@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import shlex
 from pathlib import Path
@@ -16,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 START = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
 COOKBOOK = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
-KERNEL = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8"), re.DOTALL)[0]
 
 
 def commands(page):
@@ -110,17 +108,6 @@ def test_the_two_commands_are_those_of_the_checks():
     checks = (ROOT / ".ci" / "run").read_text()
     for part in lines[1].split(" && "):
         assert part.replace("pip install", "pip install --quiet").replace("-m pytest", "-m pytest -q") in checks
-
-
-def test_the_kernel_of_the_page_on_plugins_is_one_with_its_gradient(tmp_path, monkeypatch):
-    from zslplat.testing import check_kernel
-
-    (tmp_path / "page_example.py").write_text(KERNEL)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    example = importlib.import_module("page_example")
-    assert example.zslplat_kernels() == {"rational": example.Rational}
-    check_kernel(example.Rational())
 
 
 @pytest.mark.parametrize("picture", re.findall(r"!\[[^\]]*\]\(([^)]+)\)", README))
