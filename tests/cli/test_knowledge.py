@@ -135,7 +135,7 @@ def test_commands_and_records_say_what_a_method_knows(call, tmp_path):
     assert (listed["gfhf"]["knows"], listed["eszsl"]["knows"]) == (BOTH, "nothing")
     assert (listed["gfhf"]["for"], listed["slem"]["for"]) == ("zero-shot", "exemplar")
     # The search may choose whether balance is known: what the winner knows is what counts.
-    tuned = call("tune", "-m", "gfhf", "--space", "balance=0|0.0", "-n", 1, "--workers", 1, "-q")
+    tuned = call("tune", "-m", "gfhf", "--space", "balance=0|0.0", "-n", 1, "--workers", 1)
     assert "knows of the scored batch: transductive\n" in tuned.stdout, tuned.stderr
     tested = call("run", "-m", "gfhf(balance=1)", "--test", "-q")
     assert tested.returncode == 0, tested.stderr

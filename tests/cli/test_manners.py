@@ -132,6 +132,16 @@ def test_a_component_in_the_place_of_a_command_is_answered_with_commands(call, w
     one_line(call(word), 2, f"did you mean {commands}")
 
 
+def test_a_quiet_command_prints_one_line(call):
+    toy = ("plain(mix=0.3)", "marked", "-w", 1, "-q")
+    (line,) = call("tune", *toy, "--study", "toy").stdout.splitlines()
+    pattern = r"plain on marked, task zsl: per_class_accuracy test 0\.\d{4}, validation 0\.\d{4}, study toy"
+    assert re.match(pattern, line), line
+    (line,) = call("run", *toy, "--test").stdout.splitlines()
+    assert re.match(r"plain on marked, task zsl: per_class_accuracy test 0\.\d{4}, run [0-9a-f]{16}", line), line
+    assert call("rerun", "toy", "--check", "-q").returncode == 0
+
+
 def test_a_group_alone_lists(call):
     for group, command in (("data", "list"), ("plugins", "list"), ("studies", "list"), ("store", "show")):
         assert call(group).stdout == call(group, command).stdout != ""

@@ -251,7 +251,7 @@ def test_compare_shows_what_is_recorded(call, tmp_path):
     assert empty.returncode == 1
     assert "tune it first" in empty.stderr
     # Whatever is printed of an entry is a name of it, for NAME and --against alike.
-    printed = re.search(r"runs: ([0-9a-f]{16}) in", done.stdout).group(1)
+    printed = re.search(r"run ([0-9a-f]{16})", done.stdout).group(1)
     study = next(row["study"] for row in rows if row["study"].startswith("eszsl@"))
     labels = [row["method"] for row in rows]
     for name in (*labels, *(row["study"] for row in rows), printed, "eszsl(gamma=1,alpha=1000)"):

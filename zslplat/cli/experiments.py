@@ -55,7 +55,9 @@ def tune(options: TuneCommand) -> None:
         return
     outcome = carry_out_study(options)
     if isinstance(outcome, Study):
-        print_study(outcome.result, outcome.experiment, outcome.settings, as_json=options["json"])
+        print_study(
+            outcome.result, outcome.experiment, outcome.settings, as_json=options["json"], quiet=options["quiet"]
+        )
     else:
         print_plan(outcome.result, outcome.settings, as_json=options["json"])
 
@@ -66,7 +68,7 @@ def run(options: RunCommand) -> None:
     from zslplat.front.evaluations import carry_out_run
 
     outcome = carry_out_run(options)
-    print_run(outcome.result, outcome.experiment, outcome.settings, as_json=options["json"])
+    print_run(outcome.result, outcome.experiment, outcome.settings, as_json=options["json"], quiet=options["quiet"])
 
 
 def sweep(options: SweepCommand) -> None:
@@ -171,7 +173,7 @@ def cross_validate(options: CrossValidateCommand) -> None:
         columns = {name: [fold[name] for fold in result.test] for name in result.mean}
         names = [study.name for study in result.studies]
         write_table(Table({"fold": result.folds, "study": names, **columns}), options["out"])
-    print_cross_validation(result, experiment, as_json=options["json"])
+    print_cross_validation(result, experiment, as_json=options["json"], quiet=options["quiet"])
 
 
 def bench(options: BenchCommand) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -19,8 +19,11 @@ from zslplat.spec import format_value
 _NOTHING = "nothing is recorded; the same command without --dry-run carries it out"
 
 
-def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
-    """Print a study: what matters in three lines, all metrics, the winner, warnings, and last where it is recorded."""
+def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool, quiet: bool) -> None:
+    """Print a study: what matters in three lines, all metrics, the winner, warnings, and last where it is recorded.
+
+    ``quiet``: its score and its name in one line.
+    """
     from zslplat.cli.output import warn
     from zslplat.evaluation.components import describe_knowledge
     from zslplat.tuning.code_changes import MEANING
@@ -32,6 +35,10 @@ def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -
         print_json(
             {**vars(result), "fixed": fixed, "knows_of_batch": knows, "tracking_uri": settings.shown_tracking_uri}
         )
+        return
+    if quiet:
+        scores = {"test": result.test, "validation": [result.validation]}
+        echo(_in_one_line(result, experiment, scores, f"study {result.name}"))
         return
     console = stdout_console()
     states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
@@ -64,6 +71,18 @@ def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -
     ]
     for line in lines:
         _line(console, line)
+
+
+def _in_one_line(result: Any, experiment: Any, scores: Mapping[str, Sequence[Mapping[str, float]]], name: str) -> str:
+    """Return the primary metric of a study or run by split, the mean over repeats, with its name and its warnings."""
+    shown = [
+        f"{split} {sum(one[result.primary] for one in metrics) / len(metrics):.4f}"
+        for split, metrics in scores.items()
+        if metrics and result.primary in metrics[0]
+    ]
+    warned = [counted(len(result.warnings), "warning")] if result.warnings else []
+    subject = f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}"
+    return f"{subject}: {result.primary} {', '.join([*shown, name, *warned])}"
 
 
 def _front(result: Any, study: str) -> str:
@@ -184,10 +203,14 @@ def size(count: int) -> str:
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{max(count / 2**20, 0.1):.1f} MiB"
 
 
-def print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
-    """Print the metrics of a single experiment, and where its runs and artifacts are."""
+def print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool, quiet: bool) -> None:
+    """Print the metrics of a single experiment, and where its runs and artifacts are; ``quiet``: in one line."""
     if as_json:
         print_json({**vars(result), "tracking_uri": settings.shown_tracking_uri})
+        return
+    if quiet:
+        runs = ", ".join(f"run {run}" for run in result.run_ids)
+        echo(_in_one_line(result, experiment, {result.split: result.metrics}, runs))
         return
     console = stdout_console()
     title = f"{experiment.method} on {experiment.dataset_text}, task {experiment.task}: {result.split} split"
@@ -207,20 +230,22 @@ def print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> 
     print_warnings(console, result.warnings, result.silenced)
 
 
-def print_cross_validation(result: Any, experiment: Any, *, as_json: bool) -> None:
-    """Print the metrics of every fold, and their mean and spread."""
+def print_cross_validation(result: Any, experiment: Any, *, as_json: bool, quiet: bool) -> None:
+    """Print the metrics of every fold, and their mean and spread; ``quiet``: these of the primary metric alone."""
     from rich.table import Table
 
     if as_json:
         studies = [{"fold": fold, **vars(one)} for fold, one in zip(result.folds, result.studies, strict=True)]
         print_json({"primary": result.primary, "mean": result.mean, "spread": result.spread, "studies": studies})
         return
+    subject = f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}"
+    folds = counted(len(result.folds), "fold")
+    if quiet:
+        mean, spread = result.mean[result.primary], result.spread[result.primary]
+        echo(f"{subject}: test {result.primary} {mean:.4f} ± {spread:.4f} over {folds}")
+        return
     console = stdout_console()
-    _line(
-        console,
-        f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}: "
-        f"{len(result.folds)} folds, a study each",
-    )
+    _line(console, f"{subject}: {folds}, a study each")
     names = list(result.mean)
     table = Table("fold", *(f"{'validation and ' if name == result.primary else ''}test {name}" for name in names))
     for fold, study, test in zip(result.folds, result.studies, result.test, strict=True):

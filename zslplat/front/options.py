@@ -92,7 +92,7 @@ Workers = Annotated[
     int | None, Option("Worker processes; default: the cores, at most 4.", short="-w", least=1, panel=WORK)
 ]
 Json = Annotated[bool, Option("Print the result as JSON, nothing else.", False, panel=OUTPUT, not_in_study_file=True)]
-Quiet = Annotated[bool, Option("Print the result only.", False, short="-q", panel=OUTPUT)]
+Quiet = Annotated[bool, Option("Show no progress, and the result in one line.", False, short="-q", panel=OUTPUT)]
 DataRoot = Annotated[Folder | None, Option("Folder of data sets [ZSLPLAT_DATA_ROOT].", panel=PLACES, metavar="FOLDER")]
 Store = Annotated[
     Folder | None, Option("Folder of everything recorded; default mlruns.", panel=PLACES, metavar="FOLDER")

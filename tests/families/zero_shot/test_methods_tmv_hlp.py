@@ -292,7 +292,7 @@ def test_a_study_tells_the_method_of_the_views_on_both_sides(call, tmp_path):
         "synthetic(views=2, rows_train=160, rows_test_seen=10, rows_test_unseen=60, dimensions=12, attributes=6, "
         "classes_seen=10, classes_unseen=3, classes_validation=2)"
     )
-    done = call("tune", "-m", "tmv-hlp", "-d", data, "-n", 2, "--workers", 1, "-q")
+    done = call("tune", "-m", "tmv-hlp", "-d", data, "-n", 2, "--workers", 1)
     assert done.returncode == 0, done.stderr
     assert "knows of the scored batch: transductive\n" in done.stdout
     (tested,) = evaluations_by_run(tmp_path / "mlruns")
