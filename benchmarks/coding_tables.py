@@ -19,7 +19,7 @@ from zslplat.drawing import render
 from zslplat.evaluation.components import searched_space
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evidence.scores import Scored
-from zslplat.evidence.table import read_test_scores
+from zslplat.evidence.table import read_study_scores
 from zslplat.figures import Curve, Table, write_table
 from zslplat.kernels import parse_kernel
 from zslplat.registry import component
@@ -174,8 +174,8 @@ def table(out: Path, data: Path) -> None:
     for planned in [*TABLE, None, *MANIFOLD]:
         row = combination(results) if planned is None else planned
         results[row.label] = result = tuned(row, settings)
-        (one,) = read_test_scores(
-            settings, str(Spec.parse(row.dataset)), str(Spec.parse(row.task)), [result.name], warn=print
+        one = read_study_scores(
+            settings, str(Spec.parse(row.dataset)), str(Spec.parse(row.task)), result.name, warn=print
         )
         found[row.label] = one
         ends = interval(one, "accuracy")

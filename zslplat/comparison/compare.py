@@ -18,10 +18,10 @@ from zslplat.data.class_draws import draw_of
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import build_component
 from zslplat.evidence.labels import row_names, short_names, suite_row_names
-from zslplat.evidence.matching import EVERYTHING, Filters, best_indices_of, index_of, other_option
+from zslplat.evidence.matching import BASELINE, EVERYTHING, Filters, best_indices_of, index_of, other_option
 from zslplat.evidence.results import Result, ResultGroup, group_by_experiment, is_named, split_out
 from zslplat.evidence.scores import Scored, scores_of, with_outcomes
-from zslplat.evidence.table import BASELINE, ResultTable, newest_data, nothing_recorded
+from zslplat.evidence.table import ResultTable, newest_data, nothing_recorded
 from zslplat.keys import METRIC
 from zslplat.listeners import run_of_alias
 from zslplat.records.opening import existing_records

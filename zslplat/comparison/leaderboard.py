@@ -32,10 +32,9 @@ from zslplat.comparison.ranks import letters
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.experiment import TEST
 from zslplat.evidence.labels import quoted_in_list
-from zslplat.evidence.matching import index_of
+from zslplat.evidence.matching import BASELINE, index_of
 from zslplat.evidence.results import ResultGroup
 from zslplat.evidence.scores import Scored
-from zslplat.evidence.table import BASELINE
 from zslplat.keys import EXPERIMENT_CHOICES
 from zslplat.methods.base import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 from zslplat.records.costs import full_seconds, mean_known, most_bytes

@@ -20,6 +20,7 @@ from zslplat.evidence.scores import Scored
 from zslplat.spec import Spec, format_value
 
 _WITH_WORDS = re.compile(r"(?P<spec>.*\S) \[(?P<words>[^\[\]]+)\]", re.DOTALL)
+BASELINE = "method to compare with"  # what messages call the entry that differences are taken from
 RESULT_NOUN = "study, method or run"  # what messages call a name that may fit any result
 
 

@@ -15,11 +15,9 @@ from zslplat.data.source import DataPlaces
 from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.components import build_component, registered_sources
 from zslplat.evaluation.experiment import TEST
-from zslplat.evidence.matching import best_indices_of, indices_of
 from zslplat.evidence.results import Evaluation, Record, Result, Sweep, is_named
 from zslplat.evidence.scores import Scored, scores_of, with_outcomes
 from zslplat.keys import run_identifier
-from zslplat.listeners import run_of_alias
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder
 from zslplat.records.opening import existing_records
@@ -29,7 +27,6 @@ from zslplat.settings import Settings
 from zslplat.spec import Spec
 
 RUN, SWEEP = "run:", "sweep:"
-BASELINE = "method to compare with"  # what messages call the entry that differences are taken from
 
 
 class ResultTable:
@@ -197,39 +194,20 @@ class ResultTable:
         self.warn(f"{error}; study {study!r} is left out")
 
 
-def read_test_scores(
-    settings: Settings,
-    dataset: str,
-    task: str,
-    names: Sequence[str] = (),
-    against: str | None = None,
-    *,
-    warn: Callable[[str], None],
-) -> list[Scored]:
-    """Return the test scores of all studies (and single test runs) of a task on a data set.
+def read_study_scores(
+    settings: Settings, dataset: str, task: str, study: str, *, warn: Callable[[str], None]
+) -> Scored:
+    """Return the test scores of a study, or of a single run by its RUN, of a task on a data set.
 
-    They are of its newest data, except for studies and runs that are named.
-
-    ``dataset`` and ``task`` are specs as they were given to ``tune``. ``names`` restricts the result to these studies,
-    methods, method specs, labels or runs, and the one named ``against``. ``warn`` is called for outcomes that cannot be
-    read, whose evaluations then have no replicates. Raises :class:`StoreError` where nothing was recorded,
-    :class:`UnknownNameError` for a name that fits nothing, and for an unknown data set.
+    ``warn`` is called for outcomes that cannot be read, whose evaluations then have no replicates. Raises
+    :class:`StoreError` where nothing is recorded.
     """
     with closing(existing_records(settings, warn)) as records:
         table = ResultTable(records, warn)
-        results = table.tested(dataset, task)
-        if not results:
+        scores = table.scores_of_named(dataset, task, [study])
+        if study not in scores:
             raise nothing_recorded(settings, dataset, task, table)
-        names = [run_of_alias(settings, records, name) or name for name in names]
-        data = newest_data(results)
-        results = [result for result in results if result.data == data or is_named(result, names)]
-        scores = scores_of(results)
-        indices = list(range(len(scores)))
-        if names:
-            indices = [i for name in names for i in indices_of(name, scores)]
-            indices += [] if against is None else best_indices_of(against, scores, BASELINE)
-        component = build_component("tasks", Spec.parse(task))
-        return [with_outcomes(scores[i], results[i], component, warn) for i in dict.fromkeys(indices)]
+        return scores[study]
 
 
 def is_among(dataset: str, names: Sequence[str]) -> bool:

@@ -22,7 +22,7 @@ from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evidence.scores import Scored
-from zslplat.evidence.table import read_test_scores
+from zslplat.evidence.table import read_study_scores
 from zslplat.figures import Table, write_table
 from zslplat.metrics.intervals import within
 from zslplat.records.costs import total_seconds
@@ -198,8 +198,8 @@ class _Work:
         study = self._study(made)
         made.study = study.name
         experiment = cell.experiment
-        (scored,) = read_test_scores(
-            self.settings, str(experiment.dataset), str(experiment.task), [made.study], warn=self.reporter.warn
+        scored = read_study_scores(
+            self.settings, str(experiment.dataset), str(experiment.task), made.study, warn=self.reporter.warn
         )
         judge(made, scored)
         # A study goes on where it was: it may have had more trials than this call asks for.
