@@ -331,7 +331,7 @@ def test_what_the_oracle_scored_of_a_study_is_deleted_with_it(made_up, call):
     store = ("--store", made_up.store)
     asked = call("studies", "delete", ours.study, *store)
     assert asked.returncode == 2
-    assert "4 trials, 2 test evaluations and 4 evaluations of its oracle, which" in asked.stderr
+    assert "4 trials, 2 test evaluations, 4 evaluations of its oracle, which" in asked.stderr
     done = call("studies", "delete", ours.study, *store, "--yes")
     assert f"deleted study {ours.study}: 4 trials, 2 test evaluations, 4 evaluations of its oracle, " in done.stdout
     assert [owner for owner, _ in oracle_records(made_up)] == owners[:2]
