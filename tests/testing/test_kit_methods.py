@@ -275,7 +275,7 @@ BROKEN = {
     "tolerance_has_a_reason": (Unreasoned, "without tolerance_reason"),
     "constructor_only_stores": (Converts, "is kept as"),
     "build_takes_what_get_params_gives": (lambda: BuildsTheDefault(0.5), "has the parameters"),
-    "build_refuses_what_is_not_legal": (BuildsAnything, "build accepts"),
+    "build_refuses_what_is_not_legal": (BuildsAnything, "is accepted"),
     "search_ranges_are_legal": (IllegalRange, "searched but not legal"),
     "class_is_importable": (local_method, "cannot be imported"),
     "fit_returns_self_and_keeps_parameters": (ReturnsNothing, "fit returns NoneType"),

@@ -241,7 +241,7 @@ class WithExample(Elsewhere):
 
 BROKEN = {
     "declarations_are_complete": (Nameless, "declares no name"),
-    "options_that_are_not_legal_are_refused": (TakesAnything, "top_k='text' is accepted"),
+    "options_that_are_not_legal_are_refused": (TakesAnything, "'top_k': 'text'} is accepted"),
     "class_is_importable": (local_task, "cannot be imported"),
     "validation_is_built_from_training_rows_only": (StandardisesByAllRows, "X .inputs. is another"),
     "test_problem_holds_all_rows": (ForgetsRows, "are not trained on for the test"),

@@ -15,8 +15,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.store.rows import Rows, RowStream, blocks_of
 from zslplat.errors import DataError, UsageError
-from zslplat.testing.kernels import assert_importable
-from zslplat.testing.running import Check, Skipped, check_declared, illegal_values
+from zslplat.testing.running import Check, Skipped, assert_refused, check_declared, class_is_importable
 
 ZERO_SHOT_SPLITS = {"train", "test_unseen"}
 MOST_COPIES = 0.01
@@ -59,19 +58,7 @@ def options_are_documented(source: DataSource) -> None:
 
 def options_that_are_not_legal_are_refused(source: DataSource) -> None:
     """An unknown option and a value outside the legal domain of an option raise UsageError."""
-    cases = [{"no_such_option": 1}]
-    cases += [{name: bad} for name, p in type(source).parameters.items() for bad in illegal_values(p.legal)]
-    for case in cases:
-        try:
-            type(source)(**case)
-        except UsageError:
-            continue
-        raise AssertionError(f"{case} is accepted; expected UsageError")
-
-
-def class_is_importable(source: DataSource) -> None:
-    """Another process can import the class by module and name."""
-    assert_importable(type(source))
+    assert_refused(type(source), type(source).parameters, "no_such_option")
 
 
 def loading_gives_a_dataset(source: DataSource) -> None:

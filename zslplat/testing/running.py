@@ -6,6 +6,7 @@ Points of a search space, and values outside a legal domain: what the checks try
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -215,3 +216,29 @@ def check_ranges(space: Space, parameters: Mapping[str, Parameter]) -> None:
             assert legal is None or legal.contains(value), f"{name}: {value!r} is searched but not legal ({legal})"
         for other in dimension.when:
             assert other in parameters or other in space, f"{name}: its condition names {other!r}, which is unknown"
+
+
+def class_is_importable(component: Any) -> None:
+    """Another process can import the class by module and name."""
+    cls = type(component)
+    place = f"{cls.__module__}:{cls.__qualname__}"
+    assert cls.__module__ != "__main__", f"{place} is defined in a script; move it into a module that can be imported"
+    try:
+        module_or_class: Any = importlib.import_module(cls.__module__)
+        for name in cls.__qualname__.split("."):
+            module_or_class = getattr(module_or_class, name)
+    except (ImportError, AttributeError) as error:
+        raise AssertionError(f"{place} cannot be imported ({error}); define it at the top of a module") from error
+    assert module_or_class is cls, f"{place} is another class than this one"
+
+
+def assert_refused(make: Callable[..., object], domains: Mapping[str, Parameter], unknown: str = "") -> None:
+    """Fail unless ``make`` raises UsageError for every value that is not legal, and for the name ``unknown``."""
+    cases: list[dict[str, Any]] = [{unknown: 1}] if unknown else []
+    cases += [{name: bad} for name, parameter in domains.items() for bad in illegal_values(parameter.legal)]
+    for case in cases:
+        try:
+            make(**case)
+        except UsageError:
+            continue
+        raise AssertionError(f"{case} is accepted; expected UsageError")

@@ -23,10 +23,9 @@ from zslplat.registry import registered_name
 from zslplat.space import Parameter
 from zslplat.spec import Spec
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
-from zslplat.testing.kernels import assert_importable
 from zslplat.testing.kits import kit_for_task, player
 from zslplat.testing.problems import data_for, label_sets, more_noise, noise, reordered
-from zslplat.testing.running import Check, Skipped, check_declared, illegal_values
+from zslplat.testing.running import Check, Skipped, assert_refused, check_declared, class_is_importable
 from zslplat.testing.truth_seekers import UNDER_ATTACK, assert_nothing_leaks, attack_outcomes, telling_nothing
 
 GUESSES = 30
@@ -61,18 +60,7 @@ def declarations_are_complete(task: Task) -> None:
 
 def options_that_are_not_legal_are_refused(task: Task) -> None:
     """A value outside the legal domain of an option raises UsageError."""
-    for name, parameter in type(task).parameters.items():
-        for bad in illegal_values(parameter.legal):
-            try:
-                type(task)(**{name: bad})
-            except UsageError:
-                continue
-            raise AssertionError(f"{name}={bad!r} is accepted; expected UsageError")
-
-
-def class_is_importable(task: Task) -> None:
-    """Another process can import the class by module and name."""
-    assert_importable(type(task))
+    assert_refused(type(task), type(task).parameters)
 
 
 def validation_is_built_from_training_rows_only(task: Task) -> None:

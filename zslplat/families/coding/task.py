@@ -39,6 +39,7 @@ from zslplat.tasks.base import (
     Outcome,
     Problem,
     Task,
+    over_splits,
     prefixed,
     real_numbers,
     selected,
@@ -201,17 +202,14 @@ class Coding(Task):
         for s in suffixes:
             form.look(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"], names)
         by_split = [form.metrics(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"]) for s in suffixes]
-        metrics = {name: float(np.mean([m[name] for m in by_split])) for name in by_split[0]}
-        if len(by_split) > 1:
-            metrics |= {f"{name}_std": float(np.std([m[name] for m in by_split], ddof=1)) for name in by_split[0]}
-        outcome = Outcome(metrics)
+        values = {name: [metrics[name] for metrics in by_split] for name in by_split[0]}
+        outcome = Outcome(over_splits(values))
         if not full:
             return outcome
         form.fill(outcome, _scored(problem, outputs), f"{problem.meta['dataset']}, {problem.name}")
         if len(by_split) > 1:
             numbers = [self.split + i for i in range(len(suffixes))]
-            columns = {name: [m[name] for m in by_split] for name in by_split[0]}
-            outcome.tables["splits"] = Table({"split": numbers, **columns})
+            outcome.tables["splits"] = Table({"split": numbers, **values})
         return outcome
 
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:

@@ -56,6 +56,7 @@ from zslplat.tasks.base import (
     Outcome,
     Problem,
     Task,
+    over_splits,
     prefixed,
     real_numbers,
     selected,
@@ -104,9 +105,7 @@ class ExemplarRetrieval(Task):
 
     name = "exemplar-retrieval"
     summary = "rows of new classes retrieve each other; mean average precision, negatives from other classes only"
-    citation = (
-        "Rezende, Zepeda, Ponce, Bach, Perez: Kernel square-loss exemplar machines for image retrieval. CVPR 2017"
-    )
+    citation = "Rezende et al.: Kernel square-loss exemplar machines for image retrieval. CVPR 2017"
     kind = "exemplar"
     primary = Metric("mAP")
     preprocessed = {"features": ("X", "gallery")}
@@ -117,9 +116,7 @@ class ExemplarRetrieval(Task):
     )
     draws = parameter("number of draws of these classes that the test is the mean of", Integer(1), default=1)
     split_seed = parameter("draws these classes, and the queries where there are too many", Integer(0), default=0)
-    folds = parameter(
-        "validation folds; none: all of the data set's own, or 3 drawn ones", Optional(Integer(1)), default=None
-    )
+    folds = parameter("validation folds; none: the set's own, or 3 drawn", Optional(Integer(1)), default=None)
     validation_classes = parameter(
         "share of the negatives' classes that a drawn fold searches", Real(0.0, 0.9, open_low=True), default=0.3
     )
@@ -211,10 +208,7 @@ class ExemplarRetrieval(Task):
         answers = self._answers(problem, outputs)
         look_at_similarities(sum(a.ties for a in answers), sum(len(a.precision) for a in answers))
         by_draw = {name: [float(a.mean()) for a in arrays] for name, arrays in self._metrics(answers).items()}
-        metrics = {name: float(np.mean(values)) for name, values in by_draw.items()}
-        if len(answers) > 1:
-            metrics |= {f"{name}_std": float(np.std(values, ddof=1)) for name, values in by_draw.items()}
-        outcome = Outcome(metrics)
+        outcome = Outcome(over_splits(by_draw))
         if full:
             add_tables_and_figures(outcome, problem, answers, self._metrics(answers))
             if len(answers) > 1:

@@ -64,6 +64,7 @@ from zslplat.tasks.base import (
     ModelContent,
     Outcome,
     Problem,
+    over_splits,
     prefixed,
     real_numbers,
     selected,
@@ -114,9 +115,7 @@ class FeatureSelection(ClassTask):
         default=1,
     )
     seen_share = parameter("seen=random: share of the classes; none: as in files", Optional(Real(0, 1)), default=None)
-    labelled_ratio = parameter(
-        "share of the seen rows or classes that the selector gets", Real(0, 1, open_low=True), default=1.0
-    )
+    labelled_ratio = parameter("share of seen rows or classes to select on", Real(0, 1, open_low=True), default=1.0)
     labelled_by = parameter("what labelled_ratio is a share of", Choice(("rows", "classes")), default="rows")
     scaling = parameter("steps for the clustered rows, fitted on seen rows; none: as they are", Text(), default="none")
     first = parameter("smallest number of features", Integer(1), default=5)
@@ -126,9 +125,7 @@ class FeatureSelection(ClassTask):
     validation_repeats = parameter("random starts of k-means on validation folds", Integer(1), default=5)
     rows = parameter("unseen rows clustered at most, even over classes; none: all", Optional(Integer(2)), default=None)
     validation_rows = parameter("the same on validation folds", Optional(Integer(2)), default=2000)
-    zero_shot = parameter(
-        "zero-shot method to run on the selected features, for example eszsl; empty for none", Text(), default=""
-    )
+    zero_shot = parameter("zero-shot method for the selected features, such as eszsl; empty: none", Text(), default="")
 
     def take_parameters(self, values: Mapping[str, Any]) -> None:
         """Store the options; raises :class:`UsageError` where they contradict each other or name what is unknown."""
@@ -243,10 +240,8 @@ class FeatureSelection(ClassTask):
         for one in judged:
             look_at_ranked_features(one.outputs["scores"])
         by_draw = {name: [one.metrics[name] for one in judged] for name in judged[0].metrics}
-        outcome = Outcome({name: float(np.mean(values)) for name, values in by_draw.items()})
+        outcome = Outcome(over_splits(by_draw))
         several = len(judged) > 1
-        if several:
-            outcome.metrics |= {f"{name}_std": float(np.std(values, ddof=1)) for name, values in by_draw.items()}
         if full:
             curve = mean_curve([one.curve for one in judged])
             outcome.tables["curve"] = Table(curve)

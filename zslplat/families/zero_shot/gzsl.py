@@ -83,10 +83,7 @@ class GeneralizedZeroShot(ZeroShotTask):
 
     name = "gzsl"
     summary = "generalised zero-shot recognition: AUSUC, U->U, S->S, U->T, S->T, H, calibrated stacking"
-    citation = (
-        "Chao et al.: An Empirical Study and Analysis of Generalized Zero-Shot Learning for Object Recognition in the "
-        "Wild (2016)"
-    )
+    citation = "Chao et al.: Generalized Zero-Shot Learning for Object Recognition in the Wild. ECCV 2016"
     primary = Metric("AUSUC")
     aliases: ClassVar[Mapping[str, str]] = {
         "H": "calibrated_H",
@@ -94,11 +91,7 @@ class GeneralizedZeroShot(ZeroShotTask):
         "s": "calibrated_s",
         "uncalibrated_H": "H",
     }
-    held_out = parameter(
-        "share of the rows of each training class that validation holds out as seen samples",
-        Real(0.0, 0.9, open_low=True),
-        default=0.2,
-    )
+    held_out = parameter("share of each training class held out as seen", Real(0.0, 0.9, open_low=True), default=0.2)
     protocol = parameter(
         "where seen test rows come from: the data set's own split 'test_seen', or a fifth of 'train' (paper)",
         Choice(("given", "paper")),

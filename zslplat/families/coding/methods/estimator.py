@@ -338,16 +338,8 @@ class LearnedCoding(KernelCodingMethod, listed_last=True):
     )
     rho = parameter("ridge of the linear and bilinear classifiers", POSITIVE, default=1e-4)
     code_scaling = parameter("l2: codes of unit length where a rule learns", Choice(("raw", "l2")), default="raw")
-    scale = parameter(
-        "what weights, ridges and prices are relative to: mean k(x, x) of the training samples, or nothing",
-        Choice(("mean", "absolute")),
-        default="mean",
-    )
-    indefinite = parameter(
-        "what to do with a kernel that is not positive semi-definite: refuse it, or clip its negative part",
-        Choice(("refuse", "clip")),
-        default="refuse",
-    )
+    scale = parameter("unit of weights and prices: mean k(x, x), or 1", Choice(("mean", "absolute")), default="mean")
+    indefinite = parameter("indefinite kernels are refused, or clipped", Choice(("refuse", "clip")), default="refuse")
 
 
 class SupervisedCoding(LearnedCoding, listed_last=True):

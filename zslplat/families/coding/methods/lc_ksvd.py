@@ -127,11 +127,7 @@ class LCKSVD(CodingMethod):
     alpha = parameter("weight of label consistency", NON_NEGATIVE, Real(1e-3, 10, log=True), default=0.1)
     beta = parameter("weight of the classifier", NON_NEGATIVE, Real(1e-3, 10, log=True), default=0.1)
     rho = parameter("ridge of the linear maps that start the iteration", POSITIVE, default=1e-4)
-    scale = parameter(
-        "what alpha and beta are relative to: mean squared length of the training samples, or nothing",
-        Choice(("mean", "absolute")),
-        default="mean",
-    )
+    scale = parameter("unit of alpha and beta: mean squared length, or 1", Choice(("mean", "absolute")), default="mean")
     iterations = parameter("rounds of K-SVD", Integer(0), default=10)
     seed = parameter("draws the first atoms", Integer(0), default=0)
 

@@ -50,9 +50,7 @@ class SquareLossMethod(ExemplarMethod):
     absolute (``scale="absolute"``). What it comes to is ``lam_``.
     """
 
-    citation = (
-        "Rezende, Zepeda, Ponce, Bach, Perez: Kernel square-loss exemplar machines for image retrieval. CVPR 2017"
-    )
+    citation = "Rezende et al.: Kernel square-loss exemplar machines for image retrieval. CVPR 2017"
     preprocessing = Preprocessing(features=("l2",))
     lam = parameter("ridge of every machine, in the unit of scale", POSITIVE, Real(1e-6, 10, log=True), default=1e-2)
     scale = parameter("unit of lam: variance of negatives, or 1", Choice(("variance", "absolute")), default="variance")

@@ -119,16 +119,9 @@ class SemFS(FeatureSelector):
         default="binary",
     )
     alpha = parameter("weight of the loss on class centres", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0)
-    gamma = parameter(
-        "ridge on W; convex and sum lower it until k features are active",
-        POSITIVE,
-        Real(1e-2, 1e2, log=True),
-        default=0.03,
-    )
+    gamma = parameter("ridge on W; convex and sum lower it at need", POSITIVE, Real(1e-2, 1e2, log=True), default=0.03)
     k = FEATURES
-    scale = parameter(
-        "unit of gamma: mean diagonal entry of the Gram matrix, or 1", Choice(("mean", "absolute")), default="mean"
-    )
+    scale = parameter("unit of gamma: mean diagonal of the Gram matrix", Choice(("mean", "absolute")), default="mean")
     target = target_parameter("attributes")
     decorrelation = parameter(
         "how far the directions of the signatures are made equally strong (not in printed forms)",

@@ -55,9 +55,7 @@ class GFHF(ZeroShotMethod):
     """
 
     summary = "label propagation from the signatures through the graph of the scored batch"
-    citation = (
-        "Zhu, Ghahramani, Lafferty: Semi-supervised learning using Gaussian fields and harmonic functions. ICML 2003"
-    )
+    citation = "Zhu et al.: Semi-supervised learning using Gaussian fields and harmonic functions. ICML 2003"
     tags = ("transductive", "graph", "stationary")
     transductive = True
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))

@@ -380,12 +380,7 @@ class CMTGaussian(GatedCMT):
 
     summary = "cross-modal transfer; rows of low density among the seen classes are given unseen ones"
     gate = "hard"
-    quantile = parameter(
-        "rows less dense than this share of the training rows are new (11 values in the authors' code)",
-        Real(0, 1),
-        Real(0.0, 1.0, steps=11),
-        default=0.1,
-    )
+    quantile = parameter("rows less dense than this share are new", Real(0, 1), Real(0.0, 1.0, steps=11), default=0.1)
 
     def _learn_novelty(self, F: np.ndarray, y: np.ndarray) -> None:
         self.variances_ = class_variances(F, y, self.signatures_)

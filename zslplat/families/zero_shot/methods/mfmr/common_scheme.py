@@ -90,10 +90,7 @@ class MFMR(ZeroShotMethod):
     """
 
     summary = "non-negative tri-factorisation with a feature graph, common prediction scheme"
-    citation = (
-        "Xu, Shen, Yang, Zhang, Shen, Song: Matrix tri-factorization with manifold regularizations for zero-shot "
-        "learning. CVPR 2017"
-    )
+    citation = "Xu et al.: Matrix tri-factorization with manifold regularizations. CVPR 2017"
     tags = ("inductive", "linear", "non-negative", "graph", "monotone")
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2", "split"))
     random = True

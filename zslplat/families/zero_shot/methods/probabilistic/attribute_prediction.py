@@ -197,6 +197,9 @@ def _platt_of_one(X: np.ndarray, labels: np.ndarray, C: float) -> tuple[np.ndarr
     return -platt.a_ * inner.coef_[0], float(-platt.a_ * inner.intercept_[0] - platt.b_)
 
 
+CITATION = "Lampert et al.: Attribute-based classification for zero-shot visual object categorization. TPAMI 2014"
+
+
 class AttributeMethod(ZeroShotMethod, listed_last=True):
     """Base of the methods that score a class by the probabilities of its attributes."""
 
@@ -267,21 +270,14 @@ class DAP(AttributeMethod):
     """
 
     summary = "a calibrated classifier for every attribute, and the class by its attributes"
-    citation = (
-        "Lampert, Nickisch, Harmeling: Attribute-based classification for zero-shot visual object categorization. "
-        "TPAMI 2014"
-    )
+    citation = CITATION
     tags = ("inductive", "probabilistic", "linear")
     preprocessing = Preprocessing(features=("standardise", "l2"))
     tolerance = 1e-3
     tolerance_reason = "the solver stops at a small gradient, which depends on the order of the rows"
     costly = ("C", "classifier", "threshold")  # what the classifiers depend on
     C = PENALTY
-    classifier = parameter(
-        "logistic regression, or a linear support vector machine with Platt's sigmoid",
-        Choice(("logistic", "svm")),
-        default="logistic",
-    )
+    classifier = parameter("logistic regression, or calibrated SVMs", Choice(("logistic", "svm")), default="logistic")
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return the classifiers for these values of what is costly."""
@@ -345,10 +341,7 @@ class IAP(SeenClassMethod, AttributeMethod):
     """
 
     summary = "probabilities of attributes by way of the seen classes"
-    citation = (
-        "Lampert, Nickisch, Harmeling: Attribute-based classification for zero-shot visual object categorization. "
-        "TPAMI 2014"
-    )
+    citation = CITATION
     tags = ("inductive", "probabilistic")
     preprocessing = Preprocessing(features=("standardise", "l2"))
     score = parameter("class score: DAP's, or the linear one", Choice(("product", "linear")), default="product")

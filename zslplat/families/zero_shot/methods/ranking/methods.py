@@ -68,9 +68,7 @@ class ALE(RankingMethod):
     summary = "bilinear compatibility, weighted approximate ranking loss"
     citation = "Akata, Perronnin, Harchaoui, Schmid: Label-Embedding for Image Classification. TPAMI 2016 (CVPR 2013)"
     tags = ("inductive", "linear", "ranking loss")
-    sampling = parameter(
-        "steps on all violators of a row (none), or on one that is drawn (warp)", Choice((None, "warp")), default=None
-    )
+    sampling = parameter("steps on all violators (none), or a drawn one (warp)", Choice((None, "warp")), default=None)
 
     def row_loss(self) -> estimator.RowLoss:
         """Return the loss of the objective, or its sampled estimate."""

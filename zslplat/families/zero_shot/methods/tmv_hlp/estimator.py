@@ -61,10 +61,7 @@ class TMVHLP(ZeroShotMethod):
     """
 
     summary = "label propagation over a hypergraph across the views of the scored batch"
-    citation = (
-        "Fu, Hospedales, Xiang, Fu, Gong: Transductive Multi-view Embedding for Zero-Shot Recognition and Annotation. "
-        "ECCV 2014"
-    )
+    citation = "Fu et al.: Transductive Multi-view Embedding for Zero-Shot Recognition and Annotation. ECCV 2014"
     tags = ("transductive", "graph", "views")
     transductive = True
     preprocessing = Preprocessing(features=("standardise",), signatures=("center", "l2"))

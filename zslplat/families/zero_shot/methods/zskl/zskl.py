@@ -298,12 +298,7 @@ class ZSKLOrt(ZSKL):
 
     summary = "zero-shot kernel learning, weakly incoherent (Eq. 9; Eq. 11 for dot-product kernels)"
     kernel = "gaussian(sigma=0.4*median)"
-    alpha = parameter(
-        "penalty of Eq. 11 for kernels of the inner product, in units of one right-class term",
-        NON_NEGATIVE,
-        Real(1e-3, 10, log=True),
-        default=0.1,
-    )
+    alpha = parameter("penalty of Eq. 11, in right-class terms", NON_NEGATIVE, Real(1e-3, 10, log=True), default=0.1)
     both_projections = True
 
     def _penalty(self) -> float:
