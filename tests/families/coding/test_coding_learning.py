@@ -41,7 +41,7 @@ from zslplat.families.coding.methods.dictionary import (
     soft_ratio_and_slope,
 )
 from zslplat.families.coding.methods.kernel_rows import PairValues
-from zslplat.families.coding.methods.schemes import BagScheme, LocalScheme, SparseScheme, soft_codes
+from zslplat.families.coding.methods.schemes import BagScheme, LocalScheme, Queries, SparseScheme, soft_codes
 from zslplat.families.coding.methods.sparse_codes import sparse_codes
 from zslplat.kernels import parse_kernel
 
@@ -314,7 +314,7 @@ def test_codes_with_a_quadratic_for_each_query_are_those_of_the_whole_problem(da
     own[rows] = np.arange(20)
     C = fit_bilinear(K, Y, L, 0.5, 1e-3)
     K_D, k = K[np.ix_(rows, rows)], K[:, rows]
-    found = scheme.encode_each(K_D, k, np.ones(80), BilinearTerm(K, L, Y, C, 0.5), start=Y, excluded=own)
+    found = scheme.encode_each(Queries(K_D, k, np.ones(80), Y, own), BilinearTerm(K, L, Y, C, 0.5))
     for i in range(80):
         Q = (C * K[i][:, None]).T @ Y
         extra = 0.5 * Q.T @ Q, 0.5 * (L[i] @ Q)[None, :]

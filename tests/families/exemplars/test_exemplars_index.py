@@ -10,7 +10,7 @@ from zslplat.data.store.rows import Rows
 from zslplat.errors import StoreError, UsageError
 from zslplat.families.exemplars.methods import base, index
 from zslplat.families.exemplars.methods.baselines import Cosine, ExemplarSVM, Whitening
-from zslplat.families.exemplars.methods.index import ExemplarIndex
+from zslplat.families.exemplars.methods.index import ExemplarIndex, write_index
 from zslplat.families.exemplars.methods.kslem import KernelSLEM
 from zslplat.families.exemplars.methods.slem import SLEM
 
@@ -25,6 +25,11 @@ METHODS = [
 ]
 
 
+def written(folder, method, gallery, **options):
+    write_index(folder, method, gallery, **options)
+    return ExemplarIndex.load(folder)
+
+
 @pytest.fixture
 def data():
     rng = np.random.default_rng(0)
@@ -37,7 +42,7 @@ def test_opened_index_ranks_as_the_method_does(method, data, tmp_path, monkeypat
     monkeypatch.setattr(index, "BLOCK_ROWS", 16)
     method.fit(negatives)
     scores = method.similarity(method.encode(queries), method.encode(gallery))
-    ExemplarIndex.write(tmp_path / "index", method, gallery, rows=np.arange(40) + 100)
+    written(tmp_path / "index", method, gallery, rows=np.arange(40) + 100)
     hits = ExemplarIndex.load(tmp_path / "index").query(queries, top=5)
     best = np.argsort(-scores, axis=1)[:, :5]
     assert np.array_equal(hits.rows, best + 100)
@@ -50,7 +55,7 @@ def test_queries_are_preprocessed_like_the_gallery(steps, data, tmp_path):
     prepared, prepared_gallery, prepared_queries = apply_steps(steps, negatives, gallery, queries)
     method = SLEM(lam=0.1).fit(prepared)
     frozen = FrozenFeatures.fitted(Preprocessing(features=steps), negatives)
-    opened = ExemplarIndex.write(tmp_path / "index", method, prepared_gallery, steps=frozen)
+    opened = written(tmp_path / "index", method, prepared_gallery, steps=frozen)
     expected = method.similarity(method.encode(prepared_queries), method.encode(prepared_gallery)).max(axis=1)
     assert np.allclose(opened.query(queries, top=1).scores[:, 0], expected, rtol=1e-12)
 
@@ -67,7 +72,7 @@ def test_every_step_can_be_frozen(step, data):
 def test_float32_rows_stay_float32_on_disk(data, tmp_path):
     negatives, gallery, _ = data
     method = KernelSLEM("gaussian", rank=5).fit(negatives)
-    opened = ExemplarIndex.write(tmp_path / "index", method, gallery.astype(np.float32))
+    opened = written(tmp_path / "index", method, gallery.astype(np.float32))
     assert opened.gallery.points.dtype == np.float32
     assert isinstance(opened.gallery.vectors, np.memmap)
 
@@ -75,7 +80,7 @@ def test_float32_rows_stay_float32_on_disk(data, tmp_path):
 def test_hits_make_a_table(data, tmp_path):
     negatives, gallery, queries = data
     method = SLEM().fit(negatives)
-    opened = ExemplarIndex.write(tmp_path / "index", method, gallery, labels=[f"c{i % 3}" for i in range(40)])
+    opened = written(tmp_path / "index", method, gallery, labels=[f"c{i % 3}" for i in range(40)])
     table = opened.query(queries, top=3).columns()
     assert list(table) == ["query", "rank", "row", "class", "score"]
     assert table["query"][:4] == [0, 0, 0, 1]
@@ -88,11 +93,9 @@ def test_broken_or_wrong_indices_are_one_clear_line(data, tmp_path):
     negatives, gallery, queries = data
     method = SLEM().fit(negatives)
     folder = tmp_path / "index"
-    opened = ExemplarIndex.write(
-        folder, method, gallery, steps=FrozenFeatures.fitted(Preprocessing(features=("l2",)), negatives)
-    )
+    opened = written(folder, method, gallery, steps=FrozenFeatures.fitted(Preprocessing(features=("l2",)), negatives))
     with pytest.raises(UsageError, match="exists"):
-        ExemplarIndex.write(folder, method, gallery)
+        written(folder, method, gallery)
     with pytest.raises(UsageError, match=r"\(n, 6\), the width of the rows learned from"):
         opened.query(queries[:, :4])
     with pytest.raises(UsageError, match="top=0"):
@@ -115,14 +118,14 @@ class Unregistered(Cosine):
 def test_a_failed_write_leaves_nothing_behind(data, tmp_path, monkeypatch):
     negatives, gallery, _ = data
     with pytest.raises(UsageError, match="no registered method"):
-        ExemplarIndex.write(tmp_path / "index", Unregistered().fit(negatives), gallery)
+        written(tmp_path / "index", Unregistered().fit(negatives), gallery)
 
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(index.np, "save", full)
     with pytest.raises(StoreError, match="No space left"):
-        ExemplarIndex.write(tmp_path / "index", Cosine().fit(negatives), gallery)
+        written(tmp_path / "index", Cosine().fit(negatives), gallery)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -143,7 +146,7 @@ def test_the_steps_of_views_are_kept_with_the_index(data, tmp_path):
     spec = Preprocessing(features=("center",)).overridden("right:standardise,l2", None)
     kept = FrozenFeatures.fitted(spec, rows)
     method = SLEM().fit(kept.apply(negatives))
-    opened = ExemplarIndex.write(tmp_path / "index", method, kept.apply(gallery), steps=kept)
+    opened = written(tmp_path / "index", method, kept.apply(gallery), steps=kept)
     left = apply_steps(("center",), negatives[:, :2], queries[:, :2])[1]
     right = apply_steps(("standardise", "l2"), negatives[:, 2:], queries[:, 2:])[1]
     prepared = method.encode(np.hstack([left, right]))

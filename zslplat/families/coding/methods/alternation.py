@@ -79,7 +79,7 @@ from zslplat.families.coding.methods.kernel_rows import (
     with_bandwidth,
     with_bias,
 )
-from zslplat.families.coding.methods.schemes import BagScheme, Scheme
+from zslplat.families.coding.methods.schemes import BagScheme, Queries, Scheme
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.composition import Sum
 from zslplat.kernels.forms import Polynomial
@@ -302,21 +302,18 @@ def _note(plan: Plan, state: Learned, L: np.ndarray, step: str) -> None:
 
 def _code(plan: Plan, state: Learned, L: np.ndarray) -> None:
     skipped, encode = state.atoms_of_rows(), plan.scheme.encode
+    queries = Queries(state.K_D, state.k, state.kappa, state.codes, skipped)
     if state.classifier is None or not state.classifier.any():
         state.codes = encode(state.K_D, state.k, state.kappa, start=state.codes, excluded=skipped)
     elif state.fitted is None and state.counted is not None:
         each = LinearTerm(state.classifier, L, state.counted, plan.eta)
-        state.codes = plan.scheme.encode_each(
-            state.K_D, state.k, state.kappa, each, start=state.codes, excluded=skipped
-        )
+        state.codes = plan.scheme.encode_each(queries, each)
     elif state.fitted is None:
         extra = linear_extra(state.classifier, L, plan.eta)
         state.codes = encode(state.K_D, state.k, state.kappa, start=state.codes, excluded=skipped, extra=extra)
     else:
         term = BilinearTerm(state.K_X, L, state.fitted, state.classifier, plan.eta, state.counted)
-        state.codes = plan.scheme.encode_each(
-            state.K_D, state.k, state.kappa, term, start=state.codes, excluded=skipped
-        )
+        state.codes = plan.scheme.encode_each(queries, term)
     _note(plan, state, L, "codes")
 
 

@@ -304,9 +304,9 @@ class Queries:
     K: np.ndarray
     k: np.ndarray
     kappa: np.ndarray
-    start: np.ndarray | None
-    excluded: np.ndarray | None
-    extra: Extra | None
+    start: np.ndarray | None = None
+    excluded: np.ndarray | None = None
+    extra: Extra | None = None
 
     def joined(self) -> tuple[np.ndarray, np.ndarray]:
         """Return K and k with the extra quadratic in them."""
@@ -337,16 +337,7 @@ class Scheme(ABC):
         """
         return self._codes(Queries(K, k, kappa, start, excluded, extra))
 
-    def encode_each(
-        self,
-        K: np.ndarray,
-        k: np.ndarray,
-        kappa: np.ndarray,
-        term: OwnTerm,
-        *,
-        start: np.ndarray,
-        excluded: np.ndarray | None = None,
-    ) -> np.ndarray:
+    def encode_each(self, q: Queries, term: OwnTerm) -> np.ndarray:
         """Return the codes (n, N) where every query has an extra quadratic of its own; otherwise as :meth:`encode`."""
         raise UsageError("supervised coding works with sparse and approximate local codes only")
 
@@ -374,21 +365,13 @@ class SparseScheme(Scheme):
         K, k = q.joined()
         return sparse_codes(K, k, self.gamma, start=q.start, excluded=q.excluded, threads=self.threads)
 
-    def encode_each(
-        self,
-        K: np.ndarray,
-        k: np.ndarray,
-        kappa: np.ndarray,
-        term: OwnTerm,
-        *,
-        start: np.ndarray,
-        excluded: np.ndarray | None = None,
-    ) -> np.ndarray:
+    def encode_each(self, q: Queries, term: OwnTerm) -> np.ndarray:
         """Return the exact codes, each solved on a set of atoms that grows by those that violate optimality."""
-        codes = np.zeros(k.shape)
-        for i in range(len(k)):
-            skip = -1 if excluded is None else int(excluded[i])
-            codes[i] = self._growing(K, k[i], term, i, start[i], skip)
+        codes = np.zeros(q.k.shape)
+        for i in range(len(q.k)):
+            skip = -1 if q.excluded is None else int(q.excluded[i])
+            start = np.zeros_like(codes[i]) if q.start is None else q.start[i]
+            codes[i] = self._growing(q.K, q.k[i], term, i, start, skip)
         return codes
 
     def _growing(self, K: np.ndarray, k: np.ndarray, term: OwnTerm, i: int, start: np.ndarray, skip: int) -> np.ndarray:
@@ -439,24 +422,15 @@ class LocalScheme(Scheme):
         nearest = neighbourhoods(q.K, q.k, q.kappa, self.neighbours, q.excluded)
         return codes_on(*q.joined(), nearest, local_ridges(q.K, q.k, q.kappa, nearest, self.epsilon))
 
-    def encode_each(
-        self,
-        K: np.ndarray,
-        k: np.ndarray,
-        kappa: np.ndarray,
-        term: OwnTerm,
-        *,
-        start: np.ndarray,
-        excluded: np.ndarray | None = None,
-    ) -> np.ndarray:
+    def encode_each(self, q: Queries, term: OwnTerm) -> np.ndarray:
         """Return the codes on the nearest atoms by the plain kernel, each query with its own quadratic on them."""
-        nearest = neighbourhoods(K, k, kappa, self.neighbours, excluded)
-        ridges = local_ridges(K, k, kappa, nearest, self.epsilon)
+        nearest = neighbourhoods(q.K, q.k, q.kappa, self.neighbours, q.excluded)
+        ridges = local_ridges(q.K, q.k, q.kappa, nearest, self.epsilon)
         everything = np.arange(nearest.shape[1])[None, :]
-        codes = np.zeros(k.shape)
+        codes = np.zeros(q.k.shape)
         for i, B in enumerate(nearest):
             T, t = term.block(i, B)
-            codes[i, B] = codes_on(K[np.ix_(B, B)] + T, (k[i, B] + t)[None, :], everything, ridges[i : i + 1])[0]
+            codes[i, B] = codes_on(q.K[np.ix_(B, B)] + T, (q.k[i, B] + t)[None, :], everything, ridges[i : i + 1])[0]
         return codes
 
 

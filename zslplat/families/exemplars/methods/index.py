@@ -100,25 +100,6 @@ class ExemplarIndex:
         return Hits(best, np.asarray(self.rows)[best], best_scores, labels)
 
     @classmethod
-    def write(
-        cls,
-        folder: Path,
-        method: ExemplarMethod,
-        X: np.ndarray,
-        *,
-        rows: np.ndarray | None = None,
-        labels: Sequence[str] | None = None,
-        steps: FrozenFeatures | None = None,
-    ) -> ExemplarIndex:
-        """Encode the gallery X (g, ...), preprocessed, with a fitted method, write the index and open it.
-
-        The folder appears whole or not at all. Raises UsageError where it exists or the method is not registered,
-        StoreError where it cannot be written.
-        """
-        write_index(folder, method, X, rows=rows, labels=labels, steps=steps)
-        return cls.load(folder)
-
-    @classmethod
     def load(cls, folder: Path) -> ExemplarIndex:
         """Open an index; its gallery is memory-mapped. Raises StoreError where it is missing, broken or too new."""
         try:
@@ -156,7 +137,11 @@ def write_index(
     labels: Sequence[str] | None = None,
     steps: FrozenFeatures | None = None,
 ) -> None:
-    """Write an index as :meth:`ExemplarIndex.write` does, and do not open it: the method may be a stand-in."""
+    """Encode the gallery X (g, ...), preprocessed, with a fitted method, and write the index.
+
+    It is not opened: the method may be a stand-in. The folder appears whole or not at all. Raises UsageError where it
+    exists or the method is not registered, StoreError where it cannot be written.
+    """
     if folder.exists():
         raise UsageError(f"{folder} exists; remove it or choose another folder for the index")
     if len(X) == 0:
