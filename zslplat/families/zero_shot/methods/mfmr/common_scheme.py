@@ -45,7 +45,7 @@ from zslplat.errors import MethodError
 from zslplat.families.zero_shot.methods import feature_metric, spectral
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.families.zero_shot.methods.feature_metric import EuclideanMetric, ResidualMetric
-from zslplat.families.zero_shot.methods.mfmr.forms import Form, Improved, Printed
+from zslplat.families.zero_shot.methods.mfmr.forms import Form, Printed
 from zslplat.families.zero_shot.methods.mfmr.multiplicative_updates import Factorisation, learn_both
 from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared
 from zslplat.methods.neighbours import NEIGHBOURS, RECALL, affinity, largest_k, near_rows, nearest_columns, say_recall
@@ -135,7 +135,7 @@ class MFMR(ZeroShotMethod):
         """The ranges to search; those of the improvements only where they are used."""
         return self._form.space(super().space, self._improvements)
 
-    _forms: ClassVar[Mapping[str, type[Form]]] = {"best": Improved, "paper": Printed}
+    _forms: ClassVar[Mapping[str, type[Form]]] = {"best": Form, "paper": Printed}
     _improvements: tuple[str, ...] = ("ridge", "shrinkage")
 
     @property

@@ -7,7 +7,6 @@ the units of the weights, and in how a row meets a class. Symbols and reasons in
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
@@ -33,19 +32,20 @@ class Hyperparameters(Protocol):
     converged_at: float | None
 
 
-class Form(ABC):
-    """One form of MFMR, with the hyperparameters ``of`` an estimator; see the two below.
+class Form:
+    """MFMR as improved: an even start, monotone updates, a ridge, comparison in the metric of the residual.
 
+    It has the hyperparameters ``of`` an estimator, and :class:`Printed` differs from it.
     ``random``: whether the start is drawn; ``preprocessing`` (None: the method's own); ``updates`` and
     ``converged_at``: bound and end of the updates, unless the estimator gives its own; ``normalise``: columns of a
     factor are scaled to sum 1 after each update.
     """
 
-    random: ClassVar[bool]
+    random: ClassVar[bool] = False
     preprocessing: ClassVar[Preprocessing | None] = None
-    updates: ClassVar[int]
-    converged_at: ClassVar[float]
-    normalise: ClassVar[bool]
+    updates: ClassVar[int] = 100
+    converged_at: ClassVar[float] = 3e-4
+    normalise: ClassVar[bool] = False
 
     def __init__(self, of: Hyperparameters) -> None:
         self.of = of
@@ -57,34 +57,39 @@ class Form(ABC):
         return self.of.iterations or self.updates, self.converged_at if threshold is None else threshold
 
     @property
-    @abstractmethod
     def compare(self) -> str:
         """Where rows and classes are compared: ``residual``, ``features`` or ``inverse``."""
+        return self.of.compare
 
     @property
-    @abstractmethod
     def temperature(self) -> float:
         """Temperature of the probabilities of a row; infinite for plain cosines."""
+        return self.of.temperature
 
-    @abstractmethod
     def space(self, space: Space, improvements: tuple[str, ...]) -> Space:
         """Return the ranges to search; ``improvements`` names the parameters that the printed form does not use."""
+        return space
 
-    @abstractmethod
     def learn(self, statistics: Mapping[str, np.ndarray], S: np.ndarray, k: int) -> Factorisation:
-        """Return U (d, a) by Eq. 7, with k neighbours in the feature graph."""
+        """Return U (d, a) by Eq. 7 with a ridge, with k neighbours in the feature graph."""
+        steps, tolerance = self.stopping
+        return learn_projection(
+            statistics, S, lam=self.of.lam, ridge=self.of.ridge, k=k, iterations=steps, tolerance=tolerance
+        )
 
-    @abstractmethod
     def inverse(self, U: np.ndarray) -> np.ndarray:
-        """Return the inverse (a, d) of Eq. 10."""
+        """Return the inverse with ``shrinkage`` times the mean eigenvalue of U'U added to U'U."""
+        gram = U.T @ U
+        gram[np.diag_indices_from(gram)] += self.of.shrinkage * np.trace(gram) / len(gram)
+        return np.asarray(np.linalg.solve(gram, U.T))
 
-    @abstractmethod
     def graph_weight(self, curvature: float, W: sparse.csr_array) -> float:
-        """Return what the weight of a graph W is multiplied with, for a data term of this mean curvature."""
+        """Return the curvature per mean degree, so that weights mean the same for any data."""
+        return curvature / max(float(degrees(W).mean()), float(np.finfo(float).tiny))
 
-    @abstractmethod
     def ridge_weight(self, curvature: float) -> float:
-        """Return the absolute ridge on U."""
+        """Return the ridge in units of the curvature."""
+        return self.of.ridge * curvature
 
 
 class Printed(Form):
@@ -127,50 +132,6 @@ class Printed(Form):
     def ridge_weight(self, curvature: float) -> float:
         """Return 0."""
         return 0.0
-
-
-class Improved(Form):
-    """The default: an even start, monotone updates, a ridge, comparison in the metric of the residual."""
-
-    random = False
-    updates = 100
-    converged_at = 3e-4
-    normalise = False
-
-    @property
-    def compare(self) -> str:
-        """What the estimator says."""
-        return self.of.compare
-
-    @property
-    def temperature(self) -> float:
-        """What the estimator says."""
-        return self.of.temperature
-
-    def space(self, space: Space, improvements: tuple[str, ...]) -> Space:
-        """Return the ranges as they are."""
-        return space
-
-    def learn(self, statistics: Mapping[str, np.ndarray], S: np.ndarray, k: int) -> Factorisation:
-        """Return U (d, a) by Eq. 7 with a ridge."""
-        steps, tolerance = self.stopping
-        return learn_projection(
-            statistics, S, lam=self.of.lam, ridge=self.of.ridge, k=k, iterations=steps, tolerance=tolerance
-        )
-
-    def inverse(self, U: np.ndarray) -> np.ndarray:
-        """Return the inverse with ``shrinkage`` times the mean eigenvalue of U'U added to U'U."""
-        gram = U.T @ U
-        gram[np.diag_indices_from(gram)] += self.of.shrinkage * np.trace(gram) / len(gram)
-        return np.asarray(np.linalg.solve(gram, U.T))
-
-    def graph_weight(self, curvature: float, W: sparse.csr_array) -> float:
-        """Return the curvature per mean degree, so that weights mean the same for any data."""
-        return curvature / max(float(degrees(W).mean()), float(np.finfo(float).tiny))
-
-    def ridge_weight(self, curvature: float) -> float:
-        """Return the ridge in units of the curvature."""
-        return self.of.ridge * curvature
 
 
 def learn_projection(
