@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from zslplat.front.requests import settings_of, workforce_of
 from zslplat.front.results import Result, Summary, warning_lines
 from zslplat.front.table_options import BenchCommand
 from zslplat.settings import Settings
-from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell, GridOptions
+from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell, GridOptions, require_selection
 from zslplat.suites.earlier_results import Agreement, carry_out_and_compare
 from zslplat.suites.result import GridResult
 from zslplat.suites.saved_cells import tables_folder
@@ -118,6 +118,8 @@ def suite_request(options: BenchCommand) -> tuple[Suite, GridOptions, Settings]:
     """Return a suite, how it is carried out, and where it is recorded."""
     settings = settings_of(options)
     suite = _suite_of(options["suite"], settings)
+    if metric := options["metric"] or suite.metric:
+        suite = require_selection(replace(suite, metric=metric))
     only, splits, out = options["only"], options["splits"], options["out"]
     grid_options = GridOptions(
         trials=options["trials"],

@@ -23,6 +23,7 @@ class BenchOptions(StudyWorkOptions, RecordOptions, total=False):
         Texts | None, Option("A data set, a row, or DATA/ROW of the suite. May be repeated.", cli_type=TEXTS)
     ]
     trials: Annotated[int | None, Option("Trials of every search; default: the suite's.", short="-n", least=1)]
+    metric: Annotated[str | None, Option("Metric that its searches select by, where the task has it: H.")]
     repeats: Annotated[int | None, Option("Repeats of random methods; default: the suite's.", least=1, advanced=True)]
     splits: Annotated[
         int | None,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.class_draws import NAME as REDRAWN
 from zslplat.errors import UnknownNameError, UsageError
-from zslplat.evaluation.components import searched_space
+from zslplat.evaluation.components import build_component, searched_space
+from zslplat.evaluation.criteria import search_entry
 from zslplat.evaluation.experiment import Experiment
 from zslplat.registry import component
 from zslplat.spec import Spec
@@ -109,12 +110,14 @@ class Piece:
         if self.data.first_steps:
             preprocessing = template.effective_preprocessing.overridden(features, None)
             features = ",".join([*self.data.first_steps, *preprocessing.features])
-        method, space = self.method, {}
+        method, space, search = self.method, {}, {}
         if task == self.tasks[0]:
+            search = selection_of(self.suite, task) or {}
             space = dict(searched_space(template, method.parameters, self.row.space))
         else:
             method = method.with_parameters(parameters or {})
-        return Experiment(method, self.dataset, Spec.parse(task), space, features, self.row.signatures, self.suite.seed)
+        what = (method, self.dataset, Spec.parse(task), space, features, self.row.signatures, self.suite.seed)
+        return Experiment(*what, search=search)
 
     def only_tested(self, task: str) -> bool:
         """Tell whether a task is scored on the test without validation, which would hand nothing on."""
@@ -137,6 +140,28 @@ class Piece:
             return 0
         experiment = self.experiment(task)
         return number_of_trials(experiment, self.study_options(task, options), unsearched(experiment, self.template()))
+
+
+def selection_of(suite: Suite, task: str) -> dict[str, str] | None:
+    """Return the entry of a search that names the suite's metric; None where the task has no such metric."""
+    if not suite.metric:
+        return {}
+    try:
+        return search_entry(build_component("tasks", Spec.parse(task)), suite.metric)
+    except UnknownNameError:
+        return None
+
+
+def require_selection(suite: Suite) -> Suite:
+    """Return a suite whose metric some task has that it tunes; raises :class:`UsageError` for another."""
+    tuned = dict.fromkeys(suite.tasks_of(row, data)[0] for row in suite.rows for data in suite.data)
+    if all(selection_of(suite, task) is None for task in tuned):
+        tasks = {task: build_component("tasks", Spec.parse(task)).criteria() for task in tuned}
+        offered = "; ".join(f"{task}: {', '.join(names)}" for task, names in tasks.items())
+        raise UsageError(
+            f"suite {suite.name}: no task that it tunes has the metric {suite.metric!r}; give --metric one of {offered}"
+        )
+    return suite
 
 
 def pieces_of(suite: Suite, only: Sequence[str] = (), splits: int | None = None) -> list[Piece]:

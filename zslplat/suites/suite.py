@@ -6,6 +6,7 @@ repeats = 5                            # of the test evaluations of random metho
 workers = 2                            # where the command does not say it; none: the cores of the machine
 tasks = ["zsl", "gzsl", "retrieval"]   # the first is tuned, the others are given what it found
 only_tested = ["retrieval"]            # tasks whose validation hands nothing on
+metric = "H"                           # selects in the tuned tasks that have it; the others select by their own
 differences = [["sae", "eszsl"]]       # pairs of rows: ahead, behind
 
 [metrics]                              # that are reported, by task; default: its primary one
@@ -90,7 +91,8 @@ class SuiteRow:
 class Suite:
     """Methods (``rows``) x data sets x tasks, with one budget for all; see the module's docstring for its file.
 
-    ``workers`` is None where the machine says how many; ``metrics`` maps the bare name of a task to what is reported.
+    ``workers`` is None where the machine says how many; ``metrics`` maps the bare name of a task to what is reported,
+    ``metric`` is what its searches select by.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Suite:
     metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     differences: tuple[tuple[str, str], ...] = ()
     only_tested: tuple[str, ...] = ()
+    metric: str = ""
     trials: int = TRIALS
     repeats: int = REPEATS
     workers: int | None = None
@@ -196,6 +199,7 @@ def suite_from(name: str, content: Mapping[str, Any], origin: str = "") -> Suite
         metrics={task: metrics.texts(task) for task in metrics.content},
         differences=top.pairs("differences"),
         only_tested=top.texts("only_tested"),
+        metric=top.text("metric", default=""),
         trials=top.count("trials", TRIALS),
         repeats=top.count("repeats", REPEATS),
         workers=top.count("workers", None),
