@@ -12,8 +12,8 @@ import pytest
 
 from zslplat.comparison.leaderboard import leaderboard
 from zslplat.comparison.paired import difference, interval, mean_difference
-from zslplat.errors import UnknownNameError, UsageError
-from zslplat.evidence.matching import indices_of
+from zslplat.errors import AmbiguousNameError, UnknownNameError, UsageError
+from zslplat.evidence.matching import index_of, indices_of
 from zslplat.evidence.scores import Scored
 from zslplat.metrics.intervals import draws, resampled_means
 from zslplat.tasks.base import Metric
@@ -142,6 +142,15 @@ def test_costs_are_better_when_smaller(pair, cost):
 
 def entry(label, study, method, *names):
     return Scored(label, study, method, {"accuracy": [0.5]}, {}, {"accuracy": 0.5}, names=frozenset(names))
+
+
+def test_of_several_the_one_that_was_validated_is_the_baseline():
+    tuned, single = entry("eszsl [tuned]", "tuned", "eszsl(alpha=1)"), entry("eszsl [run 1]", "run 1", "eszsl(alpha=2)")
+    for entries in ([tuned, replace(single, validation={})], [replace(single, validation={}), tuned]):
+        assert entries[index_of("eszsl", entries, "method")].study == "tuned"
+    with pytest.raises(AmbiguousNameError, match="fits 2 entries") as caught:
+        index_of("eszsl", [tuned, single], "method")
+    assert list(caught.value.candidates) == [tuned.label, single.label]
 
 
 def test_the_closest_name_is_the_one_that_is_meant():

@@ -31,7 +31,7 @@ class ListDataOptions(DataRootOptions, total=False):
 
 
 @app.command("list")
-def list_(options: ListDataOptions) -> None:
+def list_(options: ListDataOptions) -> dict[str, str]:
     """List the data sets that are built in, come from plugins, or lie under the data root.
 
     Names are shown as a shell takes them after --dataset, in quotes where they need some; JSON has them as they are.
@@ -51,7 +51,7 @@ def list_(options: ListDataOptions) -> None:
         print_json([vars(entry) for entry in entries])
         if said:
             echo(f"warning: data root {settings.data_root} {said}", err=True)
-        return
+        return {}
     console = stdout_console()
     for kind, title in (("data", "data set"), ("format", "format")):
         chosen = [entry for entry in entries if (entry.kind == "format") == (kind == "format")]
@@ -64,6 +64,7 @@ def list_(options: ListDataOptions) -> None:
     console.print(
         f"data root: {root if settings.data_root else 'none; set it with --data-root'}", highlight=False, soft_wrap=True
     )
+    return {"name": next(entry.name for entry in entries if entry.kind != "format")}
 
 
 class LookDataOptions(DataRootOptions, SilenceOptions, total=False):

@@ -127,7 +127,7 @@ class CrossValidateCommand(
     method: Annotated[str, Option(METHOD_HELP, REQUIRED, short="-m", complete="methods", by_position=True)]
     dataset: Annotated[
         str,
-        Option("Data set, by its name.", REQUIRED, short="-d", complete="datasets", by_position=True),
+        Option("Data set: a name or a path.", REQUIRED, short="-d", complete="datasets", by_position=True),
     ]
     task: Annotated[
         str,

@@ -143,7 +143,7 @@ class ListModelOptions(StoreOptions, total=False):
 
 
 @app.command("list")
-def list_(options: ListModelOptions) -> None:
+def list_(options: ListModelOptions) -> dict[str, str]:
     """List the models of a store, oldest first: run, method, data set, task, the test's primary metric, size."""
     from dataclasses import asdict
 
@@ -158,7 +158,7 @@ def list_(options: ListModelOptions) -> None:
     records.close()
     if options["json"]:
         print_json([asdict(one) for one in models])
-        return
+        return {}
     rows = [
         (
             one.run,
@@ -169,6 +169,7 @@ def list_(options: ListModelOptions) -> None:
         for one in models
     ]
     print_columns([("run", "test", "MiB", "data set", "task", "method"), *rows], right=(1, 2))
+    return {"run": models[-1].run if models else ""}
 
 
 class ShowModelOptions(StoreOptions, total=False):

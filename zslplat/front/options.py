@@ -66,7 +66,7 @@ Method = Annotated[
 Dataset = Annotated[
     "DatasetLike",
     Option(
-        "Data set, by its name (zslplat data).",
+        "Data set: a name or a path.",
         DEFAULT_DATASET,
         short="-d",
         complete="datasets",
@@ -78,7 +78,7 @@ Dataset = Annotated[
 Task = Annotated[
     str,
     Option(
-        "Protocol: zsl, gzsl, ... (zslplat list tasks).",
+        "Protocol (zslplat list tasks).",
         DEFAULT_TASK,
         short="-t",
         complete="tasks",
