@@ -31,6 +31,7 @@ FLOORS = (
     (
         "kinds",
         "listing",
+        "summary",
         "families",
         "builtins",
         "registry",
@@ -46,8 +47,8 @@ FLOORS = (
         "pictures",
     ),
     ("imports",),
-    ("errors",),
-    ("multiples", "keys", "names", "plain_json", "__init__"),
+    ("errors", "__init__"),
+    ("multiples", "keys", "names", "plain_json"),
 )
 # The parts of a family, and beside which package each stands; the others are of its tasks.
 PARTS_OF_FAMILIES = {

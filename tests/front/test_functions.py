@@ -20,8 +20,8 @@ from zslplat.cli.app import app
 from zslplat.errors import DataError, StoreError, UnknownNameError, UsageError
 from zslplat.front.progress import NotebookReporter
 from zslplat.front.requests import range_text, spec_of
-from zslplat.front.results import Summary
 from zslplat.registry import component
+from zslplat.summary import Summary
 
 HERE = {"workers": 1, "quiet": True}
 TUNE = ("tune", "-m", "eszsl", "-d", "marked", "--workers", 1, "--json")
@@ -333,7 +333,9 @@ def test_shown_texts_are_escaped_and_long_tables_are_cut():
     assert "\x1b" not in html + summary.text()
     assert "10 more lines in to_frame()" in html
     assert "0.5000" in html
-    assert html.count("<div>") == html.count("</div>")
+    assert html.count("<div") == html.count("</div>")
+    warned = Summary("title", [], [f"warning: number {i}" for i in range(5)]).html()
+    assert warned.index("number 2") < warned.index("2 more") < warned.index("number 3")
 
 
 def test_results_show_themselves_in_notebooks(tuned):
@@ -342,6 +344,8 @@ def test_results_show_themselves_in_notebooks(tuned):
     assert study.name in html
     assert "per_class_accuracy" in html
     assert "<img" in study.plot()._repr_html_()
+    data = zslplat.make_dataset(np.eye(6), [0, 0, 1, 1, 2, 2], np.eye(3), name="six & more", unseen=[2])
+    assert "data set six &amp; more" in data._repr_html_()
     assert study.name in repr(study)
 
 

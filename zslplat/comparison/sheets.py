@@ -289,7 +289,7 @@ def _by_group(rows: Sequence[Row]) -> Iterable[tuple[str, list[tuple[Row, str]]]
 
 
 def _title(comparison: Comparison) -> str:
-    (dataset,) = comparison.datasets
+    (dataset,) = dataset_titles(comparison.datasets).values()
     short = _called(comparison.rows)
     origins = {row["group"]: short[row["baseline"]] for row in comparison.rows}
     if len(set(origins.values())) == 1:

@@ -18,6 +18,7 @@ from zslplat.data.store.rows import Rows, Source, View, in_row_order
 from zslplat.errors import DataError, UnknownNameError, quoted
 from zslplat.names import visible
 from zslplat.spec import Spec
+from zslplat.summary import Summary
 
 QUERY_SPLITS = ("validation", "test")
 
@@ -188,21 +189,34 @@ class Dataset:
 
     def __repr__(self) -> str:
         """Return what a data set holds, with shapes in place of values."""
+        splits = [f"{name} {len(rows)}" for name, rows in self.splits.items()]
+        return f"<data set {'; '.join([f'{visible(self.name)}: {self._facts[0]}', *self._facts[1:], *splits])}>"
+
+    def _repr_html_(self) -> str:
+        classes = [len(np.unique(self.y[rows])) if self.y.ndim == 1 else None for rows in self.splits.values()]
+        sizes = [len(rows) for rows in self.splits.values()]
+        table: dict[str, list[Any]] = {"split": list(self.splits), "rows": sizes, "classes": classes}
+        notes = [str(note) for note in self.source.get("notes", ())]
+        licence = f"licence: {self.licence}" if self.licence else ""
+        lines = ["; ".join(self._facts), self.description, licence, *notes]
+        return Summary(f"data set {self.name}", [table] if sizes else [], lines).html()
+
+    @property
+    def _facts(self) -> list[str]:
         views = [f"{view.name} {view.shape}" for view in self.views]
         sets = [
             f"{name} of {signatures.values.shape[1]}{' per row' if signatures.per_row else ''}"
             for name, signatures in self.signatures.items()
         ]
         parts = [
-            f"{visible(self.name)}: {len(self.X)} rows of {' x '.join(map(str, self.X.shape[1:]))} {self.X.dtype}",
+            f"{len(self.X)} rows of {' x '.join(map(str, self.X.shape[1:]))} {self.X.dtype}",
             f"views {', '.join(views)}" if views else "",
             f"{len(self.class_names)} classes" + (", several to a row" if self.y.ndim > 1 else ""),
             f"signatures {', '.join(sets)}" if sets else "",
-            *(f"{name} {len(rows)}" for name, rows in self.splits.items()),
             f"{len(self.folds)} folds of classes" if self.folds else "",
             f"{len(np.unique(self.groups))} groups" if self.groups is not None else "",
         ]
-        return f"<data set {'; '.join(part for part in parts if part)}>"
+        return [part for part in parts if part]
 
     def _check_names(self) -> None:
         for what, names in (("class", self.class_names), ("signature set", self.signatures), ("view", self.features())):

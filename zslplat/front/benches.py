@@ -14,7 +14,7 @@ from zslplat.drawing import draw_figure
 from zslplat.figures import MatrixFigure
 from zslplat.front.grid_progress import grid_progress
 from zslplat.front.requests import settings_of, workforce_of
-from zslplat.front.results import Result, Summary, warning_lines
+from zslplat.front.results import Result, warning_lines
 from zslplat.front.table_options import BenchCommand
 from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell, GridOptions, require_selection
@@ -23,6 +23,7 @@ from zslplat.suites.result import GridResult
 from zslplat.suites.saved_cells import tables_folder
 from zslplat.suites.suite import MEAN, Suite, load_suite, suite_from
 from zslplat.suites.tables import GIVEN, SCORES, tables_of
+from zslplat.summary import Summary
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,12 +19,13 @@ from zslplat.errors import StoreError, UnknownNameError, UsageError, quoted
 from zslplat.evidence.matching import Filters
 from zslplat.front.progress import QuietReporter
 from zslplat.front.requests import settings_of
-from zslplat.front.results import Result, Summary, warning_lines
+from zslplat.front.results import Result, warning_lines
 from zslplat.front.schema import complete_options
 from zslplat.front.table_options import CompareCommand, CompareOptions
 from zslplat.listeners import catch_up
 from zslplat.settings import Settings
 from zslplat.spec import Spec
+from zslplat.summary import Summary
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,10 +16,11 @@ from zslplat.front.datasets import dataset_spec
 from zslplat.front.options import DEFAULT_DATASET, DEFAULT_TASK, RunCommand
 from zslplat.front.progress import progress
 from zslplat.front.requests import experiment_of, settings_of, workforce_of
-from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
+from zslplat.front.results import Result, legend_below, mean_and_spread, warning_lines
 from zslplat.keys import EXPERIMENT_CHOICES
 from zslplat.palette import PALETTE
 from zslplat.settings import Settings
+from zslplat.summary import Summary
 from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.single import RunResult, run_experiment
 

@@ -12,18 +12,20 @@ from zslplat.errors import UsageError
 from zslplat.evaluation.components import build_component, describe_knowledge
 from zslplat.evaluation.criteria import criteria_of, values_of
 from zslplat.evaluation.experiment import Experiment
+from zslplat.evidence.labels import dataset_titles
 from zslplat.figures import Curve
 from zslplat.front.datasets import dataset_spec
 from zslplat.front.options import TuneCommand
 from zslplat.front.progress import QuietReporter, progress
 from zslplat.front.requests import check_search, experiment_of, range_texts, settings_of, workforce_of
-from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
+from zslplat.front.results import Result, legend_below, mean_and_spread, warning_lines
 from zslplat.keys import METRIC, RECORD_CHOICES
 from zslplat.names import counted
 from zslplat.records.opening import existing_records
 from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.spec import Spec, format_value
+from zslplat.summary import Shown, Summary
 from zslplat.tuning.options import StudyOptions, StudyResult
 from zslplat.tuning.rehearsal import Rehearsal, rehearse, space_lines
 from zslplat.tuning.study import run_study
@@ -220,7 +222,7 @@ class Study(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class StudyPlan:
+class StudyPlan(Shown):
     """What a study would do: ``result`` holds all that the command prints as JSON; nothing was recorded."""
 
     result: Rehearsal
@@ -235,18 +237,13 @@ class StudyPlan:
         """Return all of it, as JSON holds it."""
         return asdict(self.result)
 
-    def __repr__(self) -> str:
-        return self._summary().text()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
-
     def _summary(self) -> Summary:
         plan = self.result
+        dataset = dataset_titles([plan.dataset])[plan.dataset]
         least = "at least " if plan.at_least else "about "
         workers = counted(plan.workers, "worker")
         return Summary(
-            f"{plan.method} on {plan.dataset}, task {plan.task}: study {plan.study}, not begun",
+            f"{plan.method} on {dataset}, task {plan.task}: study {plan.study}, not begun",
             [],
             [
                 f"data: {plan.data}; validation: {len(plan.folds)} folds; metric: {plan.primary}",

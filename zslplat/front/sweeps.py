@@ -13,10 +13,11 @@ from zslplat.front.datasets import dataset_spec
 from zslplat.front.options import SweepCommand
 from zslplat.front.progress import progress
 from zslplat.front.requests import experiment_of, range_text, settings_of, workforce_of
-from zslplat.front.results import Result, Summary, warning_lines
+from zslplat.front.results import Result, warning_lines
 from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.spec import format_value
+from zslplat.summary import Summary
 from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.proposals import grid_values
 from zslplat.tuning.sweep import SweepResult, SweptParameter, run_sweep, sweep_figure, swept_parameter
