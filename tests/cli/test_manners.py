@@ -120,6 +120,16 @@ def test_a_slip_is_answered_with_the_whole_command(call, arguments, line):
     assert line in done.stderr.splitlines()
 
 
+def test_what_is_missing_is_named_with_its_meaning(call):
+    one_line(call("bench"), 2, "zslplat bench needs SUITE: Name of a suite")
+    one_line(call("sweep", "plain"), 2, "zslplat sweep needs PARAM, or --param: What varies")
+    one_line(call("predict"), 2, "zslplat predict needs RUN, or --run: Run, study")
+
+
+def test_a_check_is_explained_by_its_number(call):
+    assert call("explain", "103").stdout == call("explain", "zsp103").stdout == call("explain", "ZSP103").stdout != ""
+
+
 @pytest.mark.parametrize(
     ("word", "commands"),
     [

@@ -112,6 +112,10 @@ class Command(_Page, TyperCommand):
                 rest: list[str] = super().parse_args(ctx, list(words))
                 return rest
             except Exception as error:
+                missing = self.options.get(getattr(getattr(error, "param", None), "name", ""))
+                if type(error).__name__ == "MissingParameter" and missing is not None:
+                    name = error.param.name  # type: ignore[attr-defined]
+                    raise UsageError(f"{ctx.command_path} needs {_metavar(name)}: {missing.help}") from None
                 if type(error).__name__ != "NoSuchOption" or ctx.resilient_parsing:
                     raise
                 name = error.option_name  # type: ignore[attr-defined]
