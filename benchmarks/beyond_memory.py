@@ -317,7 +317,7 @@ def measured_at(rows: int, folder: Path, asked: argparse.Namespace) -> Iterator[
     environment = {**os.environ, "ZSLPLAT_DATA_ROOT": str(root), "ZSLPLAT_STORE": str(folder / "store")}
     steps: list[tuple[str, list[str]]] = [
         ("import", ["data", "import", str(original), "--name", "large", "--link"]),
-        ("prepare", ["data", "prepare", "large"]),
+        ("prepare", ["data", "info", "large"]),
     ]
     limits = ["--memory", str(asked.memory), "--workers", str(asked.workers), "--trials", str(asked.trials)]
     fixed = [word for value in asked.set for word in ("--set", value)]

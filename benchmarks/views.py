@@ -28,13 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.sets.region_covariance import region_covariances
 from zslplat.data.store.rows import View
 from zslplat.errors import ZslplatError
 from zslplat.families.coding.methods.estimator import KernelCodingMethod
 from zslplat.registry import component
 from zslplat.space import Choice, Integer, Real, Space
 from zslplat.suites.result_files import keep_results
+from zslplat_papers.data_sets.region_covariance import region_covariances
 
 RESULTS = Path(__file__).parents[1] / "plugins/zslplat-papers/zslplat_papers/reproduction/results"
 Line = dict[str, Any]

@@ -153,9 +153,9 @@ for place, count in np.ndenumerate(counts):
 # %%
 # Kept for the commands
 # ---------------------
-# One file of named arrays is a data set for every command: ``zslplat tune --dataset "npz(path='digits.npz')"``.
+# One file of named arrays is a data set for every command: ``zslplat tune eszsl --dataset digits.npz``.
 
 split = np.where(training, "train", "test_unseen")
 np.savez(folder.parent / "digits.npz", X=X, y=y, S=S, class_names=NAMES, attribute_names=ATTRIBUTES, split=split)
-data = zslplat.load_dataset(f"npz(path={str(folder.parent / 'digits.npz')!r})")
+data = zslplat.load_dataset(folder.parent / "digits.npz")
 print(data.X.shape, {name: len(rows) for name, rows in data.splits.items()})

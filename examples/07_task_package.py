@@ -63,4 +63,4 @@ from sklearn.datasets import load_digits
 X, y = load_digits(return_X_y=True)
 drawn = np.random.default_rng(0).permutation(len(y))
 np.savez(work / "digits.npz", X=X, y=y, train=drawn[:900], test=drawn[900:])
-run('zslplat run --method llc --task worst-class --dataset "npz(path=digits.npz)"', PYTHONPATH=SITE)
+run("zslplat run --method llc --task worst-class --dataset digits.npz", PYTHONPATH=SITE)

@@ -1,4 +1,4 @@
-"""Strange files for the fuzz campaign: data sets in every format and archives of them, made and damaged.
+"""Strange files for the fuzz campaign: data sets in every format, made and damaged.
 
 They are taken as :mod:`strange_texts` says.
 """
@@ -6,7 +6,6 @@ They are taken as :mod:`strange_texts` says.
 from __future__ import annotations
 
 import io
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 from hypothesis import strategies as st
 from strange_texts import CUTS, HUGE, SEEDS, WORDS, Kind, bent, chars, damaged
 
-from zslplat.data.archives import unpack_datasets
 from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.hdf5 import Hdf5Source
 from zslplat.data.formats.npy_folder import NpySource
@@ -169,17 +167,6 @@ def take_hdf5(given: tuple[dict[str, np.ndarray], bool, int, int], folder: Path)
     Hdf5Source(path=str(folder / "d.h5")).load(NOWHERE)
 
 
-def take_archive(given: tuple[list[str], int, int], folder: Path) -> None:
-    names, seed, cuts = given
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in names:
-            archive.writestr(name.encode(errors="replace").decode(), b"x" * (seed % 5000))
-    (folder / "a.zip").write_bytes(damaged(file.getvalue(), seed, cuts))
-    (folder / "root").mkdir()
-    unpack_datasets(folder / "a.zip", folder / "root")
-
-
 CSV_NAMES = (
     "features.csv",
     "labels.csv",
@@ -230,5 +217,4 @@ FILES = {
     "mat": Kind(st.tuples(arrays(), st.booleans(), SEEDS, CUTS, st.sampled_from((0, 1))), take_mat, 30),
     "parquet": Kind(st.tuples(arrays(), st.sampled_from(("none", "snappy", "zstd")), SEEDS, CUTS), take_parquet, 30),
     "hdf5": Kind(st.tuples(arrays(), st.booleans(), SEEDS, CUTS), take_hdf5, 20),
-    "archive": Kind(st.tuples(MEMBERS, SEEDS, CUTS), take_archive, 20),
 }

@@ -10,7 +10,6 @@ import pytest
 from zslplat.data.dataset import row_folds
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.sets.digits import DigitSets
-from zslplat.data.sets.region_covariance import RegionCovariance
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
 from zslplat.families.coding.task import Coding
@@ -20,12 +19,12 @@ CLASSES = ("aeroplane", "bicycle", "person")
 
 @pytest.mark.parametrize("key", ["fold", "folds"])
 def test_the_fold_of_each_row_makes_folds_of_cross_validation(tmp_path, key):
-    """As the Virus data have them: images, 15 classes, ten folds with rows of every class."""
+    """As the Virus data have them: 15 classes, ten folds with rows of every class."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(15), 20)
     folds = np.tile(np.arange(1, 11), 30)
-    np.savez(tmp_path / "virus.npz", images=rng.integers(0, 255, (300, 9, 9)).astype(np.uint8), y=y, **{key: folds})
-    dataset = RegionCovariance(path=str(tmp_path / "virus.npz"), X="images").load(DataPlaces(None, tmp_path / "cache"))
+    np.savez(tmp_path / "virus.npz", X=rng.random((300, 9)), y=y, **{key: folds})
+    dataset = NpzSource(path=str(tmp_path / "virus.npz")).load(DataPlaces(None, tmp_path / "cache"))
     assert list(dataset.splits) == [f"fold-{number}" for number in range(1, 11)]
     assert dataset.folds == ()
     for number, rows in enumerate(row_folds(dataset), start=1):

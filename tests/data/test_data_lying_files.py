@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from file_toys import write_hdf5
 
-from zslplat.data.archives import unpack_datasets
 from zslplat.data.formats import arrow_files, bounds, npz
 from zslplat.data.formats.arrow_files import ParquetPart, read_table
 from zslplat.data.formats.hdf5 import Hdf5Source
@@ -195,16 +194,6 @@ def test_no_parquet_file_is_decoded_in_this_process(tmp_path, monkeypatch):
     (block,) = part.blocks(["x"], 100, (2,), np.dtype(np.float32))
     assert block.tolist() == [[1, 2]] * 8
     assert read_table(tmp_path / "d.parquet").num_rows == 8
-
-
-@pytest.mark.parametrize("name", ["CON/a_splits.mat", "a\x1bb/a_splits.mat", "a/a_splits.mat;a/n\u202e.txt"])
-def test_an_archive_brings_no_name_that_terminals_or_file_systems_stumble_over(tmp_path, name):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        for member in name.split(";"):
-            archive.writestr(member, b"x")
-    with pytest.raises(DataError, match="is no name of a file everywhere"):
-        unpack_datasets(tmp_path / "a.zip", tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
 
 
 def test_a_parquet_file_with_a_damaged_name_is_one_clear_error(tmp_path):

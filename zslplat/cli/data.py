@@ -1,4 +1,4 @@
-"""``data list``, ``check``, ``info``, ``import``, ``template``, ``fetch`` and ``prepare``."""
+"""``data list``, ``check``, ``info``, ``import`` and ``template``."""
 
 import math
 import shlex
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo, print_json
-from zslplat.front.options import DataRootOptions, Json, Quiet, SilenceOptions, Store, read_assignments
+from zslplat.front.options import DataRootOptions, Json, SilenceOptions, Store, read_assignments
 from zslplat.front.schema import REQUIRED, Option
 from zslplat.names import visible
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = Commands(
     default="list",
-    help="Data sets: list, check, describe, import, fetch.",
+    help="Data sets: list, check, describe, import.",
 )
 
 
@@ -293,110 +293,6 @@ def template(options: TemplateDataOptions) -> None:
     echo(f"keep it by name: zslplat data import {shlex.quote(str(path))} --name mine --data-root DATA")
 
 
-class FetchDataOptions(DataRootOptions, total=False):
-    """The options of ``data fetch``."""
-
-    name: Annotated[
-        str,
-        Option(
-            "AWA1, AWA2, CUB, SUN or APY.",
-            REQUIRED,
-            complete=(
-                "AWA1",
-                "AWA2",
-                "CUB",
-                "SUN",
-                "APY",
-            ),
-            positional=True,
-        ),
-    ]
-    url: Annotated[str | None, Option("Where the archive is, instead of its public address.")]
-    sha256: Annotated[str, Option("Checksum that the archive must have, in place of the first one's.", "")]
-    keep_archive: Annotated[bool, Option("Keep the archive after unpacking.", False)]
-    json: Json
-    quiet: Quiet
-
-
-@app.command()
-def fetch(options: FetchDataOptions) -> None:
-    """Download the files of a public data set where they are missing; `data prepare` makes them ready, too.
-
-    A download that broke off goes on where it stopped. The digest of the first one is kept beside the data, and a later
-    one must have it.
-    """
-    from zslplat.data.fetching import fetch_set
-    from zslplat.front.requests import settings_of
-    from zslplat.registry import names
-
-    root = _root(settings_of(options))
-    with _download_progress(options["quiet"] or options["json"]) as progress:
-        files = fetch_set(
-            options["name"],
-            root,
-            names("datasets"),
-            url=options["url"],
-            sha256=options["sha256"],
-            progress=progress,
-            keep_archive=options["keep_archive"],
-        )
-    if options["json"]:
-        print_json(vars(files))
-        return
-    origin = f", from {files.url}, SHA-256 {files.sha256}" if files.sha256 else ""
-    echo(f"{files.name}: {'fetched' if files.new else 'there already'}, {files.folder}{origin}")
-    if files.also:
-        echo(f"came with it: {', '.join(files.also)}")
-
-
-class PrepareDataOptions(DataRootOptions, total=False):
-    """The options of ``data prepare``."""
-
-    name: Annotated[
-        str,
-        Option(
-            "AWA1, AWA2, CUB, SUN, APY, or any data set under the data root.",
-            REQUIRED,
-            complete="datasets",
-            positional=True,
-        ),
-    ]
-    url: Annotated[str | None, Option("Where the archive is, instead of its public address.")]
-    sha256: Annotated[str, Option("Checksum that the archive must have.", "")]
-    keep_archive: Annotated[bool, Option("Keep the archive after unpacking.", False)]
-    store: Store
-    quiet: Quiet
-
-
-@app.command()
-def prepare(options: PrepareDataOptions) -> None:
-    """Make a data set ready: download the public xlsa17 archive if needed, load once, keep a memory-mapped copy."""
-    from zslplat.data.catalogue import parse_dataset
-    from zslplat.data.download import ARCHIVE_SETS, check_digest, checked_address
-    from zslplat.data.fetching import fetch_set
-    from zslplat.evaluation.components import open_dataset
-    from zslplat.front.requests import settings_of
-
-    check_digest(options["sha256"])
-    if options["url"] is not None:
-        checked_address(options["url"])
-    settings = settings_of(options)
-    spec = parse_dataset(options["name"])
-    root = _root(settings)
-    if spec.name in ARCHIVE_SETS:
-        with _download_progress(options["quiet"]) as progress:
-            fetch_set(
-                spec.name,
-                root,
-                url=options["url"],
-                sha256=options["sha256"],
-                progress=progress,
-                keep_archive=options["keep_archive"],
-            )
-    data = open_dataset(spec, settings)
-    echo(f"{spec}: {len(data.X)} rows, {len(data.class_names)} classes, fingerprint {data.fingerprint[:16]}")
-
-
 def _of_root(root: Path | None, filled: bool) -> str:
     """Return what has to be said of a data root: it holds no data set, or others lie in folders below it."""
     from zslplat.data.catalogue import data_sets_under, roots_below
@@ -440,33 +336,3 @@ def _inline(value: Any) -> str:
     if isinstance(value, list):
         return "; ".join(map(_inline, value)) if value and isinstance(value[0], dict) else " x ".join(map(str, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-class _download_progress:
-    """A progress bar on standard error, from the first bytes on; or nothing."""
-
-    def __init__(self, quiet: bool) -> None:
-        self.quiet = quiet
-        self.bar: Any = None
-        self.task: Any = None
-
-    def __enter__(self) -> Any:
-        if self.quiet:
-            return None
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-        from zslplat.front.terminal import Console
-
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-        self.bar = Progress(*columns, console=Console(stderr=True))
-        return self._received
-
-    def _received(self, done: int, total: int | None) -> None:
-        if self.task is None:
-            self.task = self.bar.add_task("downloading", total=total)
-            self.bar.start()
-        self.bar.update(self.task, completed=done, total=total)
-
-    def __exit__(self, *_: object) -> None:
-        if self.task is not None:
-            self.bar.stop()

@@ -33,7 +33,7 @@ OTHER_COMMANDS = {
     **dict.fromkeys(("checks", "check"), "list checks"),
     **dict.fromkeys(("datasets", "dataset", "data ls"), "data list"),
     **dict.fromkeys(("data show", "data describe"), "data info"),
-    **dict.fromkeys(("data download", "data get"), "data fetch"),
+    **dict.fromkeys(("data download", "data get", "data fetch", "data prepare", "download"), "fetch"),
     **dict.fromkeys(("ls", "components"), "list"),
     **dict.fromkeys(("describe", "info"), "show"),
     **dict.fromkeys(("config", "env", "where"), "settings"),

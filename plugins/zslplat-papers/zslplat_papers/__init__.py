@@ -20,5 +20,6 @@ def zslplat_datasets() -> dict[str, str]:
     return {
         "holidays": "zslplat_papers.data_sets.holidays:Holidays",
         "oxford": "zslplat_papers.data_sets.oxford:Oxford",
+        "region-covariance": "zslplat_papers.data_sets.region_covariance:RegionCovariance",
         "voc07": "zslplat_papers.data_sets.voc07:Voc07",
     }

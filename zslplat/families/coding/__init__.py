@@ -51,7 +51,4 @@ def zslplat_tasks() -> dict[str, str]:
 @hookimpl
 def zslplat_datasets() -> dict[str, str]:
     """The data sets of coding."""
-    return {
-        "digit-sets": "zslplat.data.sets.digits:DigitSets",
-        "region-covariance": "zslplat.data.sets.region_covariance:RegionCovariance",
-    }
+    return {"digit-sets": "zslplat.data.sets.digits:DigitSets"}

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from download_toys import archive_of, serving
 
-from zslplat.data.archives import ArchiveError, unpack_datasets
-from zslplat.data.download import fetch, prepare_archive
 from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
+from zslplat_papers.public_archive.archives import ArchiveError, unpack_datasets
+from zslplat_papers.public_archive.download import fetch, prepare_archive
 
 CONTENT = np.random.default_rng(0).integers(0, 256, 3_000_000, dtype=np.uint8).tobytes()
 
@@ -254,7 +254,9 @@ def test_archive_without_data_sets_is_refused(tmp_path):
 def test_more_than_is_expected_without_a_length_is_refused_and_not_kept(server, tmp_path, monkeypatch, free):
     server.sends_length = False
     monkeypatch.setattr("shutil.disk_usage", lambda place: SimpleNamespace(free=free))
-    monkeypatch.setattr("zslplat.data.download.MAX_BYTES", len(CONTENT) - 1 if free == 10**12 else 10**12)
+    monkeypatch.setattr(
+        "zslplat_papers.public_archive.download.MAX_BYTES", len(CONTENT) - 1 if free == 10**12 else 10**12
+    )
     with pytest.raises(DataError, match=r"does not say how long the file is, and more than .* GB came"):
         fetch(server.url, tmp_path / "f.zip", pause=0)
     assert (tmp_path / "f.zip.part").stat().st_size == 0
@@ -295,3 +297,13 @@ def test_an_archive_that_cannot_be_opened_stays(tmp_path, monkeypatch):
         with pytest.raises(OSError, match="Too many open files"):
             prepare_archive(tmp_path / "root", url=server.url)
     assert next((tmp_path / "root").rglob("xlsa17.zip")).stat().st_size > 1000
+
+
+@pytest.mark.parametrize("name", ["CON/a_splits.mat", "a\x1bb/a_splits.mat", "a/a_splits.mat;a/n\u202e.txt"])
+def test_an_archive_brings_no_name_that_terminals_or_file_systems_stumble_over(tmp_path, name):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for member in name.split(";"):
+            archive.writestr(member, b"x")
+    with pytest.raises(DataError, match="is no name of a file everywhere"):
+        unpack_datasets(tmp_path / "a.zip", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]

@@ -7,12 +7,19 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from zslplat.data.archives import vacant
 from zslplat.data.catalogue import EXPECTED, find_data_set
-from zslplat.data.download import ARCHIVE_SETS, ARCHIVE_URL, Progress, check_digest, checked_address, prepare_archive
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.names import unfit
 from zslplat.settings import masked_url
+from zslplat_papers.public_archive.archives import vacant
+from zslplat_papers.public_archive.download import (
+    ARCHIVE_SETS,
+    ARCHIVE_URL,
+    Progress,
+    check_digest,
+    checked_address,
+    prepare_archive,
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ def fetch_set(
     that are no files of the root. Raises :class:`UnknownNameError` for a name that nothing answers to,
     :class:`UsageError` for a name that no folder of the root can have, a malformed ``sha256`` or address, and
     :class:`DataError` for a data set whose files no address is known of, where something else is in the way, and where
-    the download fails (:func:`zslplat.data.download.prepare_archive`).
+    the download fails (:func:`zslplat_papers.public_archive.download.prepare_archive`).
     """
     check_digest(sha256)
     url = checked_address(ARCHIVE_URL if url is None else url)

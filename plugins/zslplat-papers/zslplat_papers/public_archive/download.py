@@ -29,12 +29,12 @@ from pathlib import Path
 from typing import IO, Any, Self, cast
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from zslplat.data.archives import MAX_BYTES, ArchiveError, unpack_datasets
 from zslplat.data.store.array_store import sha256_of
 from zslplat.data.store.atomic_files import folder_lock, replacing
 from zslplat.errors import DataError, UsageError, quoted
 from zslplat.names import unfit, visible
 from zslplat.settings import masked_url
+from zslplat_papers.public_archive.archives import MAX_BYTES, ArchiveError, unpack_datasets
 
 _SCHEMES = ("http", "https")
 
@@ -179,9 +179,8 @@ def prepare_archive(
     bytes in all.
 
     What an address delivered first is remembered, and later downloads must be the same file, unless ``sha256`` names
-    another. Raises :class:`UsageError` for a malformed ``sha256`` or address, and
-    :class:`DataError` like :func:`fetch` and :func:`~zslplat.data.archives.unpack_datasets`; what is no archive, or
-    one that is damaged or refused, is removed again.
+    another. Raises :class:`UsageError` for a malformed ``sha256`` or address, and :class:`DataError` like
+    :func:`fetch` and ``unpack_datasets``; what is no archive, or one that is damaged or refused, is removed again.
     """
     check_digest(sha256)
     url = checked_address(url)
