@@ -183,7 +183,7 @@ class Result:
             "signatures": f"signatures {identity.get('signatures') or 'its own'}",
             "seed": f"seed {identity.get('seed', 0)}",
             "search": "tuned" if self.is_study else "not tuned",
-            "metric": f"selected by {identity[METRIC]}" if METRIC in identity else "selected by the task's own metric",
+            "metric": f"selected by {identity[METRIC]}" if METRIC in identity else "selected by its own metric",
             "ranges": ", ".join(f"{name}={space[name]}" for name in sorted(space)) or "nothing searched",
             "data": f"data {self.data[:8]}",
         }

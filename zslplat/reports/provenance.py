@@ -11,11 +11,12 @@ from typing import Any
 from zslplat.evaluation.components import NOTHING
 from zslplat.evaluation.experiment import TEST
 from zslplat.evidence.results import Result
+from zslplat.keys import METRIC
 from zslplat.reports.blocks import Block, Cell, Column, Commands, Paragraph, TableBlock
 from zslplat.tuning.options import BATCH_SIZE, PRUNER, SAMPLER, TRIALS
 
 # What of a study's experiment is an option of ``tune``, where it is not the default.
-_OPTIONS = {"features": "--features", "signatures": "--signatures"}
+_OPTIONS = {"features": "--features", "signatures": "--signatures", METRIC: "--metric"}
 _DEFAULTS = {"sampler": SAMPLER, "pruner": PRUNER, "batch_size": BATCH_SIZE}
 
 
@@ -26,6 +27,8 @@ def provenance_blocks(entry: Result, places: str = "") -> Iterator[Block]:
     """
     rows: list[tuple[str, str]] = [("method", entry.method), ("data set", entry.dataset), ("task", entry.task)]
     rows += [("seed", str(entry.identity.get("seed", "")))]
+    if entry.selected_by:
+        rows.append(("selected by", entry.selected_by))
     if entry.warm_start:
         rows.append(("begins at the best trials of", str(entry.warm_start["from"])))
     if entry.about.get("preprocessing"):

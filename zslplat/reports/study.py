@@ -9,7 +9,7 @@ import numpy as np
 
 from zslplat.checks.base import finding_lines
 from zslplat.evaluation.components import build_component
-from zslplat.evaluation.criteria import criteria_of, values_of
+from zslplat.evaluation.criteria import choices_of, criteria_of, values_of
 from zslplat.evidence.labels import quoted_in_list
 from zslplat.evidence.results import Record, Result
 from zslplat.keys import METRIC
@@ -49,6 +49,7 @@ def study_section(entry: Result, label: str, anchor: str, context: PageContext, 
     if entry.trials:
         inside = [
             trial_table(entry),
+            *choices_table(entry),
             *context.fitting(lambda: parameter_charts(entry, context), "Charts of the search"),
         ]
         blocks.append(Folded(f"The search: {counted(len(entry.trials), 'trial')}", inside))
@@ -168,6 +169,19 @@ def _series(entry: Result, label: str, context: PageContext) -> Iterator[Chart]:
         note = f"Thinned to {MOST_SERIES} points." if cut else ""
         legend = [(Swatch(style), label)]
         yield Chart(svg, title, description, legend, lines_table(title, "iteration", lines), note)
+
+
+def choices_table(entry: Result) -> Iterator[TableBlock]:
+    """Yield what each metric of the task would have chosen on validation, where that is not one trial."""
+    if entry.primary is None:
+        return
+    task = build_component("tasks", Spec.parse(entry.task))
+    choices = choices_of(entry.trials, task, entry.primary.name)
+    if len({choice["trial"] for choice in choices}) > 1:
+        there = f"{metric_words(entry.primary.name)} there"
+        columns = [Column("metric"), Column("its best trial", True), Column("value", True), Column(there, True)]
+        rows = [[Cell(c["metric"]), Cell(str(c["trial"])), *map(cell, list(c.values())[2:])] for c in choices]
+        yield TableBlock("What each metric would have chosen on validation", columns, rows)
 
 
 def front_chart(entry: Result, context: PageContext) -> Iterator[Chart]:
