@@ -9,6 +9,15 @@ from zslplat.errors import PluginError, UsageError
 from zslplat.hookspecs import Kind
 from zslplat.registry import known_as, registry
 
+# What a method may know of a batch, in the order in which it is shown (``Method.knows_of_batch``).
+TRANSDUCTIVE = "transductive"
+CLASS_BALANCE = "class balance"
+UNSEEN_SIGNATURES = "unseen signatures"
+KNOWN = (TRANSDUCTIVE, CLASS_BALANCE, UNSEEN_SIGNATURES)
+
+# The tag of a method that was written down without its source at hand; tables mark it.
+FROM_MEMORY = "from memory"
+
 
 def kind_of(name: str) -> Kind:
     """Return a kind of methods; raises :class:`UnknownNameError` where no plugin registers it."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from zslplat.checks.base import Check
 from zslplat.checks.facts import ComparisonFacts, RowFacts, SuiteFacts
 from zslplat.data.class_draws import families
-from zslplat.methods.base import CLASS_BALANCE, TRANSDUCTIVE
+from zslplat.kinds import CLASS_BALANCE, TRANSDUCTIVE
 
 MOST_UNEQUAL = 1.25
 MUCH_SLOWER, SLOWER_BY_SECONDS = 10.0, 1.0

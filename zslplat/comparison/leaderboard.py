@@ -36,7 +36,7 @@ from zslplat.evidence.matching import BASELINE, index_of
 from zslplat.evidence.results import ResultGroup
 from zslplat.evidence.scores import Scored
 from zslplat.keys import EXPERIMENT_CHOICES
-from zslplat.methods.base import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
+from zslplat.kinds import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 from zslplat.records.costs import full_seconds, mean_known, most_bytes
 from zslplat.records.database import Records
 from zslplat.records.studies import RECALLED_FROM

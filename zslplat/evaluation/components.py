@@ -21,7 +21,7 @@ from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.store.preprocessing import parse_steps
 from zslplat.errors import DataError, UnknownNameError, UsageError, ZslplatError
 from zslplat.evaluation.code import module_file
-from zslplat.methods.base import FROM_MEMORY, KNOWN, UNSEEN_SIGNATURES
+from zslplat.kinds import FROM_MEMORY, KNOWN, UNSEEN_SIGNATURES
 from zslplat.settings import Settings
 from zslplat.space import ANY, Space, check_value, parse_range
 from zslplat.spec import Spec

@@ -1,8 +1,4 @@
-"""What a method may know beforehand, and where it comes from, in the words of records and tables.
-
-Readers of records need these words, and no method.
-
-The contract of methods: scikit-learn estimators with a description of their parameters and preparation.
+"""The contract of methods: scikit-learn estimators with a description of their parameters and preparation.
 
 How a method of each kind is called: one protocol object per kind, for tasks and for the conformance kit alike.
 
@@ -26,19 +22,9 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import Rows, View
 from zslplat.errors import MethodError, UnknownNameError, UsageError
 from zslplat.figures import Figure
-from zslplat.kinds import load_part
+from zslplat.kinds import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES, load_part
 from zslplat.registry import known_as, registry
 from zslplat.space import Parameter, Parameterised, Space, check_value, default_space
-
-# What a method may know of a batch, in the order in which it is shown (``Method.knows_of_batch``).
-TRANSDUCTIVE = "transductive"
-CLASS_BALANCE = "class balance"
-UNSEEN_SIGNATURES = "unseen signatures"
-KNOWN = (TRANSDUCTIVE, CLASS_BALANCE, UNSEEN_SIGNATURES)
-
-# The tag of a method that was written down without its source at hand; tables mark it.
-FROM_MEMORY = "from memory"
-
 
 if TYPE_CHECKING:
     # scikit-learn carries no types: a base of unknown type would let any attribute of a method pass.

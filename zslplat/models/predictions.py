@@ -1,6 +1,6 @@
-"""Rows in a file, read block by block: ``.npy``, ``.csv`` or ``.parquet``. Memory does not grow with the file.
+"""Predictions of a saved model: for the rows of a file, written as they are made, and as MLflow asks for them.
 
-Predictions of a saved model: for the rows of a file, written as they are made, and as MLflow asks for them.
+Rows in a file, read block by block: ``.npy``, ``.csv`` or ``.parquet``. Memory does not grow with the file.
 """
 
 from __future__ import annotations

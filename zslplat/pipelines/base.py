@@ -1,6 +1,6 @@
-"""Labels of rows and names of classes, as people give them: positions or names, in arrays, lists or tables.
+"""What the pipelines of all kinds share, and how one is made of a method or its spec (:func:`make`).
 
-What the pipelines of all kinds share, and how one is made of a method or its spec (:func:`make`).
+Labels of rows and names of classes, as people give them: positions or names, in arrays, lists or tables.
 """
 
 from __future__ import annotations

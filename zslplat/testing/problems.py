@@ -4,7 +4,7 @@ Classes are bit patterns of attributes; a row is max(0, attributes of its class,
 offset), so that features are non-negative and about half of them zero, like those of a rectified layer. Classes lie
 far enough apart for any sensible method to do better than guessing.
 
-What tasks are checked on: small data sets, with the methods of the kit of their kind (:func:`player`).
+What tasks are checked on: small data sets of the usual forms.
 """
 
 from __future__ import annotations

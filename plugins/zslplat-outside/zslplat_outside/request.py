@@ -12,7 +12,7 @@ import numpy as np
 
 from zslplat.errors import UsageError, near_names, quoted
 from zslplat.evaluation.components import NOTHING
-from zslplat.methods.base import KNOWN
+from zslplat.kinds import KNOWN
 from zslplat.names import unfit
 from zslplat.tasks.base import Problem, Task
 from zslplat_outside.aligned_scores import Batch, aligned, digest_of

@@ -1,6 +1,6 @@
-"""Classes by their signatures, given to a model that has not seen them: a file, a mapping, a frame.
+"""What a saved zero-shot model does with new rows.
 
-What a saved zero-shot model does with new rows.
+Classes by their signatures, given to a model that has not seen them: a file, a mapping, a frame.
 """
 
 from __future__ import annotations

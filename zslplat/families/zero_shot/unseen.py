@@ -1,10 +1,10 @@
-"""Problems of rows of unseen classes, told apart by the signatures of those classes alone (U -> U).
+"""Zero-shot recognition and retrieval: rows of unseen classes, by the signatures of those classes alone (U -> U).
+
+Problems of rows of unseen classes, told apart by the signatures of those classes alone (U -> U).
 
 Where a method projects the scored rows into signature space, they are mapped by t-SNE, as in figure 3 of Xu et al.,
 "Matrix Tri-Factorization with Manifold Regularizations for Zero-shot Learning". Such a method has ``embeddings(X, S)``,
 which returns a name and a matrix (n, a) for each map, in the order in which they are to be shown.
-
-Zero-shot recognition: rows of unseen classes, told apart by the signatures of those classes alone (U -> U).
 
 Zero-shot retrieval: the signature of each unseen class is a query that ranks all test rows of unseen classes.
 """

@@ -1,4 +1,6 @@
-"""Whitening and linear discriminants: the same covariance as SLEM's, used the two usual ways.
+"""What exemplar machines are compared with: cosine, whitening, discriminants and exemplar SVMs.
+
+Whitening and linear discriminants: the same covariance as SLEM's, used the two usual ways.
 
 Hariharan, Malik and Ramanan, "Discriminative decorrelation for clustering and classification", ECCV 2012 (exemplar
 LDA); Jegou and Chum, "Negative evidences and co-occurences in image retrieval", ECCV 2012 (whitening).
