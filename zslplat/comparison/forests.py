@@ -111,6 +111,22 @@ def hollow_rows(differences: Sequence[Difference]) -> list[str]:
     return [f"{one.data} ({why})" for one, why in zip(differences, reasons, strict=True) if why]
 
 
+def forests_of(comparison: Comparison) -> list[Forest]:
+    """Return the differences from one baseline over several data sets; else the scores, a plot per data set."""
+    over = difference_forest(comparison)
+    titles = dataset_titles(comparison.datasets)
+    return (
+        [over]
+        if over
+        else [
+            score_forest(
+                comparison.on(dataset), f"{comparison.metric}, test", f"{titles[dataset]}, task {comparison.task}"
+            )
+            for dataset in comparison.datasets
+        ]
+    )
+
+
 def score_forest(
     rows: Sequence[Row],
     metric: str,

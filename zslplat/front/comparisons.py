@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from zslplat.comparison.compare import Comparison
 from zslplat.comparison.exports import check_ending, export_each
-from zslplat.comparison.forests import difference_forest, score_forest
+from zslplat.comparison.forests import forests_of
 from zslplat.comparison.per_task import compare_each
 from zslplat.comparison.sheets import sheets
 from zslplat.data.catalogue import parse_dataset
@@ -74,17 +74,7 @@ class Comparisons(Result):
         """
         from zslplat.pictures import Picture
 
-        forests = []
-        for table in self.tables:
-            over = difference_forest(table)
-            forests += (
-                [over]
-                if over
-                else [
-                    score_forest(table.on(dataset), f"{table.metric}, test", f"{dataset}, task {table.task}")
-                    for dataset in table.datasets
-                ]
-            )
+        forests = [forest for table in self.tables for forest in forests_of(table)]
         heights = [1.5 + len(forest.rows) for forest in forests]
         figure = Picture(figsize=(7.6, 0.3 + 0.3 * sum(heights)), layout="constrained", facecolor="white")
         panels = figure.subplots(len(forests), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]

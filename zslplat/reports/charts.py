@@ -151,31 +151,6 @@ def thinned(x: Sequence[float], y: Sequence[float], most: int) -> tuple[list[flo
     return points[chosen, 0].tolist(), points[chosen, 1].tolist()
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A point in the plane with a style."""
-
-    x: float
-    y: float
-    style: Style
-
-
-def mark_chart(
-    marks: Sequence[Mark], xlabel: str, ylabel: str, key: str, title: str, description: str, *, logx: bool
-) -> Markup:
-    """Return points in the plane, one per method, as score against cost."""
-    with axes_of(WIDTH, 340) as (canvas, drawn):
-        for mark in marks:
-            look: dict[str, Any] = {"marker": mark.style.marker, "color": mark.style.shade, "edgecolors": PAPER}
-            drawn.scatter(mark.x, mark.y, s=81, linewidths=1.0, zorder=2.5, **look)
-        drawn.margins(0.08)
-        drawn.set_xlabel(plain(xlabel, 70))
-        drawn.set_ylabel(plain(ylabel, 50))
-        if logx:
-            log_axis(drawn)
-        return to_svg(canvas, key, title, description)
-
-
 MOST_POINTS = 400
 
 

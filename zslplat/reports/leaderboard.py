@@ -18,7 +18,7 @@ from zslplat.evidence.results import Result
 from zslplat.figures import Forest, ForestRow
 from zslplat.records.costs import CPU_SECONDS, PREPARED, SECONDS, full_seconds, mean_known, most_bytes, prepared_seconds
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Section, TableBlock
-from zslplat.reports.charts import Mark, Swatch, mark_chart
+from zslplat.reports.charts import Axes, Line, Swatch, line_chart
 from zslplat.reports.contents import Chapter
 from zslplat.reports.context import PageContext
 from zslplat.reports.wording import NOTHING, duration, metric_words, number, sentence, short, size, span
@@ -200,7 +200,7 @@ def cost_blocks(chapter: Chapter, entries: Entries, context: PageContext) -> Ite
         if seconds and row:
             test = float(row["test"])
             style = context.style(label)
-            marks.append(Mark(seconds, test, style))
+            marks.append(Line(label, [seconds], [test], style, dots_only=True))
             legend.append((Swatch(style, line=False), label))
             texts.append(f"{label}: {number(test, digits=3)} in {duration(seconds)}")
     if rows:
@@ -209,9 +209,10 @@ def cost_blocks(chapter: Chapter, entries: Entries, context: PageContext) -> Ite
     if len(marks) > 1 and not context.brief:
         title = f"Score and cost: {chapter.heading}"
         metric = metric_words(chapter.primary.name)
-        logx = max(m.x for m in marks) > 8 * min(m.x for m in marks)
+        logx = max(mark.x[0] for mark in marks) > 8 * min(mark.x[0] for mark in marks)
         description = f"{metric} on test against the seconds of the final evaluation. " + "; ".join(texts)
-        svg = mark_chart(marks, "seconds of the final evaluation", metric, context.key(), title, description, logx=logx)
+        axes = Axes("seconds of the final evaluation", metric, logx=logx)
+        svg = line_chart(marks, axes, context.key(), title, description)
         yield Chart(svg, title, description, legend)
 
 
