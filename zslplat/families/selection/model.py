@@ -39,8 +39,7 @@ class SelectionPipeline(Pipeline):
     >>> from zslplat.estimators import {name}
     >>> data = zslplat.load_dataset("synthetic(classes_seen=8, classes_unseen=4, rows_train=96, dimensions=16)")
     >>> train, test = data.rows("train"), data.rows("test_unseen")
-    >>> S = data.class_signatures()[0]
-    >>> model = {name}(count=5).fit(data.X[train], data.y[train], S)
+    >>> model = {name}(count=5).fit(data.X[train], data.y[train], data.S)
     >>> model.transform(data.X[test]).shape[1]
     5
     """

@@ -56,9 +56,8 @@ class ZeroShotPipeline(Pipeline):
     >>> from zslplat.estimators import {name}
     >>> data = zslplat.load_dataset("synthetic(classes_seen=8, classes_unseen=4, rows_train=96, dimensions=16)")
     >>> train, test = data.rows("train"), data.rows("test_unseen")
-    >>> S = data.class_signatures()[0]
-    >>> model = {name}().fit(data.X[train], data.y[train], S)
-    >>> model.predict(data.X[test], S).shape == test.shape
+    >>> model = {name}().fit(data.X[train], data.y[train], data.S)
+    >>> model.predict(data.X[test], data.S).shape == test.shape
     True
     """
 
