@@ -199,7 +199,7 @@ def test_a_name_claimed_twice_is_an_error_that_names_both_and_both_can_be_asked_
     assert registry.component("methods", "first:y") is registry.component("methods", "y") is ESZSL
     assert registry.spellings("methods") == ["Second:x", "first:x", "y"]
     assert len(list(registry.clashes())) == 1
-    with pytest.raises(UnknownNameError, match=r"unknown method 'third:x'; did you mean .*first:x"):
+    with pytest.raises(UnknownNameError, match=r"unknown method 'third:x'; known: .*first:x"):
         registry.component("methods", "third:x")
 
 
