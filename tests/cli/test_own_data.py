@@ -22,7 +22,7 @@ from zslplat.evaluation.components import registered_sources
 from zslplat.evaluation.experiment import Experiment
 from zslplat.spec import Spec
 
-README = Path(__file__).parents[2] / "README.md"
+FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
 CLASSES, ATTRIBUTES, DIMENSIONS, ROWS = 6, 4, 5, 36
 NAMES = [f"c{i}" for i in range(CLASSES)]
 
@@ -228,12 +228,12 @@ def test_single_constant_features_are_told(tmp_path):
     assert import_arrays(saved(tmp_path, "fine"), tmp_path / "root").constant == ()
 
 
-def test_importing_as_the_readme_writes_it_works_and_says_how_to_go_on(call, tmp_path):
+def test_importing_as_the_page_writes_it_works_and_says_how_to_go_on(call, tmp_path):
     X = arrays()["X"]
     X[:, 2] = 0
     saved(tmp_path, X=X)
-    (written,) = re.findall(r"`zslplat (data import [^`]+)`", README.read_text())
-    words = {"FILE": "mine.npz", "NAME": "own", "DIR": "data"}
+    (written,) = re.findall(r"zslplat (data import PATH --name [^#\n]+)", FORMATS.read_text())
+    words = {"PATH": "mine.npz", "mine": "own", "DATA": "data"}
     done = call(*(words.get(word, word) for word in written.split()))
     assert done.returncode == 0, done.stderr
     assert "1 of 5 features have the same value in all rows and tell nothing: 2" in done.stderr
