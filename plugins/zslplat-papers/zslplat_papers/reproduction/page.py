@@ -49,7 +49,7 @@ of 0. The shaded band is the margin: a lead inside it is too small to count.
   Another claim *does not hold* where most of its differences are refuted and none holds.
 - Everything else *cannot tell*. So does every difference of fewer than six classes.
 
-The diamond is the mean over data sets, *pooled* by a meta-analysis with random effects. It needs three data sets of
+The diamond is the mean over data sets, *pooled* by a meta-analysis with random effects. It needs two data sets of
 different images whose intervals are over new classes of at least six. Rows that are no part of it are hollow. The
 pooled mean decides no verdict.
 
