@@ -2,13 +2,14 @@
 
 A distribution brings the sources (``docs`` and ``examples``, under ``share/zslplat``), and the built site as one file
 where it was packed before. Without that file the site is built once by ``docs/build.py``, which needs the packages of
-``zslplat[docs]``.
+``zslplat[docs]``; without these the written pages are shown as plain HTML.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -94,9 +95,8 @@ def cached() -> Path:
 def start_page(*, rebuild: bool = False, report: Callable[[str], None] = print) -> Path:
     """Return the first page of a built copy that fits this installation, made now where there is none.
 
-    What the distribution brings is unpacked; else, or with ``rebuild``, the site is built, which needs the packages of
-    ``zslplat[docs]``. ``report`` is called with a line before what takes long. Raises :class:`UsageError` where these
-    packages are missing.
+    What the distribution brings is unpacked; else the site is built. Without the packages of ``zslplat[docs]`` the pages
+    are shown plain, or with ``rebuild`` :class:`UsageError` is raised. ``report`` is called before what takes long.
     """
     archive = None if rebuild else packed()
     state = hashlib.sha256(archive.read_bytes()).hexdigest()[:16] if archive else fingerprint(sources())
@@ -107,6 +107,10 @@ def start_page(*, rebuild: bool = False, report: Callable[[str], None] = print) 
         return page
     if archive:
         _unpack(archive, folder / "html")
+    elif not rebuild and missing_builder():
+        report("these are the plain pages; pip install 'zslplat[docs]' builds the whole site, tutorials included")
+        write_plain_pages(sources(), folder / "plain")
+        return folder / "plain" / "README.html"
     else:
         require_builder()
         report("building the documentation of this version once, tutorials included; this takes about two minutes")
@@ -115,10 +119,37 @@ def start_page(*, rebuild: bool = False, report: Callable[[str], None] = print) 
     return page
 
 
+def missing_builder() -> list[str]:
+    """Return the packages that build the site and are not installed."""
+    return [name for name in NEEDED if find_spec(name) is None]
+
+
+def write_plain_pages(root: Path, folder: Path) -> None:
+    """Write README and pages as HTML, links among them included; what only a build makes has no link."""
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark").enable("table")
+    pages = [path for path in _files(root / "docs") if path.suffix == ".md"]
+    for path in (*root.glob("*.md"), *pages):
+        text = re.sub(r"^(`{3,}|:{3,})\{(?:toctree|grid|forest).*?^\1$", "", path.read_text("utf-8"), flags=re.M | re.S)
+        body = re.sub(r'href="([^":]*)\.md(#[^"]*)?"', r'href="\1.html\2"', reader.render(text))
+        body = re.sub(r'<a href="[^":]*(?:generated|tutorials)/[^"]*">(.*?)</a>', r"\1", body)
+        place = folder / path.relative_to(root).with_suffix(".html")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(_PLAIN.format(title=path.stem, body=body), encoding="utf-8")
+    shutil.copytree(root / "docs" / "pictures", folder / "docs" / "pictures", dirs_exist_ok=True)
+
+
+_PLAIN = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
+<style>:root {{color-scheme: light dark}} body {{max-width: 50rem; margin: 2rem auto; padding: 0 1rem;
+font: 1rem/1.5 sans-serif}} pre, table {{overflow-x: auto; display: block}} td, th {{padding: .2rem .6rem; text-align: left}}
+img {{max-width: 100%; background: white}}</style>
+{body}"""
+
+
 def require_builder() -> None:
     """Raise :class:`UsageError` where a package that builds the site is missing."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
+    if missing := missing_builder():
         raise UsageError(
             f"building the documentation needs {', '.join(missing)}; pip install 'zslplat[docs]', or read the pages as "
             f"they are written, in {sources() / 'docs'}"

@@ -87,7 +87,7 @@ def test_twenty_recipes_have_a_page_and_few_lines():
 @pytest.mark.long
 def test_programs_of_the_cookbook_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    data = zslplat.load_dataset("digit-pairs(rows=8)")
+    data = zslplat.load_dataset("digit-pairs(rows=10)")
     rows = np.isin(data.y, np.unique(data.y)[::3])
     names = np.array([{0: "heron", 3: "wren"}.get(c, data.class_names[c]) for c in range(len(data.class_names))])
     S = {name: row for name, row in zip(names, data.class_signatures()[0], strict=True) if name in names[data.y[rows]]}

@@ -1,6 +1,7 @@
 """The built copy: found, unpacked or built, and told of where none can be had."""
 
 import os
+import re
 import tomllib
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -79,6 +80,22 @@ def test_a_site_that_is_not_there_is_built_and_said_to_be(cache, monkeypatch):
     assert len(said) == 1
     site.start_page(report=said.append)
     assert len(said) == 1
+
+
+@pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the documentation is not beside the tests")
+def test_without_the_builder_plain_pages_are_shown_whose_links_lead_somewhere(cache, monkeypatch):
+    monkeypatch.setattr(site, "packed", lambda: None)
+    monkeypatch.setattr(site, "NEEDED", ("sphinx_of_nobody",))
+    notes = []
+    page = site.start_page(report=notes.append)
+    assert "pip install 'zslplat[docs]'" in notes[0]
+    pages = list(page.parent.rglob("*.html"))
+    assert len(pages) > 80
+    for written in pages:
+        text = written.read_text(encoding="utf-8")
+        assert "{toctree}" not in text
+        for link in re.findall(r'href="([^":#]+\.html)|src="([^":]+)"', text):
+            assert (written.parent / "".join(link)).is_file(), f"{written.name}: {link}"
 
 
 def test_missing_packages_are_named_with_what_to_do(monkeypatch):
