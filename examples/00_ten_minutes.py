@@ -21,7 +21,7 @@ import numpy as np
 import zslplat
 
 data = zslplat.load_dataset("digit-pairs")
-X, y, S = data.X, data.y, data.class_signatures()[0]
+X, y, S = data.X, data.y, data.S
 rows = {split: data.rows(split) for split in ("train", "test_seen", "test_unseen")}
 seen, unseen = np.unique(y[rows["train"]]), np.unique(y[rows["test_unseen"]])
 

@@ -18,7 +18,7 @@ import numpy as np
 import zslplat
 
 digits = zslplat.load_dataset("digit-pairs")
-S = digits.signatures[digits.default_signatures].values
+S = digits.S
 rows = {name: digits.rows(name) for name in ("train", "test_seen", "test_unseen")}
 
 model = zslplat.make("conse").fit(digits.X[rows["train"]], digits.y[rows["train"]], S)

@@ -41,7 +41,7 @@ zslplat.evaluate("eszsl", task="gzsl", quiet=True).plot()
 
 data = zslplat.load_dataset("digit-pairs")
 train = data.rows("train")
-model = zslplat.make("eszsl").fit(data.X[train], data.y[train], data.class_signatures()[0])
+model = zslplat.make("eszsl").fit(data.X[train], data.y[train], data.S)
 for name, matrix in model.method_.matrices().items():
     figure, ax = plt.subplots(figsize=(3, 4), layout="constrained")
     ax.imshow(matrix, cmap="RdBu", aspect="auto")

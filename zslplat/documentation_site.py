@@ -95,8 +95,8 @@ def cached() -> Path:
 def start_page(*, rebuild: bool = False, report: Callable[[str], None] = print) -> Path:
     """Return the first page of a built copy that fits this installation, made now where there is none.
 
-    What the distribution brings is unpacked; else the site is built. Without the packages of ``zslplat[docs]`` the pages
-    are shown plain, or with ``rebuild`` :class:`UsageError` is raised. ``report`` is called before what takes long.
+    What the distribution brings is unpacked; else the site is built. Without the packages of ``zslplat[docs]`` the
+    pages are shown plain, or with ``rebuild`` :class:`UsageError` is raised. ``report`` is called before a long step.
     """
     archive = None if rebuild else packed()
     state = hashlib.sha256(archive.read_bytes()).hexdigest()[:16] if archive else fingerprint(sources())
@@ -140,10 +140,11 @@ def write_plain_pages(root: Path, folder: Path) -> None:
     shutil.copytree(root / "docs" / "pictures", folder / "docs" / "pictures", dirs_exist_ok=True)
 
 
-_PLAIN = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
+_PLAIN = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{title}</title>
 <style>:root {{color-scheme: light dark}} body {{max-width: 50rem; margin: 2rem auto; padding: 0 1rem;
-font: 1rem/1.5 sans-serif}} pre, table {{overflow-x: auto; display: block}} td, th {{padding: .2rem .6rem; text-align: left}}
-img {{max-width: 100%; background: white}}</style>
+font: 1rem/1.5 sans-serif}} pre, table {{overflow-x: auto; display: block}}
+td, th {{padding: .2rem .6rem; text-align: left}} img {{max-width: 100%; background: white}}</style>
 {body}"""
 
 

@@ -27,7 +27,7 @@ import numpy as np
 import zslplat
 
 digits = zslplat.load_dataset("digit-pairs(rows=20)")
-S = digits.signatures[digits.default_signatures].values
+S = digits.S
 train, test = digits.splits["train"], digits.splits["test_unseen"]
 unseen = np.unique(digits.y[test])
 
@@ -52,7 +52,7 @@ _SELECTION = """\
 import zslplat
 
 digits = zslplat.load_dataset("digit-pairs(rows=5)")
-S = digits.signatures[digits.default_signatures].values
+S = digits.S
 train = digits.splits["train"]
 
 model = zslplat.make("{name}")

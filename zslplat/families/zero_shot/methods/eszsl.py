@@ -65,9 +65,7 @@ class ESZSL(FactoredMethod):
     (``scale="absolute"``). ``labels``: ``signed`` for {-1, 1} (the paper), ``binary`` for {0, 1} (common code).
     Learned: ``W_`` (d, a). Accumulates in float64; scores are computed in the precision of X.
 
-    Features are not centred. Tuned on validation classes of eight sets, five of them also with uneven seen classes and
-    one in full, ``--features center,l2`` is ahead on ten of fourteen, by at most 0.013, and behind on four, by at most
-    0.022; the default ridges suit it less. Suites show both.
+    Features are not centred. ``--features center,l2`` does so, which helps on some data sets and harms on others.
 
     Equations
     ---------

@@ -121,7 +121,7 @@ class GFZSL(KernelMethod, ZeroShotMethod):
     r"""Class-conditional Gaussians from signatures (Verma and Rai, 2017), in closed form.
 
     ``kernel`` compares signatures; ``mean_ridge``, ``variance_ridge``, ``reg`` and ``floor`` are relative to the data
-    (``variant="improved"``) or absolute (``variant="paper"``), see the head of this file. ``seen_classes``: candidates
+    (``variant="improved"``) or absolute (``variant="paper"``). ``seen_classes``: candidates
     that were trained on have a predicted Gaussian like all others, or that of their own rows (with ``reg``). Learned:
     ``M_coefficients_``, ``V_coefficients_`` (c, d), ``M_mean_``, ``V_mean_`` (d,), ``reg_``, ``unit_``, ``kernel_`` and
     ``signatures_`` (c, a), and with ``seen_classes="own"`` ``means_``, ``variances_`` (c, d). Everything in float64.

@@ -102,10 +102,9 @@ def label_batch_as_printed(
 class MFMRJoint(MFMR):
     r"""Matrix tri-factorisation with manifold regularisation, joint prediction scheme (Xu et al., 2017).
 
-    The rows of a batch are scored together; see the head of this module for the objective. ``gamma=0`` leaves the row
-    graph out, ``lam=0`` the feature graph. ``variant="paper"`` follows Algorithms 1 and 2: random positive starts,
-    columns of U and V scaled to sum 1 after each update, gamma and lam absolute; ``anchor``, ``scale``,
-    ``temperature`` and ``balance`` are not used. Learned: ``U_`` (d, a); ``V_`` (n, c) of the last scored batch.
+    The rows of a batch are scored together. ``gamma=0`` leaves the row graph out, ``lam=0`` the feature graph.
+    ``variant="paper"`` follows Algorithms 1 and 2: random positive starts, columns of U and V scaled to sum 1 after
+    each update, gamma and lam absolute. ``anchor``, ``scale``, ``temperature`` and ``balance`` are then not used. Learned: ``U_`` (d, a); ``V_`` (n, c) of the last scored batch.
 
     Equations
     ---------
