@@ -104,7 +104,8 @@ class MFMRJoint(MFMR):
 
     The rows of a batch are scored together. ``gamma=0`` leaves the row graph out, ``lam=0`` the feature graph.
     ``variant="paper"`` follows Algorithms 1 and 2: random positive starts, columns of U and V scaled to sum 1 after
-    each update, gamma and lam absolute. ``anchor``, ``scale``, ``temperature`` and ``balance`` are then not used. Learned: ``U_`` (d, a); ``V_`` (n, c) of the last scored batch.
+    each update, gamma and lam absolute. ``anchor``, ``scale``, ``temperature`` and ``balance`` are then not used.
+    Learned: ``U_`` (d, a), ``V_`` (n, c) of the last scored batch.
 
     Equations
     ---------
