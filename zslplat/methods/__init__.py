@@ -1,4 +1,4 @@
-"""Zero-shot methods and baselines, one algorithm per file."""
+"""What methods of all kinds share; ``zslplat.methods()`` lists the installed methods with kind and summary."""
 
 import sys
 
