@@ -182,13 +182,13 @@ def row(name, verdict, **more):
 
 
 def test_the_headline_names_the_best_on_validation_and_both_intervals():
-    rows = [row("b", "ahead"), row("a", ""), row("c", "too few classes to tell")]
+    rows = [row("b", "ahead"), row("a", ""), row("c", "not enough data")]
     found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, rows)
     told = headline(Chapter("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
     assert told[0].startswith("a was best on validation and reaches a mean per-class accuracy of 0.800")
     assert "over these test rows 0.700 to 0.900, over new classes 0.600 to 1.000" in told[0]
     assert told[1:] == [
-        "Beside a, over new classes: 1 ahead and 1 too few classes to tell.",
+        "Beside a, over new classes: 1 ahead and 1 not enough data.",
         "Ahead of it: b (+0.100).",
     ]
 
