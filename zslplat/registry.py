@@ -174,7 +174,7 @@ class Registry:
         claims = self.claims(kind, name)
         if not claims:
             names = self.spellings(kind)
-            of_others = [noun for other, noun in REGISTERED.items() if self.claims(other, name)]
+            of_others = [noun for other, noun in REGISTERED.items() if other != "kinds" and self.claims(other, name)]
             hint = f"it is the name of a {' and a '.join(of_others)}" if of_others else ""
             if not hint and len(names) > _MOST_NAMES and not near_names(name, names):
                 hint = f"zslplat list {kind} shows the {len(names)} that are there"

@@ -14,10 +14,12 @@ def test_each_data_set_has_a_count_of_its_own_and_validation_is_none(tmp_path):
             ("test", "b", {"known_from": "another"}),
             ("test", "a", {}),
             ("test", "c", {}),
-            ("test", "c", {}),
+            ("test", "c", {"experiment": {"dataset": "first name", "seed": 0}}),
+            ("test", "c", {"experiment": {"dataset": "other name", "seed": 0}}),
             ("validation", "b", {}),
         ]
     ):
+        content = {"experiment": {"dataset": "birds", "seed": place}, **content}
         records.add_evaluation("run:x", f"repeat-{place}", split, fingerprint, content)
     assert {name: records.test_evaluations(name) for name in "abcd"} == {"a": 1, "b": 1, "c": 2, "d": 0}
     records.close()

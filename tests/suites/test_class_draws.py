@@ -130,7 +130,7 @@ def test_the_mean_over_draws_has_the_corrected_t_interval():
     ("of_draws", "verdict"),
     [
         ([(0.55, 0.05), (0.05, 0.45)], NOT_ENOUGH),
-        ([(0.31, 0.30), (0.30, 0.305), (0.30, 0.30)], equal_within(0.02)),
+        ([(0.301, 0.300), (0.300, 0.301), (0.300, 0.300)], equal_within(0.02)),
         ([(0.60, 0.30), (0.59, 0.30), (0.61, 0.30)], "ahead"),
     ],
 )

@@ -303,13 +303,11 @@ class Records:
         table = _EVALUATIONS
         scored = (table.c.split == "test") & (table.c.fingerprint == fingerprint)
         looks: dict[str, Counter[str]] = defaultdict(Counter)
-        for owner, key, content in self._evaluations(scored & ~table.c.content.contains(f'"{RECALLED_FROM}": "')):
-            if "experiment" in content:
-                code = {part: one for part, one in content.get("code", {}).items() if part != "data"}
-                same = key_of({**content["experiment"], "dataset": ""}, code, content.get("repeat", 0))
-                looks[same][content["experiment"]["dataset"]] += 1
-            else:
-                looks[f"{owner} {key}"][""] += 1
+        for _, _, content in self._evaluations(scored & ~table.c.content.contains(f'"{RECALLED_FROM}": "')):
+            code = {part: one for part, one in content.get("code", {}).items() if part != "data"}
+            experiment = content.get("experiment", {})
+            same = key_of({**experiment, "dataset": ""}, code, content.get("repeat", 0))
+            looks[same][experiment.get("dataset", "")] += 1
         return sum(max(of_names.values()) for of_names in looks.values())
 
     def run_of(self, owner: str, key: str) -> str:
