@@ -77,6 +77,14 @@ def test_groups_are_drawn_whole():
     assert estimate.classes == 6
 
 
+def test_a_comparison_of_groups_says_how_many_were_drawn():
+    rng = np.random.default_rng(1)
+    answer = compare(0.5 + 0.1 * rng.normal(size=48), np.full(48, 0.5), groups=np.arange(48) // 6)
+    assert (answer.classes, answer.groups) == (48, 8)
+    assert "over 48 classes in 8 groups" in str(answer)
+    assert answer.classes_to_decide > 48
+
+
 def test_moderation_pools_the_spread_of_rivals_and_leaves_one_alone():
     alone = estimate_mean(RNG.normal(size=10))
     assert moderate([alone, None]) == [alone, None]

@@ -10,14 +10,14 @@
 | T | | | d / V^.5 |
 
 Classes are what is drawn, because a zero-shot test has few of them and the rows of a class are not independent. A
-difference counts where *three* tests agree: its p-value is the largest of theirs, its interval the hull of theirs.
+difference counts where all tests agree: its p-value is the largest of theirs, its interval the hull of theirs.
 
 1. Student's t test, right for normal d_j.
 2. Hall's transformation of T, right where the d_j are skewed: g(T) = T + A T^2 / 3 + A^2 T^3 / 27 + A / 6 with the
    skewness A = K / V^1.5 of the mean (Hall, "On the Removal of Skewness by Transformation", 1992).
-3. A t test whose variance is moderated over the rivals of one baseline. A few classes may be alike by chance, and their
-   spread says too little; the ratio of variance to squared mean size, pooled over all rivals, stands in for two thirds
-   of it (the idea of Smyth, "Linear Models and Empirical Bayes Methods", 2004).
+3. Where there are rivals, a t test whose variance is moderated over those of one baseline. A few classes may be alike
+   by chance, and their spread says too little. The ratio of variance to squared mean size, pooled over all rivals,
+   stands in for two thirds of it (the idea of Smyth, "Linear Models and Empirical Bayes Methods", 2004).
 
 Where all classes have exactly the same difference there is no spread to judge by. Of a metric between 0 and 1 the share
 of classes that are different from all C can still be bounded, which gives p = 2 (1 + |d|)^-C.
@@ -60,9 +60,10 @@ def equal_within(margin: float) -> str:
 class Estimate:
     """A mean over classes with what its interval and its test are made of.
 
-    ``classes``: how many there are; of several kinds, of the kind that has the fewest. ``size``: the mean absolute
-    value of the differences, NaN where the variance is not theirs alone. ``moderated``: the error and the degrees of
-    freedom of test 3, None without rivals. ``bounds``: between what the values lie; None for a metric of any unit.
+    ``classes``: how many are drawn, or groups of them; of several kinds, of the kind that has the fewest. ``size``: the
+    mean absolute value of the differences, NaN where the variance is not theirs alone. ``moderated``: the error and the
+    degrees of freedom of test 3, None without rivals. ``bounds``: between what the values lie; None for a metric of any
+    unit.
     """
 
     estimate: float
@@ -128,7 +129,7 @@ class Estimate:
         if not (self.freedom > 0 and self.error > 0):
             return None
         distance = max(abs(self.estimate), margin - abs(self.estimate))
-        return math.ceil(self.classes * ((1.96 + 0.84) * self.error / distance) ** 2)
+        return math.ceil(self.classes * (_detectable(math.inf, 1) * self.error / distance) ** 2)
 
     def _ends_without_spread(self) -> tuple[float, float]:
         if self.bounds is None:
@@ -338,8 +339,8 @@ def pool(
 class Comparison:
     """The answer of :func:`compare`: ``a`` less ``b``, with its 95 % interval and verdict.
 
-    ``smallest_difference``: the smallest true one that these classes show with a power of 80 %; ``classes_to_decide``:
-    about how many would decide.
+    ``groups``: how many groups of classes were drawn, None without groups. ``smallest_difference``: the smallest true
+    one that these classes show with a power of 80 %; ``classes_to_decide``: about how many would decide.
     """
 
     difference: float
@@ -348,11 +349,13 @@ class Comparison:
     p_value: float
     verdict: str
     classes: int
+    groups: int | None
     smallest_difference: float
     classes_to_decide: int | None
 
     def __str__(self) -> str:
         text = f"{self.verdict}: {self.difference:+.3f} [{self.low:+.3f}, {self.high:+.3f}] over {self.classes} classes"
+        text += "" if self.groups is None else f" in {self.groups} groups"
         if self.verdict != NOT_ENOUGH or self.classes_to_decide is None:
             return text
         return f"{text}; about {self.classes_to_decide} classes would decide"
@@ -382,15 +385,16 @@ def compare(a: Any, b: Any, *, groups: Any = None, margin: float = MARGIN) -> Co
         raise ValueError(f"groups names each of the {len(scores[0])} classes; given {len(groups)}")
     bounds = DIFFERENCES if np.abs(scores).max() <= 1 else None
     estimate = estimate_mean(scores[0] - scores[1], groups=groups, bounds=bounds)
-    ends = estimate.ends
+    ends, draws = estimate.ends, estimate.classes_to_decide(margin)
     return Comparison(
         estimate.estimate,
         *ends,
         estimate.p_value,
         verdict_of(estimate.estimate, estimate.p_value, ends, classes=estimate.classes, margin=margin),
-        estimate.classes,
+        len(scores[0]),
+        None if groups is None else estimate.classes,
         estimate.smallest_difference(),
-        estimate.classes_to_decide(margin),
+        None if draws is None else math.ceil(draws * len(scores[0]) / estimate.classes),
     )
 
 

@@ -28,10 +28,10 @@ def test_what_says_nothing_of_new_classes_is_not_pooled_and_says_why():
     odd = [few, Difference("none", 0.1, None, None, 9), Difference("rows", 0.1, 0.0, 0.2, None)]
     same = [Difference(name, 0.1, 0.1 - half, 0.1 + half, n, "animals") for name, n in (("a", 9), ("b", 20))]
     reasons = not_pooled([*odd, Difference("flat", 0.1, 0.1, 0.1, 9), *same])
-    assert reasons == ["5 classes", "no interval", "not over new classes", "no spread", "same images as b", ""]
+    assert reasons == ["5 classes", "no interval", "not over new classes", "no spread", "", ""]
     rows = difference_rows([*differences([0.1, 0.2, 0.3]), *odd])
     assert [row.mark for row in rows] == ["filled"] * 3 + ["hollow"] * 3 + ["pooled"]
-    assert rows[-1].note.endswith("3 data sets")
+    assert rows[-1].note.endswith("3 data sets: ahead")
 
 
 def test_scores_say_their_verdict_and_chance_is_a_line_where_it_is_near():

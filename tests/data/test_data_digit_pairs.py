@@ -165,8 +165,8 @@ def test_what_rows_are_made_of_survives_the_way_to_disk(tmp_path, pairs):
 def test_a_data_set_is_shown_by_what_it_holds_not_by_its_values():
     shown = repr(digit_pairs())
     assert shown == (
-        "<data set digit-pairs: 4800 rows of 128 float32; 100 classes; signatures strokes of 14; train 3200; "
-        "test_seen 800; test_unseen 800; 3 folds of classes; 22 groups>"
+        "<data set digit-pairs: 4800 rows of 128 float32; 100 classes; signatures strokes of 14; 3 folds of "
+        "classes; 22 groups; train 3200; test_seen 800; test_unseen 800>"
     )
 
 

@@ -85,8 +85,8 @@ def test_what_fits_is_taken():
 def test_it_shows_what_it_holds():
     shown = repr(made(groups=np.array([0, 0, 1, 1, 2, 2]), folds=(ClassFold("fold-1", (0,), (1,)),)))
     assert shown == (
-        "<data set insects: 6 rows of 2 float64; 3 classes; signatures att of 3; train 3; test_seen 1; test_unseen 2; "
-        "1 folds of classes; 3 groups>"
+        "<data set insects: 6 rows of 2 float64; 3 classes; signatures att of 3; 1 fold of classes; "
+        "3 groups; train 3; test_seen 1; test_unseen 2>"
     )
     views = made(X=np.ones((6, 2, 2)), y=np.tile([0, 1, 1], (6, 1)), signatures={}, splits={})
     assert repr(views) == "<data set insects: 6 rows of 2 x 2 float64; 3 classes, several to a row>"

@@ -14,6 +14,7 @@ from zslplat import statistics
 from zslplat.comparison.compare import Comparison
 from zslplat.evidence.labels import dataset_titles
 from zslplat.figures import Forest, ForestRow
+from zslplat.names import counted
 from zslplat.statistics import LEAST_CLASSES, Pooled
 
 Row = Mapping[str, Any]
@@ -51,20 +52,14 @@ def pool(differences: Sequence[Difference]) -> Pooled | None:
     if len(differences) < LEAST_POOLED:
         return None
     ends = [one.ends or (math.nan, math.nan) for one in differences]
-    return statistics.pool([one.value for one in differences], [low for low, _ in ends], [high for _, high in ends])
+    images = [one.images or number for number, one in enumerate(differences)]
+    values = [one.value for one in differences]
+    return statistics.pool(values, [low for low, _ in ends], [high for _, high in ends], images)
 
 
 def not_pooled(differences: Sequence[Difference]) -> list[str]:
-    """Return why each difference is no part of the pooled estimate, empty for those that are.
-
-    Of data sets that show the same images the one with the most classes counts.
-    """
+    """Return why each difference is no part of the pooled estimate, empty for those that are."""
     reasons: list[str] = []
-    largest: dict[str, Difference] = {}
-    for one in differences:
-        before = largest.get(one.images)
-        if before is None or (one.classes or 0) > (before.classes or 0):
-            largest[one.images] = one
     for one in differences:
         if one.ends is None:
             reasons.append("no interval")
@@ -74,8 +69,6 @@ def not_pooled(differences: Sequence[Difference]) -> list[str]:
             reasons.append(f"{one.classes} classes")
         elif one.ends[1] - one.ends[0] <= 1e-12:
             reasons.append("no spread")
-        elif one.images and largest[one.images] is not one:
-            reasons.append(f"same images as {largest[one.images].data}")
         else:
             reasons.append("")
     return reasons
@@ -96,9 +89,8 @@ def difference_rows(
         mark = "hollow" if pooled and why else "filled"
         rows.append(ForestRow(one.data, one.value, None, one.ends, _note(one.value, one.ends, word), mark, style))
     if pooled:
-        count = reasons.count("")
         ends = pooled.low, pooled.high
-        note = _note(pooled.estimate, ends, f"{count} data sets")
+        note = _note(pooled.estimate, ends, f"{counted(pooled.data_sets, 'data set')}: {pooled.verdict()}")
         rows.append(ForestRow(POOLED, pooled.estimate, None, ends, note, "pooled"))
     return rows
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from zslplat.data.store.rows import Rows, Source, View, in_row_order
 from zslplat.errors import DataError, UnknownNameError, quoted
-from zslplat.names import visible
+from zslplat.names import counted, visible
 from zslplat.spec import Spec
 from zslplat.summary import Summary
 
@@ -213,8 +213,8 @@ class Dataset:
             f"views {', '.join(views)}" if views else "",
             f"{len(self.class_names)} classes" + (", several to a row" if self.y.ndim > 1 else ""),
             f"signatures {', '.join(sets)}" if sets else "",
-            f"{len(self.folds)} folds of classes" if self.folds else "",
-            f"{len(np.unique(self.groups))} groups" if self.groups is not None else "",
+            counted(len(self.folds), "fold of classes", "folds of classes") if self.folds else "",
+            counted(len(np.unique(self.groups)), "group") if self.groups is not None else "",
         ]
         return [part for part in parts if part]
 
