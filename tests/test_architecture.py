@@ -53,11 +53,9 @@ FLOORS = (
 # The parts of a family, and beside which package each stands; the others are of its tasks.
 PARTS_OF_FAMILIES = {
     "methods": "methods",
-    "protocol": "methods",
     "pipeline": "pipelines",
     "checks": "checks",
     "model": "models",
-    "classes": "models",
     "kit": "testing",
 }
 # The base classes that plugins import, the command that looks rows up in an index, and the check that zsl takes a data

@@ -164,7 +164,7 @@ CASES = {
     "ZSP305": (
         table(
             {"label": "a", "seconds": 1.0},
-            {"label": "b", "seconds": 11.0, "baseline": "a", "verdict": "level"},
+            {"label": "b", "seconds": 11.0, "baseline": "a", "verdict": "not enough data"},
         ),
         table(
             {"label": "a", "seconds": 1.0},

@@ -13,7 +13,7 @@ from zslplat.settings import resolve_settings
 
 
 def row(method, **more):
-    known = {"baseline": "eszsl", "verdict": "level", "knows": "nothing", "from_memory": False, "code": ""}
+    known = {"baseline": "eszsl", "verdict": "not enough data", "knows": "nothing", "from_memory": False, "code": ""}
     return {"method": method, **known, **more}
 
 
@@ -22,7 +22,7 @@ def test_facts_are_those_of_the_rows():
     facts = row_facts(tuned, {"mfmr(lam=0.001)": "mfmr", "eszsl": "eszsl"})
     assert facts == RowFacts("mfmr", 60, "r", "d", "mixed", 9.0, "behind", "nothing", False, "eszsl")
     # A leaderboard alone knows less, and nothing is made up.
-    assert row_facts(row("eszsl")) == RowFacts("eszsl", verdict="level", knows="nothing", baseline="eszsl")
+    assert row_facts(row("eszsl")) == RowFacts("eszsl", verdict="not enough data", knows="nothing", baseline="eszsl")
 
 
 def test_what_is_not_recorded_is_no_other_value():

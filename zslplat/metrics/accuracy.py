@@ -1,4 +1,4 @@
-"""Accuracy over samples and over classes, top-k, the harmonic mean, and the confusion matrix.
+"""Accuracy of classes and of clusters, harmonic mean, confusion matrix, and warnings of scores that say nothing.
 
 | symbol | here | shape | meaning |
 |---|---|---|---|
@@ -10,9 +10,7 @@
 Classes without a row have no accuracy (NaN) and stay out of every mean. Protocol: Xian, Lampert, Schiele, Akata,
 "Zero-Shot Learning - A Comprehensive Evaluation of the Good, the Bad and the Ugly".
 
-How well clusters agree with classes: accuracy under the best matching, and normalised mutual information.
-
-Warnings of scores that say nothing, though nothing failed.
+Clusters agree with classes by the accuracy under the best matching, or by normalised mutual information.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Metrics under resampling of the scored rows: what a paired bootstrap is made of.
+"""Intervals of metrics: over drawn rows, and over new classes.
+
+Metrics that are shares, or means of shares, have no value below 0 or above 1, and no interval need go there. They are
+known by their names, like what evaluations cost; a metric of another name may have any value.
+
+Rows: a paired bootstrap
+------------------------
 
 | symbol | here | shape | meaning |
 |---|---|---|---|
@@ -18,17 +24,10 @@ The draws depend on the rows and on the number of the replicate alone, never on 
 method and replicate i of another see the same rows: the spread of their difference is that of a paired comparison.
 Source: Efron and Tibshirani, "An Introduction to the Bootstrap", chapters 6 and 8 (stratified, percentile interval).
 
-Intervals of metrics: over drawn rows, and over new classes.
+Intervals are of the mean over repeats, and of the paired difference of two methods that scored the same rows.
 
-Metrics that are shares, or means of shares: no value of them is below 0 or above 1, and no interval need be.
-
-They are known by their names, like what evaluations cost; a metric of another name may have any value.
-
-Intervals from bootstrap replicates: of the mean over repeats, and of the paired difference of two.
-
-Replicate i of one method and replicate i of another are of the same drawn rows, where both scored the same rows.
-
-Values per class of metrics under a new draw of classes: what an interval over *new classes* is made of.
+New classes: values per class
+-----------------------------
 
 | symbol | here | shape | meaning |
 |---|---|---|---|
@@ -55,7 +54,8 @@ import numpy as np
 
 from zslplat.statistics import LEVEL, ROUNDING
 
-# Replicates that one generator draws, and the most counts that are held at once: 2**22 of 8 bytes, several times over.
+# Replicates that one generator draws, or classes that are left out in one call, and the most counts that are held at
+# once: 2**22 of 8 bytes, several times over.
 BLOCK, MOST_COUNTS = 100, 1 << 22
 # Names how replicates are made, here and in the ``resampled`` of the tasks. Whoever changes that so that other values
 # come out gives it another name, and kept replicates are made anew.
@@ -297,9 +297,8 @@ def centred_ends(estimate: float, replicates: np.ndarray) -> tuple[float, float]
     return estimate + float(low), estimate + float(high)
 
 
-# Names how values per class are made, here and in the ``class_values`` of the tasks; see ``resampling.SCHEME``.
+# Names how values per class are made, here and in the ``class_values`` of the tasks; see :data:`SCHEME`.
 CLASS_SCHEME = "jackknife-2"
-BLOCK = 100
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@
 Large arrays of the models of a store lie in one folder for all of them, under the same names (:func:`settle`): what
 several models learned from, such as the training rows of kernel methods, is there once.
 
-What an evaluation saves of a fitted method: state, preprocessing and names, written where its outcomes are.
-
-The state is read where the method runs (:func:`state_within`), the model is written by the scoring process.
+An evaluation saves state, preprocessing and names of a fitted method where its outcomes are. The state is
+read where the method runs (:func:`state_within`), the model is written by the scoring process.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The contract between protocols and the rest of the platform.
 
-Arrays that tasks and methods exchange: what their names mean, and that scores are real numbers.
-
-Prepared statistics are named ``fit/...`` and ``score/...``. Where a problem holds several splits or draws, the arrays
-of the first have plain names, those of repetition r > 1 the suffix ``:r``.
+Tasks and methods exchange arrays. Scores are real numbers. Prepared statistics are named ``fit/...`` and
+``score/...``. Where a problem holds several splits or draws, the arrays of the first have plain names, those of
+repetition r > 1 the suffix ``:r``.
 
 A task turns a data set into *problems*: one per validation fold, and one for the test split. A problem keeps what a
 method may see (``inputs``) apart from what only scoring may see (``truth``). The core stores problems, prepares

@@ -1,11 +1,12 @@
-"""What a component may not touch: settings that all code of a process shares, and the standard streams.
+"""Isolation of a component: what it may not touch, leaves no trace of, and can give away whole.
 
-:func:`watched` sets every one of them to a value that no component would choose, so that one which sets what it sets
-again and again is caught at any time, not only the first time.
+It leaves alone the settings that all code of a process shares, and the standard streams. :func:`watched` sets every one
+of them to a value that no component would choose, so that one which sets what it sets again and again is caught at any
+time, not only the first time.
 
-No leak, no trace: what a method returns depends on the arguments of its calls, and they come back untouched.
+What a method returns depends on the arguments of its calls, and they come back untouched.
 
-What was learned can be kept: as arrays and JSON that stand by themselves and score the same elsewhere.
+What a method learned can be kept as arrays and JSON that stand by themselves and score the same elsewhere.
 """
 
 from __future__ import annotations

@@ -87,7 +87,6 @@ def _start_host(connection: Connection, settings: WorkerSettings) -> Any:
     import multiprocessing
 
     from zslplat.evaluation.workers.method_host import MethodHost
-    from zslplat.evaluation.workers.scorer import PROGRESS
 
     forked = sys.platform == "linux"
     context: Any = multiprocessing.get_context("fork" if forked else "spawn")

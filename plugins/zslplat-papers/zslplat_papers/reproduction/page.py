@@ -44,7 +44,7 @@ of 0. The shaded band is the margin: a lead inside it is too small to count.
 
 - A claim *holds* where most of its intervals lie above 0 and no difference refutes it.
 - A difference refutes a claim where its interval leaves no room for a lead of a point (0.01), or of the margin that is
-  shaded. For a claim that two things are *level*, an interval above minus the margin holds, and one below 0 refutes.
+  shaded. For a claim that two things are *equal*, an interval above minus the margin holds, and one below 0 refutes.
 - A claim about *all* its differences holds where all hold. One refutes it, with Bonferroni's correction over all.
   Another claim *does not hold* where most of its differences are refuted and none holds.
 - Everything else *cannot tell*. So does every difference of fewer than six classes.

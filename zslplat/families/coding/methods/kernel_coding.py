@@ -1,6 +1,6 @@
 """The kernel coding methods: a coding scheme each, with or without a classifier in the codes.
 
-Symbols in :mod:`.sparse_codes`, :mod:`.local_codes`, :mod:`.schemes` (kernel bag of words) and :mod:`.classifiers`.
+Symbols in :mod:`.sparse_codes`, :mod:`.schemes` (local codes, kernel bag of words) and :mod:`.classifiers`.
 """
 
 from __future__ import annotations

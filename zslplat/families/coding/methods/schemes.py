@@ -1,4 +1,8 @@
-"""Locality-constrained codes from kernel values, approximate (on the nearest atoms) and full (on all of them).
+"""Coding schemes behind one face: what turns kernel values into codes, and the objective that the codes minimise.
+
+Locality-constrained codes
+--------------------------
+Approximate (on the nearest atoms) and full (on all of them).
 
 | paper   | here     | shape     | meaning                                                             |
 |---------|----------|-----------|---------------------------------------------------------------------|
@@ -19,8 +23,8 @@ is singular where the query is an atom, which every training sample is in a dict
 must be divided by its sum, not by its l1 norm. (10) prints exp(-sigma ...) where (9) and the idea of a price for
 distance have a plus.
 
-Coding schemes behind one face: what turns kernel values into codes, and the objective that the codes minimise.
-
+The objective
+-------------
 | paper   | here  | shape  | meaning                                       |
 |---------|-------|--------|-----------------------------------------------|
 | K(D, D) | K     | (N, N) | Gram matrix of the atoms                      |
@@ -32,7 +36,9 @@ Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", (2
 constraints. A supervised form adds a quadratic in y to the reconstruction: y'Ty - 2 t'y, which ``extra`` carries as
 (T, t), T (N, N) and t (n, N).
 
-Kernel bag of words: each query goes to its nearest atom, or to all of them with weights that fall with distance.
+Kernel bag of words
+-------------------
+Each query goes to its nearest atom, or to all of them with weights that fall with distance.
 
 | paper   | here      | shape  | meaning                                                  |
 |---------|-----------|--------|----------------------------------------------------------|

@@ -1,6 +1,8 @@
-"""Solvers of SemFS: forward selection, and alternation over weights and scores.
+"""Solvers of SemFS: forward selection, alternation over weights and scores, and a convex form.
 
-SemFS with s in {0, 1}^d and sum(s) = k, as Eq. 1 and 4 have it before any relaxation, by forward selection.
+Forward selection
+-----------------
+SemFS with s in {0, 1}^d and sum(s) = k, as Eq. 1 and 4 have it before any relaxation.
 
 For a set A of features and its best weights, with G and H of ``regression``:
 
@@ -15,7 +17,9 @@ that says the same gains nothing. Relaxed forms, which shrink all weights, leave
 
 One column of G per feature: k d (k + m) operations for m targets.
 
-SemFS by alternating exact steps for W and closed or gradient steps for s.
+Alternation
+-----------
+Exact steps for W and closed or gradient steps for s, in turn.
 
 With U = diag(s) W held, the ridge gamma sum_i |U_i|^2 / s_i^2 is minimised over s in closed form:
 
@@ -28,7 +32,9 @@ As printed (Eq. 5 with s >= 0 only) the problem has no minimiser: s -> c s, W ->
 ridge to zero. After an exact W-step dJ/ds_i = -2 gamma |W_i|^2 / s_i <= 0 for every i, so that one gradient step from
 s = 1 makes every score grow, and the ranking is that of the row norms |W_i| of a single ridge regression.
 
-SemFS under |s|^2 <= k, solved as the convex problem that it is equivalent to.
+The convex form
+---------------
+SemFS under |s|^2 <= k is equivalent to a convex problem, which is solved.
 
 For fixed U = diag(s) W the ridge gamma |W|^2 = gamma sum_i |U_i|^2 / s_i^2 is smallest at
 s_i^2 = k |U_i| / sum_j |U_j|, where it equals (gamma / k) (sum_i |U_i|)^2. What is left is convex in U, has one optimal

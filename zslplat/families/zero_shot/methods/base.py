@@ -1,7 +1,4 @@
-"""The contract of methods that score rows against class signatures.
-
-How zero-shot methods are called.
-"""
+"""Zero-shot methods: the base class, and how tasks call one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""Local outlier probabilities: how much sparser the surroundings of a point are than those of its neighbours.
+"""Cross-modal transfer with a gate: how new a mapped row is, and what a class scores for new rows and for others.
 
-Kriegel, Kroeger, Schubert and Zimek, "LoOP: Local Outlier Probabilities", CIKM 2009.
+Local outlier probabilities
+---------------------------
+How much sparser the surroundings of a point are than those of its neighbours, in one pass over the distances of a
+class. Kriegel, Kroeger, Schubert and Zimek, "LoOP: Local Outlier Probabilities", CIKM 2009.
 
 | paper  | here      | shape  | meaning                                                                    |
 |--------|-----------|--------|----------------------------------------------------------------------------|
@@ -14,11 +17,10 @@ lambda (``significance``) cancels in PLOF: the larger it is, the fewer outliers.
 is compared with those that are. The authors' code of cross-modal transfer sums squares over all points of a class,
 leaves out the nearest neighbour of new points, and draws the reference points of training and test apart.
 
-What local outlier probabilities ask of the nearest of a class's points, in one pass over the distances.
-
-How new a mapped row is by the density of the seen classes, as in cross-modal transfer's Gaussian form.
-
-Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", NIPS 2013.
+Density of the seen classes
+---------------------------
+The Gaussian form of cross-modal transfer (Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal
+Transfer", NIPS 2013).
 
 | paper   | here       | shape  | meaning                                                          |
 |---------|------------|--------|------------------------------------------------------------------|
@@ -31,10 +33,9 @@ The authors' code (mganjoo/zslearn) divides the squares of a class by all rows, 
 dimension, and adds up densities that vanish in high dimension. Here each class has its own n_y, the dimension is a,
 and the sum is made of logarithms.
 
-Cross-modal transfer with a gate: rows that look new are given an unseen class, the others a seen one.
-
-Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", NIPS 2013. With the class
-of x either seen or unseen,
+The gate
+--------
+Rows that look new are given an unseen class, the others a seen one. With the class of x either seen or unseen,
 
     P(y | x) = P(seen | x) P(y | x, seen) + P(unseen | x) P(y | x, unseen),
 
@@ -51,8 +52,6 @@ carried to the test. Without a seen candidate no gate is needed: the scores are 
 How P(unseen | x) is found is what the two methods differ in. Its threshold, and the significance of an outlier, are
 hyperparameters: they are searched where validation holds out classes, and never inside the fit, which knows seen
 classes only. (The authors tune them on data of the unseen classes.)
-
-The classifier of the seen classes that cross-modal transfer consults for rows that are not new: a softmax.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""One calibrated binary classifier per attribute, all linear: the log-odds of attribute m are x w_m + b_m.
+"""DAP and IAP: classes by their attributes, each attribute present or absent.
+
+One calibrated classifier per attribute
+---------------------------------------
+All are linear: the log-odds of attribute m are x w_m + b_m.
 
 | here | shape        | meaning                                                    |
 |------|--------------|------------------------------------------------------------|
@@ -15,7 +19,9 @@ scikit-learn's, one attribute after the other, which on tens of thousands of row
 Attributes that are alike, or opposite, in all seen classes share one classifier. Those that all seen classes have, or
 none, have no classifier and log-odds of 0.
 
-Logistic regressions that share their rows, one for each of several binary targets, solved together.
+Logistic regressions that share their rows
+------------------------------------------
+One for each of several binary targets, solved together.
 
 | here | shape  | meaning                                                      |
 |------|--------|--------------------------------------------------------------|
@@ -34,8 +40,8 @@ core. One target after the other it would be products with single vectors, and m
 
 Products run in the precision of X, sums over rows in float64.
 
-Attributes as yes or no: binary signatures, their priors, and the score of a class by probabilities of attributes.
-
+Binary signatures, their priors, and the score of a class
+---------------------------------------------------------
 Lampert, Nickisch and Harmeling, "Attribute-based classification for zero-shot visual object categorization", TPAMI
 2014; what the published code does was read in ports of it (``DAP_eval.py`` of chcorbi/AttributeBasedTransferLearning,
 ``Fu_DAP.m`` of yanweifu/embedding_zero-shot-learning).
@@ -49,7 +55,9 @@ Lampert, Nickisch and Harmeling, "Attribute-based classification for zero-shot v
 
 An attribute that all seen classes have, or none, has the prior 1/2.
 
-DAP: a classifier for every attribute (:mod:`.attribute_classifiers`), then the class by its attributes.
+DAP
+---
+One calibrated classifier per attribute, above, then the class by its attributes.
 
 | paper      | here  | shape  | meaning                                    |
 |------------|-------|--------|--------------------------------------------|
@@ -61,7 +69,9 @@ What departs from the paper: it takes support vector machines with a chi-squared
 memory; a port takes a linear machine on random features of that kernel), here they are linear, and logistic regression
 is the default.
 
-IAP: attributes by way of the seen classes, then the class by its attributes.
+IAP
+---
+Attributes by way of the seen classes, then the class by its attributes.
 
 | paper      | here | shape    | meaning                                       |
 |------------|------|----------|-----------------------------------------------|

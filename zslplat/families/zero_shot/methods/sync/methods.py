@@ -1,4 +1,4 @@
-"""What the synthesised classifiers share: a classifier per seen class, and classifiers of any class made of them.
+"""Synthesised classifiers: a classifier per seen class, and classifiers of any class made of them.
 
 Changpinyo, Chao, Gong and Sha, "Synthesized classifiers for zero-shot learning", CVPR 2016, in the form of the authors'
 code for "Classifier and exemplar synthesis for zero-shot learning", IJCV 2020 (SynC_fast.m and train_W_*.m in
@@ -23,17 +23,15 @@ trained to a duality gap (their L-BFGS stops after 1000 iterations, for losses w
 s below ``rcond`` times the largest count as 0 (theirs: below r times the machine's precision); features are split into
 positive and negative parts before they are brought to unit length, which changes nothing for their non-negative ones.
 
-Signatures in units of their distances, and how similar classes are to the phantom classes.
+Similarity to the phantom classes
+---------------------------------
+Equation (3), with signatures in units of their distances; scaling and the default bandwidths as in the authors' code
+(get_class_signatures.m, Compute_Sim.m).
 
-Changpinyo, Chao, Gong and Sha, "Synthesized classifiers for zero-shot learning", CVPR 2016, equation (3); scaling and
-the default bandwidths as in the authors' code (github.com/pujols/Zero-shot-learning-journal, get_class_signatures.m,
-Compute_Sim.m).
-
-SynC: the losses that train the classifiers of the seen classes.
-
-SynC with the multi-class hinge: margins of 1, or the distances of signatures (train_W_CS.m, train_W_struct.m).
-
-SynC with the squared hinge of each seen class against the others (train_W_OVO.m; see :mod:`.synthesis`).
+Losses of the seen classes
+--------------------------
+The multi-class hinge, with margins of 1 or the distances of signatures (train_W_CS.m, train_W_struct.m), and the
+squared hinge of each seen class against the others (train_W_OVO.m, :mod:`.squared_hinge`).
 """
 
 from __future__ import annotations
@@ -187,7 +185,7 @@ class SynCCrammerSinger(SynthesisedClassifiers):
 
     The mean over rows of max_c (1(c != y) + x w_c' - x w_y'), plus lam / 2 |W|^2, is minimised by coordinate ascent in
     the dual until the duality gap is ``gap`` of the value, or after ``passes`` over the rows: very small ``lam`` may
-    need more, and ``relative_gap`` says what was reached. See :mod:`synthesis` for symbols, units, and what departs
+    need more, and ``relative_gap`` says what was reached. The head of this file has symbols, units, and what departs
     from the authors' code.
 
     Equations
@@ -266,7 +264,7 @@ class SynCOneVersusOther(SynthesisedClassifiers):
     r"""Synthesised classifiers from squared hinges, one seen class against the others (Changpinyo et al., 2016).
 
     The mean over rows and classes of max(0, 1 - t x w')^2, plus lam / 2 |W|^2, is minimised by truncated Newton steps
-    until the duality gap is ``gap`` of the value for every class. See :mod:`synthesis` for symbols, units, and what
+    until the duality gap is ``gap`` of the value for every class. The head of this file has symbols, units, and what
     departs from the authors' code.
 
     Equations

@@ -1,4 +1,8 @@
-"""Multi-view canonical correlation analysis of a batch: one space for the rows of all views.
+"""From the views of a batch to the labels of its rows: one space, similarity graphs, propagation.
+
+Multi-view canonical correlation analysis
+-----------------------------------------
+One space for the rows of all views.
 
 | paper  | here      | shape    | meaning                                                                       |
 |--------|-----------|----------|-------------------------------------------------------------------------------|
@@ -15,7 +19,9 @@ is at most 1 beside V^p, are left out. The paper adds 1e-4 I to both matrices; h
 eigenvalue of each view's block is added, since a batch may have fewer rows than columns. On 617 columns and 600 rows
 0.1 makes noise a shared direction, which validation on fewer classes does not foresee: no less than 0.03 is searched.
 
-Semantic views of rows: what signature, and which attributes, their features speak for.
+Semantic views of rows
+----------------------
+What signature, and which attributes, their features speak for.
 
 | symbol | here           | shape  | meaning                                                                           |
 |--------|----------------|--------|-----------------------------------------------------------------------------------|
@@ -30,7 +36,9 @@ The paper takes support vector machines, with Platt's sigmoid for the attributes
 one factorisation, and the sigmoid is Bayes' rule for two Gaussians of one variance along each column of V, without the
 prior odds of the seen classes: all of it comes from class sums and X'X, without a pass over the rows.
 
-Nearest rows within a view and across two views, for the largest k that is asked for; in blocks of rows.
+Nearest rows within a view and across two views
+-----------------------------------------------
+For the largest k that is asked for; in blocks of rows.
 
 | paper    | here                   | shape     | meaning                                                             |
 |----------|------------------------|-----------|---------------------------------------------------------------------|
@@ -41,7 +49,9 @@ Nearest rows within a view and across two views, for the largest k that is asked
 
 The paper takes the median of d^2 for gamma; the mean needs no pass over the pairs.
 
-The nodes of a batch, rows and class prototypes, joined within views and by hyperedges across views.
+The graphs
+----------
+The nodes of a batch, rows and class prototypes, are joined within views and by hyperedges across views.
 
 | paper     | here           | shape    | meaning                                                                      |
 |-----------|----------------|----------|------------------------------------------------------------------------------|
@@ -55,7 +65,9 @@ The nodes of a batch, rows and class prototypes, joined within views and by hype
 Neighbourhoods are made symmetric by (K + K')/2. Rows have k neighbours among the rows; prototypes have a larger number
 of their own, so that they are reached. (In the published code prototypes may also take a place among a row's k.)
 
-Labels propagated through a similarity graph that is never formed.
+Propagation
+-----------
+Labels go through a similarity graph that is never formed.
 
 | paper  | here          | shape      | meaning                                                                    |
 |--------|---------------|------------|----------------------------------------------------------------------------|
