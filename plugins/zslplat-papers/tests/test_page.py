@@ -60,25 +60,25 @@ def kept_differences(folder, data, **more):
 
 def test_a_claim_has_a_row_per_data_set_under_what_is_compared_and_its_margin(tmp_path):
     forest, note = kept_differences(tmp_path, [("a", {}), ("b", {"low": 0.05, "high": 0.15})])
-    assert [row.label for row in forest.rows] == ["Cauchy-Ort - Cauchy (per_class_accuracy)", "a", "b"]
+    assert [row.label for row in forest.rows] == ["Cauchy-Ort - Cauchy (per_class_accuracy)", "a", "b", "pooled"]
     assert (forest.level, forest.band, note) == (0.0, (0.0, 0.01), "")
     assert forest.rows[2].note == f"+0.100 [+0.050, +0.150]  {HOLDS}"
     assert forest.rows[1].style != forest.rows[2].style
 
 
-def test_what_is_not_pooled_is_hollow_and_said_with_its_reason(tmp_path):
+def test_what_is_not_pooled_is_hollow_and_said_with_its_reason_and_sets_of_the_same_images_count_once(tmp_path):
     others = [("CIFARAWA", {"classes": 5}), ("AWA1 standard", {"classes": 8}), ("AWA1 proposed", {"classes": 10})]
     forest, note = kept_differences(
         tmp_path, [("a", {}), ("b", {}), *others, ("c", {"over": "seeds", "classes": None})]
     )
     marks = {row.label: row.mark for row in forest.rows[1:]}
     assert marks == {
-        **dict.fromkeys(["a", "b", "AWA1 proposed"], "filled"),
-        **dict.fromkeys(["CIFARAWA", "AWA1 standard", "c"], "hollow"),
+        **dict.fromkeys(["a", "b", "AWA1 standard", "AWA1 proposed"], "filled"),
+        **dict.fromkeys(["CIFARAWA", "c"], "hollow"),
         "pooled": "pooled",
     }
-    reasons = ("AWA1 standard (same images as AWA1 proposed)", "CIFARAWA (5 classes)", "c (not over new classes)")
-    assert note == f"Not pooled: {', '.join(reasons)}."
+    assert "3 data sets" in forest.rows[-1].note
+    assert note == "Not pooled: CIFARAWA (5 classes), c (not over new classes)."
 
 
 def test_an_unknown_figure_is_refused(tmp_path):
