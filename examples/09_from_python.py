@@ -46,7 +46,7 @@ ridge.best_params
 # %%
 # The comparison
 # --------------
-# Results say themselves where they are recorded. The verdict goes by the interval over new classes of the same kind.
+# Results say themselves where they are recorded. The verdict is over new classes, after Holm's correction.
 
 table = zslplat.compare(eszsl, ridge)
 table.to_frame()[["method", "validation", "test", "low_classes", "high_classes", "verdict"]].round(4)

@@ -48,6 +48,13 @@ def test_the_papers_commands_are_not_there(call, name):
     assert name not in call("--help").stdout.split()
 
 
+@pytest.mark.parametrize("typed", [("data", "download"), ("download", "awa2")])
+def test_fetching_data_names_the_plugin_that_brings_it(call, typed):
+    done = call(*typed)
+    assert done.returncode == 2
+    assert "pip install -e ./plugins/zslplat-papers" in done.stderr
+
+
 @pytest.mark.long
 def test_a_suite_is_carried_out_kept_and_compared(call, tmp_path):
     (tmp_path / "two.toml").write_text(

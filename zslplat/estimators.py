@@ -14,7 +14,7 @@ from zslplat.pipelines.base import estimator_of
 from zslplat.registry import component, registry
 
 
-def class_names() -> dict[str, str]:
+def methods_by_class_name() -> dict[str, str]:
     """Return the name of each registered method by that of its class."""
     methods = registry().names("methods")
     targets = {name: registry().entries["methods"][name][0].target for name in methods}
@@ -22,7 +22,7 @@ def class_names() -> dict[str, str]:
 
 
 def __getattr__(name: str) -> Any:
-    methods = {} if name.startswith("_") else class_names()
+    methods = {} if name.startswith("_") else methods_by_class_name()
     if name in methods:
         return estimator_of(component("methods", methods[name]))
     near = near_names(name, methods)
@@ -31,4 +31,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(class_names())
+    return sorted(methods_by_class_name())

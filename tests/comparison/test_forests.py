@@ -2,7 +2,7 @@
 
 from scipy.stats import t
 
-from zslplat.comparison.forests import Difference, difference_rows, not_pooled, pool, score_forest
+from zslplat.comparison.forests import Difference, difference_rows, pool, reasons_not_pooled, score_forest
 
 CLASSES = 11
 
@@ -27,7 +27,7 @@ def test_what_says_nothing_of_new_classes_is_not_pooled_and_says_why():
     few, half = differences([0.1], classes=5)[0], 0.1
     odd = [few, Difference("none", 0.1, None, None, 9), Difference("rows", 0.1, 0.0, 0.2, None)]
     same = [Difference(name, 0.1, 0.1 - half, 0.1 + half, n, "animals") for name, n in (("a", 9), ("b", 20))]
-    reasons = not_pooled([*odd, Difference("flat", 0.1, 0.1, 0.1, 9), *same])
+    reasons = reasons_not_pooled([*odd, Difference("flat", 0.1, 0.1, 0.1, 9), *same])
     assert reasons == ["5 classes", "no interval", "not over new classes", "no spread", "", ""]
     rows = difference_rows([*differences([0.1, 0.2, 0.3]), *odd])
     assert [row.mark for row in rows] == ["filled"] * 3 + ["hollow"] * 3 + ["pooled"]

@@ -46,7 +46,7 @@ def stub_text() -> str:
     """Return the content of the stub: the estimators of zslplat's own methods."""
     bases: dict[str, str] = {"Kernel": "zslplat.kernels.base"}
     classes = []
-    for name, method in sorted(estimators.class_names().items()):
+    for name, method in sorted(estimators.methods_by_class_name().items()):
         if registry().entry("methods", method).plugin.distribution != "zslplat":
             continue
         estimator = getattr(estimators, name)

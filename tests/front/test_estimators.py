@@ -44,7 +44,7 @@ def test_the_stub_is_what_its_writer_writes():
 
 
 def test_a_method_of_every_name_is_there_and_is_what_make_gives():
-    for name, method in estimators.class_names().items():
+    for name, method in estimators.methods_by_class_name().items():
         assert name in dir(estimators)
         assert type(zslplat.make(method)) is getattr(estimators, name)
     with pytest.raises(AttributeError, match="did you mean ESZSL"):

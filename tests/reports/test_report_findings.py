@@ -87,6 +87,6 @@ def test_a_data_set_is_reported_with_the_draws_of_its_classes(settings):
 
 
 def test_where_studies_are_too_many_the_command_for_some_of_them_leads_to_the_store(settings):
-    facts = replace(collect_contents(settings, ReportRequest()), brief=True, places=" --store 'my store'")
+    facts = replace(collect_contents(settings, ReportRequest()), brief=True, store_options=" --store 'my store'")
     assert "for example: zslplat report" in text_of(facts)
     assert "--store 'my store'" in text_of(facts)

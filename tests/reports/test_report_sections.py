@@ -16,7 +16,7 @@ from zslplat.reports.contents import Chapter, Contents
 from zslplat.reports.context import PageContext
 from zslplat.reports.curves import best_so_far, feature_curves, sweep_chart
 from zslplat.reports.leaderboard import across_section, leaderboard_table, left_out_of_names
-from zslplat.reports.overview import all_chapters, headline, page_of
+from zslplat.reports.overview import headline, page_of, score_table
 from zslplat.reports.provenance import commands_of, provenance_blocks, tune_command
 from zslplat.reports.study import front_chart, study_section, trial_table
 from zslplat.reports.wording import duration, listed, number, size
@@ -252,7 +252,7 @@ def test_kinds_stand_apart_at_a_glance_and_each_has_its_best():
     for task, own in (("zsl", rows), ("gzsl", [rows[2], rows[1]])):
         found = Comparison(task, ("digit-pairs",), "per_class_accuracy", True, own)
         chapters.append(Chapter("digit-pairs", task, Metric("per_class_accuracy"), found, {}))
-    table = all_chapters(chapters)
+    table = score_table(chapters)
     assert [[cell.text for cell in line] for line in table.rows] == [
         ["a", "inductive", "0.5000", "–"],
         ["b", "inductive", "0.4000", "0.4000"],

@@ -202,4 +202,4 @@ def test_a_suite_on_draws_tells_each_draw_and_their_mean(call, tmp_path):
         assert [of["b"][n] for n in ("difference", "difference_low", "difference_high", "p_holm")] == [
             None if gap[n] == "nan" else float(gap[n]) for n in ("difference", "low", "high", "p_holm")
         ]
-        assert (of["b"]["verdict"] or "") == gap["verdict_classes"]
+        assert (of["b"]["verdict"] or "") == gap["verdict"]

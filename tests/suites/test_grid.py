@@ -119,9 +119,9 @@ def test_every_cell_is_recorded_and_the_tables_say_what_it_gave(whole):
         assert float(differences[task, "mean"]["difference"]) == pytest.approx(gap)
         found = differences[task, "toy"]
         assert float(found["low_classes"]) + float(found["high_classes"]) == pytest.approx(2 * gap)
-        assert found["verdict_classes"].startswith(("ahead", "behind", "equal within", "not enough data"))
+        assert found["verdict"].startswith(("ahead", "behind", "equal within", "not enough data"))
         assert 0 < float(found["p_holm"]) <= 1
-        assert differences[task, "mean"]["verdict_classes"] == ""
+        assert differences[task, "mean"]["verdict"] == ""
     provenance = json.loads((folder / "out" / "provenance.json").read_text())
     assert provenance["cells"] == {"done": 4}
     assert {"numpy", "scipy", "scikit-learn"} <= set(provenance["libraries"])

@@ -49,7 +49,8 @@ def tune(options: TuneCommand) -> None:
     path = options["write_config"]
     if path is not None:
         experiment, study_options, _ = study_request(options)
-        sampler = study_options.for_search_of(experiment).sampler  # another default would make another study of it
+        # recorded, so that a later change of the default does not change the study
+        sampler = study_options.for_search_of(experiment).sampler
         write_study_file(path, {**options, "sampler": sampler}, TuneCommand)
         echo(f"wrote {path}; zslplat tune --config {shlex.quote(str(path))} carries it out")
         return

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from zslplat.errors import UsageError
+
 # What `zslplat --help` shows. All other commands follow below one heading, with their summaries in --help-all.
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Experiments", ("tune", "run", "sweep", "bench")),
@@ -17,7 +19,9 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 OTHERS = "More commands"
 
-# What other programs call our commands, and what is said of several of them: the words that stand for it here.
+# The command that a plugin brings, not the platform itself.
+FETCH = "fetch"
+# Names that other programs use, and what is run here instead.
 OTHER_COMMANDS = {
     **dict.fromkeys(("train", "fit", "optimize", "optimise", "search", "hpo"), "tune"),
     **dict.fromkeys(("evaluate", "eval", "test"), "run"),
@@ -33,7 +37,7 @@ OTHER_COMMANDS = {
     **dict.fromkeys(("checks", "check"), "list checks"),
     **dict.fromkeys(("datasets", "dataset", "data ls"), "data list"),
     **dict.fromkeys(("data show", "data describe"), "data info"),
-    **dict.fromkeys(("data download", "data get", "data fetch", "data prepare", "download"), "fetch"),
+    **dict.fromkeys(("data download", "data get", "data fetch", "data prepare", "download"), FETCH),
     **dict.fromkeys(("ls", "components"), "list"),
     **dict.fromkeys(("describe", "info"), "show"),
     **dict.fromkeys(("config", "env", "where"), "settings"),
@@ -51,7 +55,10 @@ OTHER_COMMANDS = {
 
 
 def in_our_words(arguments: Sequence[str], is_command: Callable[[str], bool]) -> list[str]:
-    """Return a command line in which other programs' names of commands are ours; ``help`` goes to the end."""
+    """Return a command line in which other programs' names of commands are ours; ``help`` goes to the end.
+
+    Raises :class:`UsageError` for the name of a command that only a plugin brings which is not installed.
+    """
     words = list(arguments)
     first = next((i for i, word in enumerate(words) if not word.startswith("-")), None)
     if first is None or (is_command(words[first]) and " ".join(words[first : first + 2]) not in OTHER_COMMANDS):
@@ -61,12 +68,17 @@ def in_our_words(arguments: Sequence[str], is_command: Callable[[str], bool]) ->
     for count in (2, 1):
         name = " ".join(words[first : first + count])
         if name in OTHER_COMMANDS:
+            if OTHER_COMMANDS[name] == FETCH and not is_command(FETCH):
+                raise UsageError(
+                    f"zslplat {name}: fetching data sets is a command of zslplat-papers, which is not installed; in "
+                    "the source tree: pip install -e ./plugins/zslplat-papers"
+                )
             return [*words[:first], *OTHER_COMMANDS[name].split(), *words[first + count :]]
     return words
 
 
 def corrected(arguments: Sequence[str], name: str, candidates: Mapping[str, str]) -> list[str]:
-    """Return the command line with each candidate in the place of a name, and the word on it; none without the name."""
+    """Return the command line once per candidate, its description as a comment; nothing where ``name`` is not on it."""
     word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
     place = next((i for i, argument in enumerate(arguments) if word.search(argument)), None)
     if place is None:
@@ -80,7 +92,7 @@ def corrected(arguments: Sequence[str], name: str, candidates: Mapping[str, str]
 
 
 def meaning_of(word: str) -> list[str]:
-    """Return the commands that somebody may mean who writes a component, a check or a file where a command stands."""
+    """Return the commands that fit a word that is a component, a check or a file, but no command."""
     from pathlib import Path
 
     from zslplat.registry import registry

@@ -86,7 +86,7 @@ def _in_one_line(result: Any, experiment: Any, scores: Mapping[str, Sequence[Map
 
 
 def _front(result: Any, study: str) -> str:
-    """Return how many trials no other beats in both of two metrics, and which of them was tested."""
+    """Return how many trials are on the front of two criteria, and which of them was tested."""
     if not result.front:
         return ""
     return f"; {counted(len(result.front), 'trial')} on the front, the best in {result.criteria[0]} tested"
@@ -127,7 +127,9 @@ def headline(study: Any, experiment: Any, settings: Any, warn: Callable[[str], N
     if control:
         gap = ends(row, "difference_low_classes", "difference_high_classes", sign=True)
         text = f"{number(row['difference'], sign=True)}" + (f" ({gap})" if gap else "")
-        lines.append(f"against the control {name}: {text}, {verdict(row) or 'too few classes for a verdict'}")
+        lines.append(
+            f"against the control {name}: {text}, {verdict(row) or 'no interval over new classes, so no verdict'}"
+        )
     else:
         missing = f"; the control, {name}, is not tuned here yet" if name not in ("", experiment.method.name) else ""
         chance = number(study.test_chance) if study.test_chance == study.test_chance else "not known of this metric"

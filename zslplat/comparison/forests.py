@@ -57,7 +57,7 @@ def pool(differences: Sequence[Difference]) -> Pooled | None:
     return statistics.pool(values, [low for low, _ in ends], [high for _, high in ends], images)
 
 
-def not_pooled(differences: Sequence[Difference]) -> list[str]:
+def reasons_not_pooled(differences: Sequence[Difference]) -> list[str]:
     """Return why each difference is no part of the pooled estimate, empty for those that are."""
     reasons: list[str] = []
     for one in differences:
@@ -75,17 +75,17 @@ def not_pooled(differences: Sequence[Difference]) -> list[str]:
 
 
 def difference_rows(
-    differences: Sequence[Difference], look: Callable[[Difference], tuple[int, str]] = lambda one: (0, "")
+    differences: Sequence[Difference], style_of: Callable[[Difference], tuple[int, str]] = lambda one: (0, "")
 ) -> list[ForestRow]:
     """Return a row per data set and, where there are enough of them, the pooled estimate; what is not in it is hollow.
 
-    ``look`` gives the style of a row and a word behind its numbers.
+    ``style_of`` gives the style of a row and a word behind its numbers.
     """
-    reasons = not_pooled(differences)
+    reasons = reasons_not_pooled(differences)
     pooled = pool([one for one, why in zip(differences, reasons, strict=True) if not why])
     rows = []
     for one, why in zip(differences, reasons, strict=True):
-        style, word = look(one)
+        style, word = style_of(one)
         mark = "hollow" if pooled and why else "filled"
         rows.append(ForestRow(one.data, one.value, None, one.ends, _note(one.value, one.ends, word), mark, style))
     if pooled:
@@ -95,9 +95,9 @@ def difference_rows(
     return rows
 
 
-def hollow_rows(differences: Sequence[Difference]) -> list[str]:
+def left_out_in_words(differences: Sequence[Difference]) -> list[str]:
     """Return which data sets are no part of the pooled estimate, each with its reason; none where nothing is pooled."""
-    reasons = not_pooled(differences)
+    reasons = reasons_not_pooled(differences)
     if reasons.count("") < LEAST_POOLED:
         return []
     return [f"{one.data} ({why})" for one, why in zip(differences, reasons, strict=True) if why]

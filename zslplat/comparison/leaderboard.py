@@ -165,7 +165,7 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
         "smallest_difference": None,
         "classes_to_decide": None,
         "verdict": gap_anew,
-        "verdict_rows": _unlike(entry, baseline) or _turned(gap.verdict if gap else "", direction),
+        "verdict_rows": _unlike(entry, baseline) or turned(gap.verdict if gap else "", direction),
     }
 
 
@@ -192,7 +192,7 @@ def _judge(rows: list[dict[str, Any]], direction: float) -> None:
             row["difference_low_classes"], row["difference_high_classes"] = known_value(low), known_value(high)
             verdict = class_verdict(gap, p_holm)
             row["classes_to_decide"] = gap.classes_to_decide() if gap and verdict == NOT_ENOUGH else None
-            row["verdict"] = row["verdict_rows"] if row["verdict_rows"] in NO_PAIR else _turned(verdict, direction)
+            row["verdict"] = row["verdict_rows"] if row["verdict_rows"] in NO_PAIR else turned(verdict, direction)
 
 
 def _tied(entries: Sequence[Scored], baseline: Scored, distinct: Sequence[bool], metric: str) -> list[str | None]:
@@ -225,7 +225,7 @@ def _best_validated(entries: Sequence[Scored], primary: str, sign: float) -> Sco
     return max(validated or entries, key=lambda entry: sign * entry.validation.get(primary, 0.0))
 
 
-def _turned(verdict: str, direction: float) -> str:
+def turned(verdict: str, direction: float) -> str:
     """Return a verdict as it reads for a metric that is better when larger (``direction`` 1), or smaller (-1)."""
     return verdict if direction > 0 else {AHEAD: BEHIND, BEHIND: AHEAD}.get(verdict, verdict)
 

@@ -44,7 +44,7 @@ def card_lines(dataset: Dataset) -> list[str]:
         add("signatures", f"{name}: {_sizes(signatures.values.shape)}, {what}", role)
     for name, rows in dataset.splits.items():
         labels = _labels(dataset, rows)
-        kind = {"train": " seen", "test_unseen": " unseen"}.get(name, "") if "test_unseen" in dataset.splits else ""
+        kind = {"train": "seen", "test_unseen": "unseen"}.get(name, "") if "test_unseen" in dataset.splits else ""
         which = f": {_first([dataset.class_names[label] for label in labels])}" if kind else ""
         add("split", f"{name}: {counted(len(rows), 'row')} of {_classes(len(labels), kind)}{which}", name, "split")
     for fold in dataset.folds:
@@ -68,7 +68,7 @@ def missing_parts(dataset: Dataset) -> Iterator[tuple[str, str]]:
     if not dataset.splits:
         yield "no split, so no class is unseen", unseen_line(dataset)
     elif "test_seen" in dataset.splits and "test_unseen" not in dataset.splits:
-        yield "no test rows of unseen classes", "call rows of classes that do not train test_unseen"
+        yield "no test rows of unseen classes", "name the split of rows whose classes are not trained on `test_unseen`"
     elif "test_unseen" in dataset.splits and "test_seen" not in dataset.splits:
         yield "no test rows of seen classes, which task gzsl needs", "--task 'gzsl(protocol=paper)'"
 
@@ -79,7 +79,7 @@ def _labels(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
 
 
 def _classes(count: int, kind: str = "") -> str:
-    return counted(count, f"{kind.strip()} class".strip(), f"{kind.strip()} classes".strip())
+    return counted(count, f"{kind} class".strip(), f"{kind} classes".strip())
 
 
 def _first(names: Any) -> str:

@@ -1,7 +1,7 @@
-"""By which metrics a study selects: those of its task, and the seconds that a trial takes.
+"""By which metrics a study selects: those of its task, and the seconds of training and scoring, a mean over folds.
 
 An experiment names them in its ``search`` where they are not the task's primary metric alone. The first is what is
-optimised, refitted and tested; a second one makes a front of trials, none of which is beaten in both.
+optimised, refitted and tested; a second one makes a front: the trials that no other trial dominates.
 """
 
 from __future__ import annotations
@@ -30,17 +30,15 @@ def criteria_of(task: Task, names: str | Sequence[str] | None) -> tuple[Metric, 
 
     texts = [names] if isinstance(names, str) else list(names or ())
     words = [word.strip() for text in texts for word in str(text).split(",") if word.strip()]
-    criteria = tuple(
-        Metric(SECONDS, maximise=False) if word.lower() == SECONDS and number else task.metric(word)
-        for number, word in enumerate(words)
-        if word.lower() != SECONDS or number
-    )
-    if len(criteria) < len(words):
+    if words and words[0].lower() == SECONDS:
         other = next((word for word in words if word.lower() != SECONDS), task.primary.name)
         raise UsageError(
             f"--metric {','.join(words)} selects the fastest trial, whatever it scores; "
             f"write --metric {other},{SECONDS}"
         )
+    criteria = tuple(
+        Metric(SECONDS, maximise=False) if word.lower() == SECONDS else task.metric(word) for word in words
+    )
     if len(set(criteria)) < len(words) or len(words) > 2:
         raise UsageError(f"--metric {quoted(','.join(words))}: expected one metric, or two different ones: H,seconds")
     return criteria or (task.primary,)
@@ -59,7 +57,7 @@ def search_entry(task: Task, names: str | Sequence[str] | None) -> dict[str, str
 
 
 def values_of(record: Mapping[str, Any], criteria: Sequence[Metric]) -> tuple[float, ...]:
-    """Return the values of a complete trial: means over the folds, seconds those of training and scoring one."""
+    """Return the value of a complete trial by each criterion: means over the folds."""
 
     def seconds() -> float:
         return fmean(fold["seconds"]["fit_and_score"] for fold in record["folds"])
@@ -68,8 +66,9 @@ def values_of(record: Mapping[str, Any], criteria: Sequence[Metric]) -> tuple[fl
 
 
 def front_of(trials: Sequence[FinishedTrial], criteria: Sequence[Metric]) -> list[int]:
-    """Return the numbers of the trials that no other beats in both of two criteria, best in the first one first.
+    """Return the numbers of the trials that no other trial dominates, best in the first of two criteria first.
 
+    A trial dominates another where it is at least as good in both criteria and better in one.
     Of trials with equal values the first one is there.
     """
     signed = [

@@ -25,7 +25,7 @@ _ARGUMENTS = {
     "data_root": ("root", "data_dir", "data_path"),
     "features": ("preprocessing", "scaler"),
 }
-# Those whose names elsewhere mean another thing than ours, or take another value: they are answered, and never taken.
+# For these only a hint is given: elsewhere the name means something else, or takes other values.
 _ANSWERED_ONLY = ("set", "space", "store", "metric", "repeats", "quiet", "features")
 _ATTRIBUTES = {
     "best_params": ("best_params_", "best", "best_parameters", "best_hyperparameters"),

@@ -21,9 +21,9 @@ DEFAULT_DATASET, DEFAULT_TASK = "digit-pairs", "zsl"
 # Tags by name, or as texts KEY=VALUE.
 Tags: TypeAlias = Mapping[str, str] | Sequence[str]
 # A text, or several.
-Texts: TypeAlias = str | Sequence[str]
+SeveralTexts: TypeAlias = str | Sequence[str]
 Folder: TypeAlias = str | Path
-TEXTS = list[str] | None
+CLI_LIST = list[str] | None
 
 
 def read_assignments(texts: Sequence[str] | None) -> dict[str, Any] | None:
@@ -136,7 +136,7 @@ class SilenceOptions(TypedDict, total=False):
             "Code of a check whose findings are counted, not shown: ZSP101. May be repeated [ZSLPLAT_SILENCE].",
             complete="checks",
             panel=OUTPUT,
-            cli_type=TEXTS,
+            cli_type=CLI_LIST,
             advanced=True,
         ),
     ]
@@ -151,7 +151,7 @@ class RecordOptions(PlaceOptions, SilenceOptions, total=False):
             "Tag of what is recorded, to find it by (compare --tag) and in MLflow. May be repeated [ZSLPLAT_TAGS].",
             metavar="KEY=VALUE",
             panel=OUTPUT,
-            cli_type=TEXTS,
+            cli_type=CLI_LIST,
             advanced=True,
         ),
     ]
@@ -196,7 +196,7 @@ class ResumeOptions(TypedDict, total=False):
 
 
 class ModelOptions(TypedDict, total=False):
-    """What is left of a final evaluation."""
+    """Whether the model of a final evaluation is kept."""
 
     no_model: Annotated[
         bool,
@@ -213,7 +213,7 @@ class MethodOptions(TypedDict, total=False):
         Mapping[str, Any] | None,
         Option(
             "Fix a hyperparameter: lam=1.",
-            cli_type=TEXTS,
+            cli_type=CLI_LIST,
             parse_cli=read_assignments,
             panel=EXPERIMENT,
             metavar="NAME=VALUE",
@@ -240,14 +240,14 @@ class SearchOptions(TypedDict, total=False):
     """How hyperparameters are searched in every study."""
 
     metric: Annotated[
-        Texts | None,
+        SeveralTexts | None,
         Option("Metric to select by: H, AUSUC, mAP, ...; two give a front.", cli_type=str | None, panel=EXPERIMENT),
     ]
     space: Annotated[
         Mapping[str, Any] | None,
         Option(
             "Search range: lam=1e-3..1e3:log or kernel=a|b.",
-            cli_type=TEXTS,
+            cli_type=CLI_LIST,
             parse_cli=read_ranges,
             panel=SEARCH,
             metavar="NAME=RANGE",
@@ -256,7 +256,7 @@ class SearchOptions(TypedDict, total=False):
     trials: Annotated[
         int | None,
         Option(
-            "Trials in all; more extend a study. Default: 20.",
+            "Trials in all; more extend a study. Default: 20; with the sampler grid, all points.",
             short="-n",
             least=1,
             panel=SEARCH,
@@ -329,7 +329,7 @@ class ProposalOptions(TypedDict, total=False):
 
 
 class StudyWorkOptions(WorkOptions, ResumeOptions, ModelOptions, total=False):
-    """How the work of studies is done, and what is left of it."""
+    """How the work of studies is done, and whether the model is kept."""
 
 
 class TuneOptions(MethodOptions, SearchOptions, ProposalOptions, StudyWorkOptions, RecordOptions, total=False):
@@ -376,7 +376,10 @@ class TuneCommand(TuneArguments, TuneOptions, total=False):
     write_config: Annotated[
         Path | None,
         Option(
-            "Write the options as such a file, and do nothing else.", not_in_study_file=True, panel=WORK, advanced=True
+            "Write these options to a study file (for --config) and stop.",
+            not_in_study_file=True,
+            panel=WORK,
+            advanced=True,
         ),
     ]
     json: Json
@@ -400,7 +403,7 @@ class RunOptions(MethodOptions, WorkOptions, ModelOptions, RecordOptions, total=
 
 
 class RunArguments(TypedDict, total=False):
-    """What a run evaluates; its configuration says it otherwise."""
+    """What a run evaluates, unless --config says it."""
 
     method: Annotated[
         "MethodLike | None",

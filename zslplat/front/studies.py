@@ -45,7 +45,7 @@ _PASSED_ON = (
 
 
 class Trial(NamedTuple):
-    """A finished trial: ``value`` is the mean of the task's metric over the validation folds; None where it failed."""
+    """A finished trial: ``value`` is the metric that selects, a mean over the folds; None where it failed."""
 
     number: int
     state: str
@@ -79,7 +79,7 @@ class Study(Result):
 
     @property
     def best_value(self) -> float:
-        """The task's metric of the winner on validation, the mean over the folds."""
+        """The winner on validation, the mean over the folds, by the metric that the study selects by."""
         return float(self.result.validation[self.result.primary])
 
     @property
@@ -89,7 +89,7 @@ class Study(Result):
 
     @property
     def test_value(self) -> float:
-        """The task's metric of the winner on the test split, the mean over repeats of random methods."""
+        """The winner on the test split by the metric that the study selects by, the mean over repeats."""
         return self._mean(self.result.primary)
 
     @property
@@ -164,9 +164,10 @@ class Study(Result):
 
     @property
     def front(self) -> pd.DataFrame:
-        """The trials that no other beats in both metrics of ``metric="H,seconds"``, the best in the first one first.
+        """The trials that no other trial dominates by ``metric="H,seconds"``, the best in the first one first.
 
-        Columns are the metrics on validation and the hyperparameters. Of one metric it is the best trial alone.
+        A trial dominates another where it is at least as good in both criteria and better in one. Of one metric it is
+        the best trial alone. Columns are the metrics on validation and the hyperparameters.
         """
         import pandas as pd
 

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from zslplat.front.options import (
-    TEXTS,
+    CLI_LIST,
     Folder,
     Json,
     RecordOptions,
+    SeveralTexts,
     SilenceOptions,
     StudyWorkOptions,
-    Texts,
     TrackingOptions,
 )
 from zslplat.front.schema import REQUIRED, WORK, Option
@@ -20,7 +20,7 @@ class BenchOptions(StudyWorkOptions, RecordOptions, total=False):
     """The options of ``bench``."""
 
     only: Annotated[
-        Texts | None, Option("A data set, a row, or DATA/ROW of the suite. May be repeated.", cli_type=TEXTS)
+        SeveralTexts | None, Option("A data set, a row, or DATA/ROW of the suite. May be repeated.", cli_type=CLI_LIST)
     ]
     trials: Annotated[int | None, Option("Trials of every search; default: the suite's.", short="-n", least=1)]
     metric: Annotated[str | None, Option("Metric that its searches select by, where the task has it: H.")]
@@ -82,47 +82,49 @@ class CompareOptions(TrackingOptions, SilenceOptions, total=False):
     """The options of ``compare``; those that may be repeated take a text or several in Python."""
 
     dataset: Annotated[
-        Texts | None,
+        SeveralTexts | None,
         Option(
             "Data set; may be repeated. Default: all that are recorded.",
             short="-d",
             complete="datasets",
-            cli_type=TEXTS,
+            cli_type=CLI_LIST,
         ),
     ]
     task: Annotated[
-        Texts | None,
+        SeveralTexts | None,
         Option(
             "Task; may be repeated. Default: all that are recorded.",
             short="-t",
             complete="tasks",
-            cli_type=TEXTS,
+            cli_type=CLI_LIST,
         ),
     ]
     method: Annotated[
-        Texts | None,
+        SeveralTexts | None,
         Option(
             'These methods only: names, specs, patterns as "mfmr*".',
             short="-m",
             complete="methods",
-            cli_type=TEXTS,
+            cli_type=CLI_LIST,
         ),
     ]
     study: Annotated[
-        Texts | None,
-        Option("These studies only, by name or pattern.", complete="studies", cli_type=TEXTS),
+        SeveralTexts | None,
+        Option("These studies only, by name or pattern.", complete="studies", cli_type=CLI_LIST),
     ]
     mlflow_experiment: Annotated[
-        Texts | None,
-        Option('Show what one MLflow experiment holds only, "zsl: digit-pairs".', cli_type=TEXTS, advanced=True),
+        SeveralTexts | None,
+        Option('Show what one MLflow experiment holds only, "zsl: digit-pairs".', cli_type=CLI_LIST, advanced=True),
     ]
-    suite: Annotated[Texts | None, Option("Show what was recorded for this suite only.", cli_type=TEXTS, advanced=True)]
+    suite: Annotated[
+        SeveralTexts | None, Option("Show what was recorded for this suite only.", cli_type=CLI_LIST, advanced=True)
+    ]
     tag: Annotated[
-        Texts | None,
+        SeveralTexts | None,
         Option(
             "Show what was recorded with this tag only (tune --tag).",
             metavar="KEY[=VALUE]",
-            cli_type=TEXTS,
+            cli_type=CLI_LIST,
             advanced=True,
         ),
     ]
@@ -134,8 +136,8 @@ class CompareOptions(TrackingOptions, SilenceOptions, total=False):
         ),
     ]
     metric: Annotated[
-        Texts | None,
-        Option("Metric; may be repeated. Default: the task's own.", cli_type=TEXTS),
+        SeveralTexts | None,
+        Option("Metric; may be repeated. Default: the task's own.", cli_type=CLI_LIST),
     ]
     all: Annotated[bool, Option("A row per study and run, not one per experiment.", False)]
 
@@ -148,7 +150,7 @@ class CompareArguments(TypedDict, total=False):
         Option(
             'Methods, studies, specs, runs, patterns as "mfmr*"; default: all.',
             metavar="NAME",
-            cli_type=TEXTS,
+            cli_type=CLI_LIST,
             positional=True,
         ),
     ]

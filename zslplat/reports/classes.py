@@ -183,7 +183,7 @@ def map_blocks(recorded: Sequence[Result], context: PageContext) -> Iterator[Blo
             yield from charts
             shown.add(method)
         elif method not in shown and entry.config is not None and entry.about.get("maps"):
-            commands.append(map_command(entry.config) + context.places)
+            commands.append(map_command(entry.config) + context.store_options)
     if commands:
         yield Paragraph(
             "No map is recorded of some methods that can make one; this evaluates them again and records it."

@@ -127,8 +127,8 @@ class Contents:
     was left out; ``looks`` counts how often the test split of each data set was scored over the whole store;
     ``suites`` is what checks find in the suites that something was carried out for, ``suite`` the name or pattern of
     those that were requested. ``brief``: there are too many studies to show each by itself, and their trials were not
-    read. ``command`` made the report, ``places`` are those of its options that lead to the store: other commands on
-    the store need them, too.
+    read. ``command`` made the report, ``store_options`` are those of its options that lead to the store: other
+    commands on the store need them, too.
     """
 
     scope: str
@@ -141,7 +141,7 @@ class Contents:
     silenced: Collection[str] = ()
     looks: Mapping[str, int] = field(default_factory=dict)
     command: str = ""
-    places: str = ""
+    store_options: str = ""
     suites: Sequence[Finding] = ()
     brief: bool = False
     suite: str | None = None
@@ -188,7 +188,7 @@ def collect_contents(settings: Settings, request: ReportRequest, command: str = 
         silenced=settings.silenced,
         looks={c.dataset: records.test_evaluations(c.fingerprint) for c in chapters if c.fingerprint},
         command=command,
-        places=options,
+        store_options=options,
         suites=suite_findings(settings, chosen, whole=not names and request.dataset is None and request.task is None),
         brief=brief,
         suite=request.suite,

@@ -17,8 +17,8 @@ class PageContext:
     """Gives each method its style and each chart its name, and keeps the page below some megabytes.
 
     ``silenced`` are the codes of findings that are counted, not shown; ``notes`` collects what could not be read while
-    drawing. ``brief``: studies are shown side by side alone, and their charts show fewer rows. ``places`` are the
-    options that lead a command to the store, each after a blank.
+    drawing. ``brief``: studies are shown side by side alone, and their charts show fewer rows. ``store_options`` are
+    the options that lead a command to the store, each after a blank.
     """
 
     def __init__(
@@ -28,9 +28,9 @@ class PageContext:
         room: int = ROOM,
         *,
         brief: bool = False,
-        places: str = "",
+        store_options: str = "",
     ) -> None:
-        self.places = places
+        self.store_options = store_options
         self.brief = brief
         self._numbers: dict[str, int] = {name: number for number, name in enumerate(methods)}
         self.silenced = silenced

@@ -5,10 +5,9 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from zslplat.checks.base import drop_silenced
-from zslplat.comparison.leaderboard import GROUPS
+from zslplat.comparison.leaderboard import GROUPS, turned
 from zslplat.comparison.sheets import same_score
 from zslplat.evaluation.experiment import VALIDATION
 from zslplat.evidence.labels import name_by_rows
@@ -31,6 +30,7 @@ from zslplat.reports.leaderboard import (
 )
 from zslplat.reports.study import study_section
 from zslplat.reports.wording import NOTHING, cell, duration, listed, metric_words, number, sentence, span, with_article
+from zslplat.statistics import AHEAD
 
 
 def page_of(contents: Contents, version: str, made: str) -> Page:
@@ -39,19 +39,21 @@ def page_of(contents: Contents, version: str, made: str) -> Page:
     Of several comparisons a table of all comes first, of one its result, of a single study the study.
     """
     labels = [str(row["short"]) for chapter in contents.chapters for row in chapter.rows]
-    context = PageContext(dict.fromkeys(labels), contents.silenced, brief=contents.brief, places=contents.places)
+    context = PageContext(
+        dict.fromkeys(labels), contents.silenced, brief=contents.brief, store_options=contents.store_options
+    )
     several = len(contents.chapters) > 1
     chapters = [
-        chapter_section(chapter, _anchor(place), contents.looks.get(chapter.dataset), context, folded=several)
-        for place, chapter in enumerate(contents.chapters, start=1)
+        chapter_section(chapter, _anchor(position), contents.looks.get(chapter.dataset), context, folded=several)
+        for position, chapter in enumerate(contents.chapters, start=1)
     ]
     unfinished = [
-        study_section(entry, entry.name, f"unfinished-{place}", context)
-        for place, entry in enumerate(contents.unfinished, start=1)
+        study_section(entry, entry.name, f"unfinished-{position}", context)
+        for position, entry in enumerate(contents.unfinished, start=1)
     ]
-    over = [across_section(one, f"across-{place}", context) for place, one in enumerate(contents.across, start=1)]
+    over = [across_section(one, f"across-{position}", context) for position, one in enumerate(contents.across, start=1)]
     troubles = _troubles(contents, context)
-    sections = [*_glance(contents), *troubles, *over, *chapters] if several else [*chapters, *troubles]
+    sections = [_glance(contents), *troubles, *over, *chapters] if several else [*chapters, *troubles]
     if unfinished:
         note = Paragraph("These have no test evaluation yet, and stand in no comparison.")
         sections.append(Section("Not finished", "unfinished", [note], unfinished, folded=bool(chapters)))
@@ -65,24 +67,22 @@ def page_of(contents: Contents, version: str, made: str) -> Page:
     return Page(_title(contents), f"Report of {contents.scope}", sections, about, _notes(contents, context))
 
 
-def _anchor(place: int) -> str:
-    return f"chapter-{place}"
+def _anchor(position: int) -> str:
+    return f"chapter-{position}"
 
 
 def _title(contents: Contents) -> str:
-    places = list(dict.fromkeys(chapter.title for chapter in contents.chapters))
+    titles = list(dict.fromkeys(chapter.title for chapter in contents.chapters))
     if len(contents.chapters) == 1:
         chapter = contents.chapters[0]
         return f"{chapter.rows[0]['short']}: {chapter.heading}" if len(chapter.rows) == 1 else chapter.heading
     return (
-        f"{counted(len(contents.chapters), 'comparison')} on {', '.join(places)}" if places else "Studies in progress"
+        f"{counted(len(contents.chapters), 'comparison')} on {', '.join(titles)}" if titles else "Studies in progress"
     )
 
 
-def _glance(contents: Contents) -> Iterator[Section]:
-    """Yield the table of several comparisons: who leads, by how much, how sure that is, at what cost."""
-    if len(contents.chapters) < 2:
-        return
+def _glance(contents: Contents) -> Section:
+    """Return the table of several comparisons: who leads, by how much, how sure that is, at what cost."""
     blocks: list[Block] = []
     if not any(chapter.rows for chapter in contents.chapters):
         blocks.append(Paragraph("Nothing has been scored on a test split yet.", "lead"))
@@ -97,10 +97,12 @@ def _glance(contents: Contents) -> Iterator[Section]:
         Column("how sure"),
         Column("cost", True, "seconds of the leader's search and final evaluation"),
     ]
-    rows = [line for place, chapter in enumerate(contents.chapters, start=1) for line in _glance_rows(chapter, place)]
+    rows = [
+        line for position, chapter in enumerate(contents.chapters, start=1) for line in _glance_rows(chapter, position)
+    ]
     blocks.append(TableBlock("Who leads, by how much, how sure, at what cost", columns, rows, _LEADER))
-    blocks.append(Folded("Test scores of all methods", [all_chapters(contents.chapters, contents.suite)]))
-    yield Section("At a glance", "glance", blocks)
+    blocks.append(Folded("Test scores of all methods", [score_table(contents.chapters, contents.suite)]))
+    return Section("At a glance", "glance", blocks)
 
 
 _LEADER = (
@@ -109,10 +111,10 @@ _LEADER = (
 )
 
 
-def _glance_rows(chapter: Chapter, place: int) -> Iterator[list[Cell]]:
+def _glance_rows(chapter: Chapter, position: int) -> Iterator[list[Cell]]:
     groups = list(dict.fromkeys(str(row["group"]) for row in chapter.rows))
     if not groups:
-        yield [Cell(chapter.heading, link=_anchor(place)), *[Cell(NOTHING)] * 8]
+        yield [Cell(chapter.heading, link=_anchor(position)), *[Cell(NOTHING)] * 8]
     sign = 1 if chapter.primary.maximise else -1
     by_group = [[row for row in chapter.rows if row["group"] == group] for group in groups]
     for rows in [rows for rows in by_group if len(rows) > 1] or by_group[:1]:
@@ -124,7 +126,7 @@ def _glance_rows(chapter: Chapter, place: int) -> Iterator[list[Cell]]:
         about = chapter.heading + (f", {rows[0]['group']}" if len(groups) > 1 else "")
         seconds = _seconds(leader)
         name = str(leader["short"]) + ("" if chosen or len(rows) == 1 else " (on test)")
-        line = [Cell(about, link=_anchor(place)), Cell(name, strong=True), cell(leader["test"])]
+        line = [Cell(about, link=_anchor(position)), Cell(name, strong=True), cell(leader["test"])]
         line.append(Cell(span(leader["low_classes"], leader["high_classes"], digits=3)))
         if rival is None:
             line += [*[Cell(NOTHING)] * 3, Cell("alone" if len(rows) == 1 else "no score on validation")]
@@ -134,22 +136,18 @@ def _glance_rows(chapter: Chapter, place: int) -> Iterator[list[Cell]]:
             line += [Cell(str(rival["short"])), cell(-rival["difference"], sign=True)]
             line += [
                 Cell(span(*ends, sign=True, digits=3)),
-                Cell(_TURNED.get(str(rival["verdict"]), str(rival["verdict"]))),
+                Cell(turned(str(rival["verdict"]), -1.0)),  # what the verdict on the rival says of the leader
             ]
         yield [*line, Cell(duration(seconds or None), seconds or None)]
 
 
-# What a verdict on the rival says of the leader.
-_TURNED = {"ahead": "behind", "behind": "ahead"}
-
-
-def _seconds(row: Row) -> float:
+def _seconds(row: Record) -> float:
     """Return the seconds of the search and the final evaluation of a row, as far as they are recorded."""
     return float(row.get("trial_seconds") or 0) + float(row.get("test_seconds") or 0)
 
 
-def _leader(rows: Sequence[Row]) -> Row:
-    """Return the row of the method that is best on validation."""
+def _leader(rows: Sequence[Record]) -> Record:
+    """Return the row that differences are taken from, by default the best on validation."""
     return next((row for row in rows if row["method"] == row["baseline"]), rows[0])
 
 
@@ -162,7 +160,7 @@ def _troubles(contents: Contents, context: PageContext) -> list[Section]:
         left_out = (
             f"{counted(context.left_out, 'group')} of charts left out to keep the file small; a report of one study"
         )
-        blocks.append(Paragraph(f"{left_out} has its own: zslplat report STUDY{context.places}", "note"))
+        blocks.append(Paragraph(f"{left_out} has its own: zslplat report STUDY{context.store_options}", "note"))
     return [Section("To look at", "look", blocks, folded=not notes)] if blocks else []
 
 
@@ -189,8 +187,8 @@ def _reading(contents: Contents) -> Section:
             "Hyperparameters of studies were chosen on validation folds, and the test split was scored once they were "
             "chosen; those of single runs were given by the user. "
             "Intervals of 95% over these test rows say how sure a number is for these very classes; those over new "
-            "classes, where they are given, say it for other classes drawn like these, and are wider as a rule. A "
-            "difference whose interval contains 0 is not significant."
+            "classes, where they are given, say it for other classes drawn like these, and are wider as a rule. Go by "
+            "the verdict: it is corrected for the number of rivals, which intervals are not."
         ),
         Paragraph(
             "Inductive methods see one test row at a time, transductive ones the whole batch: they are compared "
@@ -206,10 +204,10 @@ def _reading(contents: Contents) -> Section:
     )
 
 
-_Place = tuple[int, str]  # the number of a chapter, and a name on it
+ChapterRow = tuple[int, str]  # the position of a chapter, and a name on it
 
 
-def all_chapters(chapters: Sequence[Chapter], suite: str | None = None) -> TableBlock:
+def score_table(chapters: Sequence[Chapter], suite: str | None = None) -> TableBlock:
     """Return methods by chapters: the test score of each, those of a kind together, the best of each kind marked.
 
     A row of a suite that has other settings on other chapters is one line under its own name. ``suite`` is the name or
@@ -218,10 +216,10 @@ def all_chapters(chapters: Sequence[Chapter], suite: str | None = None) -> Table
     names, row_notes = _suite_rows(chapters, suite)
     scores = [
         {
-            (str(row["group"]), names.get((number, str(row["short"])), str(row["short"]))): float(row["test"])
+            (str(row["group"]), names.get((position, str(row["short"])), str(row["short"]))): float(row["test"])
             for row in chapter.rows
         }
-        for number, chapter in enumerate(chapters)
+        for position, chapter in enumerate(chapters)
     ]
     methods = sorted(
         dict.fromkeys(key for of_chapter in scores for key in of_chapter), key=lambda key: GROUPS.index(key[0])
@@ -250,27 +248,27 @@ def all_chapters(chapters: Sequence[Chapter], suite: str | None = None) -> Table
     )
 
 
-def _suite_rows(chapters: Sequence[Chapter], suite: str | None) -> tuple[dict[_Place, str], dict[str, str]]:
-    """Return {(number of a chapter, name on it): name of its suite's row}, and by that name what it is, in words.
+def _suite_rows(chapters: Sequence[Chapter], suite: str | None) -> tuple[dict[ChapterRow, str], dict[str, str]]:
+    """Return {(position of a chapter, name on it): name of its suite's row}, and by that name what it is, in words.
 
     A row has its name where it is one experiment on each chapter and not the same on all, such as one that was searched
     for one task and scores others with its winner. Each chapter has short names of its own.
     """
-    places: dict[tuple[str, str], list[_Place]] = {}
-    short: dict[_Place, str] = {}
-    for place_of, chapter in enumerate(chapters):
+    chapter_rows: dict[tuple[str, str], list[ChapterRow]] = {}
+    short: dict[ChapterRow, str] = {}
+    for position, chapter in enumerate(chapters):
         for line in chapter.rows:
-            place = (place_of, str(line["short"]))
-            short[place] = place[1]
+            chapter_row = (position, str(line["short"]))
+            short[chapter_row] = chapter_row[1]
             for key in _rows_of(chapter, line):
                 if suite is None or fits(suite, key[0]):
-                    places.setdefault(key, []).append(place)
+                    chapter_rows.setdefault(key, []).append(chapter_row)
     rows = {
         key: of_row
-        for key, of_row in places.items()
-        if len({number for number, _ in of_row}) == len(of_row) and len({name for _, name in of_row}) > 1
+        for key, of_row in chapter_rows.items()
+        if len({position for position, _ in of_row}) == len(of_row) and len({name for _, name in of_row}) > 1
     }
-    return name_by_rows(rows, short, lambda place: f"{chapters[place[0]].title} ({chapters[place[0]].task})")
+    return name_by_rows(rows, short, lambda one: f"{chapters[one[0]].title} ({chapters[one[0]].task})")
 
 
 def _rows_of(chapter: Chapter, row: Record) -> Iterable[tuple[str, str]]:
@@ -290,17 +288,17 @@ def chapter_section(
     """
     entries = chapter_results(chapter)
     validated = [(run.name, run) for run in _validated(chapter)]
-    alone = len(entries) + len(validated) == 1 and not context.brief
-    several = not context.brief
+    in_full = not context.brief
+    alone = len(entries) + len(validated) == 1 and in_full
     parts: list[tuple[str, str, Iterable[Block]]] = [
-        ("Seen and unseen classes", "seen-unseen", seen_unseen_chart(chapter, context) if several else ()),
-        ("By number of features", "features", feature_curves(chapter, context) if several else ()),
-        ("Budget", "budget", budget_charts(chapter, context) if several else ()),
+        ("Seen and unseen classes", "seen-unseen", seen_unseen_chart(chapter, context) if in_full else ()),
+        ("By number of features", "features", feature_curves(chapter, context) if in_full else ()),
+        ("Budget", "budget", budget_charts(chapter, context) if in_full else ()),
         ("Sensitivity", "sensitivity", (sweep_chart(sweep, context) for sweep in chapter.sweeps)),
         ("The two best, class by class", "classes", differences_of_best(chapter, context)),
-        ("Maps", "maps", _maps(chapter, context) if several else ()),
+        ("Maps", "maps", _maps(chapter, context) if in_full else ()),
         ("Cost", "cost", cost_blocks(chapter, entries, context)),
-        ("Numbers of the methods", "numbers", _reported(entries) if several else ()),
+        ("Numbers of the methods", "numbers", _reported(entries) if in_full else ()),
         ("What they know, and what to look at", "look", _look(chapter, entries, looks, context)),
     ]
     if chapter.rows:
@@ -328,13 +326,13 @@ def _studies(chapter: Chapter, anchor: str, entries: Sequence[tuple[str, Result]
         text = (
             f"The {counted(len(entries), 'study or run', 'studies and runs')} of this comparison are too many to show "
             "each by itself; a report of some of them does, for example: "
-            f"zslplat report {shlex.quote(entries[0][1].name)}{context.places}"
+            f"zslplat report {shlex.quote(entries[0][1].name)}{context.store_options}"
         )
         blocks.append(Paragraph(text))
     else:
         studies = [
-            study_section(entry, label, f"{anchor}-study-{place}", context, chapter.behind.get(entry.name, ()))
-            for place, (label, entry) in enumerate(entries, start=1)
+            study_section(entry, label, f"{anchor}-study-{position}", context, chapter.behind.get(entry.name, ()))
+            for position, (label, entry) in enumerate(entries, start=1)
         ]
     return Section("Studies and runs", f"{anchor}-studies", blocks, studies, folded=True)
 
@@ -418,15 +416,12 @@ def _look(
     if shown:
         yield Paragraph("What checks found; the command behind each tells its cause and what to do about it.")
         yield Items([f"{name}: {one.line} ({one.page})" for name, one in findings if one in shown], "warning")
-    elif entries:
+    elif entries and not silenced:
         yield Paragraph("No check found anything to warn of.")
     if silenced:
         yield Paragraph(f"{counted(silenced, 'finding')} silenced.", "note")
     if chapter.notes:
         yield Items([sentence(note) for note in chapter.notes], "note")
-
-
-Row = Mapping[str, Any]
 
 
 def headline(chapter: Chapter) -> list[str]:
@@ -444,7 +439,7 @@ def headline(chapter: Chapter) -> list[str]:
     return sentences
 
 
-def _ends(row: Row) -> str:
+def _ends(row: Record) -> str:
     """Return both intervals of a row in words."""
     parts = []
     for what, suffix in (("these test rows", ""), ("new classes", "_classes")):
@@ -454,14 +449,14 @@ def _ends(row: Row) -> str:
     return f"95% interval over {', over '.join(parts)}" if parts else "no interval is recorded"
 
 
-def _first(chapter: Chapter, row: Row, group: str, count: int) -> str:
+def _first(chapter: Chapter, row: Record, group: str, count: int) -> str:
     metric = with_article(metric_words(chapter.primary.name))
     subject = f"Of the {group} methods, {row['short']}" if group else str(row["short"])
     why = " was best on validation and" if count > 1 and row["validation"] is not None else ""
     return f"{subject}{why} reaches {metric} of {number(row['test'], digits=3)} on the test split ({_ends(row)})."
 
 
-def _range(chapter: Chapter, rows: list[Row], group: str) -> str:
+def _range(chapter: Chapter, rows: list[Record], group: str) -> str:
     """Say what is reached where the test score alone could choose the best."""
     low, high = (end(rows, key=lambda row: float(row["test"])) for end in (min, max))
     reached = " to ".join(f"{number(row['test'], digits=3)} ({row['short']})" for row in (low, high))
@@ -473,13 +468,13 @@ def _range(chapter: Chapter, rows: list[Row], group: str) -> str:
     )
 
 
-def _standing(rows: list[Row], first: Row) -> Iterator[str]:
-    """Yield how many are ahead of the first, behind it, level with it, ..., and who are ahead."""
+def _standing(rows: list[Record], first: Record) -> Iterator[str]:
+    """Yield how many are ahead of the first, behind it, equal to it, ..., and who are ahead."""
     by_verdict = Counter(str(row["verdict"] or "without an interval") for row in rows)
     if by_verdict:
         counts = listed([f"{count} {verdict}" for verdict, count in by_verdict.items()])
         yield f"Beside {first['short']}, over new classes: {counts}."
-    ahead = [row for row in rows if row["verdict"] == "ahead"]
+    ahead = [row for row in rows if row["verdict"] == AHEAD]
     if ahead:
         names = [f"{row['short']} ({number(row['difference'], sign=True, digits=3)})" for row in ahead[:6]]
         yield f"Ahead of it: {listed(names)}."

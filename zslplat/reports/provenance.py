@@ -20,10 +20,10 @@ _OPTIONS = {"features": "--features", "signatures": "--signatures", METRIC: "--m
 _DEFAULTS = {"sampler": SAMPLER, "pruner": PRUNER, "batch_size": BATCH_SIZE}
 
 
-def provenance_blocks(entry: Result, places: str = "") -> Iterator[Block]:
+def provenance_blocks(entry: Result, store_options: str = "") -> Iterator[Block]:
     """Yield the experiment, the software and the code of an entry, and commands that repeat and check it.
 
-    ``places``: the options that lead to the store, each after a blank.
+    ``store_options``: the options that lead to the store, each after a blank.
     """
     rows: list[tuple[str, str]] = [("method", entry.method), ("data set", entry.dataset), ("task", entry.task)]
     rows += [("seed", str(entry.identity.get("seed", "")))]
@@ -52,7 +52,7 @@ def provenance_blocks(entry: Result, places: str = "") -> Iterator[Block]:
     rows += [(f"run, repeat {i}" if len(entry.runs) > 1 else "run", run) for i, run in enumerate(entry.runs)]
     columns = [Column("what"), Column("value")]
     yield TableBlock("What it was made with", columns, [[Cell(name), Cell(value)] for name, value in rows])
-    yield Commands("Do it again", [command + places for command in commands_of(entry)])
+    yield Commands("Do it again", [command + store_options for command in commands_of(entry)])
     if entry.warm_start and (entry.source is None or _trials_begun_at(entry) is None):
         gone = "is not in the store any more" if entry.source is None else "has other best trials now"
         yield Paragraph(

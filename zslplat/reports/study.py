@@ -34,7 +34,7 @@ def study_section(entry: Result, label: str, anchor: str, context: PageContext, 
 
     ``behind``: the names of others of the same experiment, for which this one stands.
     """
-    blocks: list[Block] = [Paragraph(_summary(entry, context.places), "lead")]
+    blocks: list[Block] = [Paragraph(_summary(entry, context.store_options), "lead")]
     if behind:
         blocks.append(
             Paragraph(f"The same experiment was also evaluated as {listed(list(map(quoted_in_list, behind)))}.")
@@ -55,12 +55,15 @@ def study_section(entry: Result, label: str, anchor: str, context: PageContext, 
         blocks.append(Folded(f"The search: {counted(len(entry.trials), 'trial')}", inside))
     blocks += _outcome(entry, label, context)
     blocks.append(
-        Folded("What it was made with, and the commands to do it again", list(provenance_blocks(entry, context.places)))
+        Folded(
+            "What it was made with, and the commands to do it again",
+            list(provenance_blocks(entry, context.store_options)),
+        )
     )
     return Section(label, anchor, blocks, folded=True)
 
 
-def _summary(entry: Result, places: str) -> str:
+def _summary(entry: Result, store_options: str) -> str:
     dataset, task = entry.dataset, entry.task
     where = f"task {task} on {dataset}"
     if not entry.is_study:
@@ -73,7 +76,7 @@ def _summary(entry: Result, places: str) -> str:
     text = f"A study of {entry.method}, {where}: {counted(len(states), 'trial')} ({kinds or 'none yet'}), "
     text += f"{duration(seconds)} of computing."
     if entry.finished is None or not entry.tested:
-        continues = f"{tune_command(entry)}{places} (--trials N for N trials in all)"
+        continues = f"{tune_command(entry)}{store_options} (--trials N for N trials in all)"
         return f"{text} It has no test evaluation yet; this continues it: {continues}"
     primary = entry.primary
     winner = entry.winner
@@ -185,7 +188,7 @@ def choices_table(entry: Result) -> Iterator[TableBlock]:
 
 
 def front_chart(entry: Result, context: PageContext) -> Iterator[Chart]:
-    """Yield the trials by both criteria of a study that has two, and the front of those that no other beats in both."""
+    """Yield the trials by both criteria of a study that has two, and the front: those that no other dominates."""
     front = (entry.finished or {}).get("front")
     if not front:
         return
@@ -202,7 +205,7 @@ def front_chart(entry: Result, context: PageContext) -> Iterator[Chart]:
         Line("a trial", *_columns([(b, a) for a, b in values.values()]), style, dots_only=True),
         Line("the front", *_columns(on_front), style, marked=on_front),
     ]
-    title = f"Trials that no other beats in both {first} and {second}"
+    title = f"Trials that no other trial dominates by {first} and {second}"
     description = f"{title}. " + "; ".join(f"trial {n}: {number(y)} at {short(x)}" for n, x, y in chosen) + "."
     spread = lines[0].x
     axes = Axes(second, first, logx=min(spread) > 0 and max(spread) > 8 * min(spread))

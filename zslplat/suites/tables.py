@@ -2,8 +2,9 @@
 
 ``scores.csv``        data, row, task, metric, test, spread, low, high, knows_of_batch, from_memory, trials, split,
                       low_classes, high_classes (the interval over new classes)
-``differences.csv``   task, metric, ahead, behind, data, difference, low, high, verdict; the same over new classes;
-                      of classes that were drawn anew all is over draws, verdict_classes by Holm's p-value
+``differences.csv``   task, metric, ahead, behind, data, difference, low, high, verdict_rows; over new classes
+                      low_classes, high_classes, p_holm, verdict; of classes that were drawn anew all is over draws,
+                      and verdict by Holm's p-value
 ``budgets.csv``       data, row, knows_of_batch, trials, chosen_epoch, most_epochs, split, failed_trials, seconds,
                       unequal, method (with what its search found)
 ``provenance.json``   suite, commit or version, libraries, seeds, dates and hours
@@ -125,8 +126,8 @@ def _usual(values: list[Any]) -> Any:
 
 SCORES = ["data", "row", "task", "metric", "test", "spread", "low", "high", "knows_of_batch", "from_memory"]
 SCORES += ["trials", "split", "low_classes", "high_classes"]
-OVER_CLASSES = ["low_classes", "high_classes", "p_holm", "verdict_classes"]
-DIFFERENCES = ["task", "metric", "ahead", "behind", "data", "difference", "low", "high", "verdict", *OVER_CLASSES]
+OVER_CLASSES = ["low_classes", "high_classes", "p_holm", "verdict"]
+DIFFERENCES = ["task", "metric", "ahead", "behind", "data", "difference", "low", "high", "verdict_rows", *OVER_CLASSES]
 
 
 @dataclass(frozen=True)

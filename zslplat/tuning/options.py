@@ -127,7 +127,7 @@ class StudyResult:
     ``findings`` are what checks found, ``warnings`` the lines of those that are not silenced, ``silenced`` the number
     of those that are. ``chance`` is what guessing reaches on validation, the mean over the folds, ``test_chance`` on
     the test split. ``criteria`` are the metrics that selected the winner; of two, ``front`` has the numbers of the
-    trials that no other beats in both. ``control`` is the recorded study of the control of its kind, if there is one,
+    trials that no other trial dominates. ``control`` is the recorded study of the control of its kind, if there is one,
     and ``known`` counts the trials of this call that were taken from records,
     ``known_tests`` the test evaluations; ``code`` says where trials of several codes are mixed.
     """

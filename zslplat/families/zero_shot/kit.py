@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.base import clone
 
-from zslplat.families.zero_shot.methods.base import ZeroShotMethod
+from zslplat.families.zero_shot.methods.base import SEVERAL_SIGNATURES, ZeroShotMethod
 from zslplat.methods.base import Arrays, Method, Prepared
 from zslplat.testing.kernels import deviation
 from zslplat.testing.kits import MethodKit, Player, fitted
@@ -18,8 +18,6 @@ from zslplat.testing.method_checks import assert_data_refused
 from zslplat.testing.problems import PLENTY, WITH_SHARED, ClassProblem, class_problem
 from zslplat.testing.running import Check
 from zslplat.testing.truth_seekers import Seeker, indicators
-
-SEVERAL_SIGNATURES = "several-signatures"
 
 
 def zero_shot_checks(method: Method) -> tuple[Check, ...]:

@@ -41,7 +41,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError
-from zslplat.families.zero_shot.methods.base import SEVERAL, ZeroShotMethod, ZeroShotProtocol
+from zslplat.families.zero_shot.methods.base import SEVERAL_SIGNATURES, ZeroShotMethod, ZeroShotProtocol
 from zslplat.kinds import require_kind
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Real, Space, parameter
@@ -132,7 +132,7 @@ class ZeroShotTask(ClassTask):
             arrays |= signatures_for(method, problem.inputs, suffix)
         bias = {"bias": float(validation_choices["bias"])} if "bias" in validation_choices else {}
         named = {name: list(problem.meta[name]) for name in ("classes", "seen_classes", "attributes")}
-        return ModelContent(arrays, {**named, **bias, "several_signatures": SEVERAL in method.tags})
+        return ModelContent(arrays, {**named, **bias, "several_signatures": SEVERAL_SIGNATURES in method.tags})
 
     def outputs_of(self, problem: Problem, scores: np.ndarray) -> Arrays:
         """Return {request: scores (rows of the request, its classes)}, sliced out of scores of all rows and classes."""
@@ -238,7 +238,7 @@ def signatures_for(method: Any, inputs: Mapping[str, Any], suffix: str) -> Array
     S = inputs[name]
     if described is None:
         return {name: S}
-    if SEVERAL in method.tags:
+    if SEVERAL_SIGNATURES in method.tags:
         return {name: S, f"signature_class{suffix}": described}
     starts = np.flatnonzero(np.r_[True, np.diff(described) > 0])
     counts = np.diff(np.r_[starts, len(described)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from zslplat.comparison.forests import Difference, difference_rows, hollow_rows
+from zslplat.comparison.forests import Difference, difference_rows, left_out_in_words
 from zslplat.errors import UsageError
 from zslplat.figures import Forest, ForestRow
 from zslplat.suites.earlier_results import SCORE_KEY
@@ -55,7 +55,7 @@ def claim_forest(judged: Judged) -> tuple[Forest, str]:
             rows += [ForestRow(sides), *pooled]
         else:
             rows += [ForestRow(sides), *drawn]
-            apart += hollow_rows(differences)
+            apart += left_out_in_words(differences)
     least = float(judged.lines[0]["least"])
     band = (-least, 0.0) if judged.lines[0]["direction"] == "level" else (0.0, least)
     note = f"Not pooled: {', '.join(dict.fromkeys(apart))}." if apart else ""

@@ -16,7 +16,7 @@ from zslplat.registry import known_as
 from zslplat.space import Space
 
 # The tag of methods that take several signatures of a class.
-SEVERAL = "several-signatures"
+SEVERAL_SIGNATURES = "several-signatures"
 # The class of each signature, where classes have several.
 Classes = np.ndarray | None
 
@@ -123,7 +123,7 @@ class ZeroShotMethod(Method):
     def _with(self, signature_class: Classes, statistics: Prepared) -> Prepared:
         if signature_class is None:
             return statistics
-        if SEVERAL not in self.tags:
+        if SEVERAL_SIGNATURES not in self.tags:
             raise UsageError(f"{known_as(type(self))} takes one signature per class; average those of a class first")
         return {**statistics, "signature_class": signature_class}
 
