@@ -173,6 +173,8 @@ def illegal_values(legal: Any) -> list[Any]:
         tries = ["no such value", -987654321]
     elif isinstance(core, Text):
         tries = [3]
+    elif not isinstance(core, Real | Integer):
+        tries = ["no such value", 3, True]
     else:
         tries = ["text", True]
         tries += [core.low] if isinstance(core, Real) and core.open_low and math.isfinite(core.low) else []

@@ -32,7 +32,7 @@ from zslplat.data.store.rows import float_type, rowwise
 from zslplat.families.zero_shot.methods import spectral
 from zslplat.families.zero_shot.methods.base import check_fit_inputs
 from zslplat.families.zero_shot.methods.spectral import FactoredMethod, Factors
-from zslplat.methods.base import Arrays, Features, Prepared, Statistics
+from zslplat.methods.base import Arrays, Features, Prepared
 from zslplat.methods.rows import lengths, unit_rows
 from zslplat.space import POSITIVE, Choice, Real, Space, parameter
 
@@ -96,10 +96,6 @@ class SAE(FactoredMethod):
         t, R = linalg.eigh((S.T * statistics["class_counts"]) @ S, check_finite=False)
         return statistics | {"signature_values": t, "signature_directions": R}
 
-    def prepare_score(self, X: Features, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
-        """Return the lengths (n, 1) of the rows of the batch."""
-        return {"lengths": rowwise(X, lengths)}
-
     def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
         self.learn(solve(statistics, np.asarray(S, dtype=np.float64), self.lam))
@@ -109,8 +105,6 @@ class SAE(FactoredMethod):
         S = unit_rows(np.asarray(S, dtype=np.float64))
         if self.direction == "s->f":
             decoded = unit_rows(self._decoded(S)).astype(float_type(X.dtype)).T
-            if statistics:
-                return np.asarray(rowwise(X, lambda rows: np.asarray(rows @ decoded)) / statistics["lengths"])
             return rowwise(X, lambda rows: np.asarray(rows @ decoded / lengths(rows)))
         encoder, classes = unit_rows(self.W_).T.astype(float_type(X.dtype)), S.astype(float_type(X.dtype)).T
         return rowwise(X, lambda rows: np.asarray(unit_rows(rows @ encoder) @ classes))
