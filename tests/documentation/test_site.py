@@ -73,7 +73,7 @@ def test_a_site_that_is_not_there_is_built_and_said_to_be(cache, monkeypatch):
 
     said = []
     monkeypatch.setattr(site, "packed", lambda: None)
-    monkeypatch.setattr(site, "require_builder", lambda: None)
+    monkeypatch.setattr(site, "missing_builder", list)
     monkeypatch.setattr(site, "build", built)
     page = site.start_page(report=said.append)
     assert page.read_text() == "built"

@@ -7,7 +7,7 @@ import pytest
 
 from zslplat.errors import StoreError
 from zslplat_papers.reproduction.claims import RESULTS, recorded_claims
-from zslplat_papers.reproduction.page import page
+from zslplat_papers.reproduction.page import pages
 from zslplat_papers.reproduction.results import PACKAGED, keep_results, read_file, read_results
 
 CLAIM = "000-cosines-fall"
@@ -142,7 +142,7 @@ def test_a_cell_that_cannot_be_is_named_with_line_column_and_what_was_expected(e
     with pytest.raises(StoreError, match=re.escape(said)):
         recorded_claims([CLAIM], place)
     with pytest.raises(StoreError, match=re.escape(said)):
-        page(place)
+        pages(place)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_cells_of_tables_and_suites_are_looked_at_as_well(edited, name, column, 
     named = "low" if expected.startswith("the low") else column
     said = rf"{name}\.csv, line {number}, column {named}: .*, expected {expected}"
     with pytest.raises(StoreError, match=said):
-        page(place)
+        pages(place)
 
 
 def test_ends_that_nobody_could_give_are_kept_and_read(tmp_path):

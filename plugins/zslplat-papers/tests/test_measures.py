@@ -18,6 +18,7 @@ from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat.settings import resolve_settings
 from zslplat.suites.cells import GridOptions
 from zslplat_papers.reproduction.claim_tests import ClaimTests, MeasuredTest, load_claim_tests, read_claim_tests
+from zslplat_papers.reproduction.figures import claim_forest
 from zslplat_papers.reproduction.measures import MEASURES, choices, cost, load_measure, objectives, selection, training
 from zslplat_papers.reproduction.measures.ground import (
     DRAWN,
@@ -31,7 +32,7 @@ from zslplat_papers.reproduction.measures.ground import (
     seen_rows,
 )
 from zslplat_papers.reproduction.measures.separation import compact_classes, silhouettes
-from zslplat_papers.reproduction.page import page
+from zslplat_papers.reproduction.page import pages
 from zslplat_papers.reproduction.verdicts import CANNOT_TELL, HOLDS, HOLDS_NOT, NOT_TESTED, Contrast, contrast_verdict
 
 EXPERIMENTS = [one for several in load_claim_tests().measured.values() for one in several]
@@ -355,7 +356,8 @@ def test_claims_are_judged_by_measures_and_kept(measured, settings, tmp_path):
     kept, missing = claims.recorded_claims([name, broken], tmp_path)
     assert kept.verdict == found[0].verdict
     assert missing.verdict.why == f"zslplat claims {broken} --run carries out measure other"
-    text = page(tmp_path)
-    assert "x: a: +0.300 [+0.200, +0.400] (3 draws): holds<br>x: b" in text
+    text = "\n".join(pages(tmp_path).values())
+    assert f"```{{forest}} {name}\n```" in text
+    assert any(row.note.startswith("+0.300 [+0.200, +0.400]") for row in claim_forest(kept)[0].rows)
     skipped, _ = claims.run_claims([name, broken], settings, suites=["other"])
     assert skipped.verdict.verdict == NOT_TESTED
