@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from zslplat.evaluation.cache.transfer import missing_entries
 
 from zslplat.data.store.array_store import read_entry
 from zslplat.errors import StoreError
@@ -192,7 +191,6 @@ READERS = {
     "a leader": lambda folder: ArrayCache(folder.parent, 1e9).has(folder.name),
     "a data set": lambda folder: read_entry(folder.parent, folder.name),
     "a fold": lambda folder: _fold(folder, lambda: pytest.fail("its rows are looked for")),
-    "a cluster": lambda folder: missing_entries(folder.parent, {folder.name: "digest"}),
 }
 
 
