@@ -38,7 +38,7 @@ def test_symmetric_values_have_the_t_test_of_scipy():
 @pytest.mark.parametrize("family", [1, 5])
 def test_the_ends_are_where_the_test_begins_to_reject(family):
     values = RNG.exponential(size=(family, 12)) - 0.4
-    estimate = moderate([estimate_mean(v) for v in values])[0]
+    estimate = moderate([estimate_mean(v, bounds=None) for v in values])[0]
     moderated = estimate.moderated
     for end in estimate.ends:
         shifted = replace(estimate, estimate=estimate.estimate - end, moderated=moderated)

@@ -77,7 +77,7 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The ends of the 95 % interval; NaN where nothing is known of the spread."""
+        """The ends of the 95 % interval, within the bounds; NaN where nothing is known of the spread."""
         if not self.freedom > 0:
             return math.nan, math.nan
         if self.error == 0:
@@ -91,7 +91,8 @@ class Estimate:
         if self.moderated:
             half = quantile_t(self.moderated[1]) * self.moderated[0]
             ends.append((self.estimate - half, self.estimate + half))
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        low, high = min(low for low, _ in ends), max(high for _, high in ends)
+        return (low, high) if self.bounds is None else (max(low, self.bounds[0]), min(high, self.bounds[1]))
 
     @property
     def p_value(self) -> float:

@@ -48,13 +48,14 @@ def test_nothing_is_said_where_nothing_was_cut():
     assert CUT not in sheet.notes
 
 
-def test_differences_are_not_cut_and_verdicts_do_not_change():
+def test_differences_end_at_minus_1_and_1_and_verdicts_do_not_change():
     ahead = compared([entry("few", FEW), entry("other", FEW - np.array([0.5, 0.1, 0.9]))]).rows
     same = compared([entry("few", FEW, "acc"), entry("other", FEW - np.array([0.5, 0.1, 0.9]), "acc")], "acc").rows
     for cut, free in zip(ahead, same, strict=True):
-        for name in ("difference_low_classes", "difference_high_classes", "p_value", "verdict", "smallest_difference"):
+        for name in ("p_value", "verdict", "smallest_difference"):
             assert cut[name] == free[name]
-    assert min(row["difference_low_classes"] for row in ahead if row["difference_low_classes"] is not None) < -1
+    lows = [min(row["difference_low_classes"] or 0 for row in rows) for rows in (ahead, same)]
+    assert lows[0] == -1 > lows[1]
 
 
 def test_the_interval_over_rows_is_not_moved_beyond_1():

@@ -127,9 +127,11 @@ def headline(study: Any, experiment: Any, settings: Any, warn: Callable[[str], N
     if control:
         gap = ends(row, "difference_low_classes", "difference_high_classes", sign=True)
         text = f"{number(row['difference'], sign=True)}" + (f" ({gap})" if gap else "")
-        lines.append(
-            f"against the control {name}: {text}, {verdict(row) or 'no interval over new classes, so no verdict'}"
-        )
+        judged = verdict(row) or "no interval over new classes, so no verdict"
+        ours, theirs = (result.search_trials for result in results)
+        if theirs and ours and theirs < ours:
+            judged = f"no verdict: {counted(theirs, 'trial')} there, {ours} here"
+        lines.append(f"against the control {name}: {text}, {judged}")
     else:
         missing = f"; the control, {name}, is not tuned here yet" if name not in ("", experiment.method.name) else ""
         chance = number(study.test_chance) if study.test_chance == study.test_chance else "not known of this metric"

@@ -46,7 +46,8 @@ def compare_each(
         comparisons: list[Comparison] = []
         refused: list[tuple[str, StoreError | UsageError]] = []
         for task in dict.fromkeys(requested):
-            pending: list[str | None] = list(dict.fromkeys(metrics)) or [None]
+            aliases = build_component("tasks", Spec.parse(task)).aliases if metrics else {}
+            pending: list[str | None] = [aliases.get(metric, metric) for metric in dict.fromkeys(metrics)] or [None]
             for metric in pending:
                 subject = f"task {task}" + (f", metric {metric}" if metric else "")
                 if filters.select_results and task not in by_task:

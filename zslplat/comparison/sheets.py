@@ -18,6 +18,7 @@ from zslplat.comparison.compare import Comparison
 from zslplat.comparison.leaderboard import MOST_TIED, NO_PAIR, OTHER_DATA, OTHER_ROWS
 from zslplat.comparison.over_datasets import rank_notes
 from zslplat.evidence.labels import dataset_titles
+from zslplat.statistics import MARGIN, NOT_ENOUGH
 from zslplat.tuning.code_changes import MEANING
 
 Row = Mapping[str, Any]
@@ -322,6 +323,14 @@ def _notes(comparison: Comparison, rows: Sequence[Row], shown: Collection[str]) 
         lines.append(f"{comparison.metric} has no intervals: evaluations keep no bootstrap replicates of it")
     else:
         lines.append(NO_CLASSES.format(comparison.metric))
+    undecided = [row["classes_to_decide"] for row in rows if row.get("classes_to_decide")]
+    if "verdict" in shown and undecided:
+        least, most = min(undecided), max(undecided)
+        count = f"{least} to {most}" if most > least else f"{most}"
+        lines.append(
+            f"{NOT_ENOUGH}: neither a difference nor equality within {MARGIN:g} can be shown; "
+            f"it would take about {count} classes like these"
+        )
     if "tied" in shown and any(row["tied"] for row in rows):
         most = any(count > MOST_TIED for count in Counter(row["group"] for row in rows).values())
         of = f" (the best {MOST_TIED} of each group have letters)" if most else ""
