@@ -99,6 +99,16 @@ def test_other_programs_commands_lead_to_commands(call, commands):
         assert words in commands or words[0] in ("list", "fetch"), other
 
 
+def test_a_file_in_the_place_of_a_method_or_after_check_leads_to_its_command(call, tmp_path):
+    (tmp_path / "birds.csv").write_text("label,f1\na,1\nb,2\n")
+    (tmp_path / "study.toml").touch()
+    one_line(call("tune", "birds.csv"), 2, "is a data set", "give zslplat tune eszsl birds.csv")
+    one_line(call("tune", "study.toml"), 2, "is a study file", "give zslplat tune --config study.toml")
+    assert "note: read as zslplat data check birds.csv\n" in call("check", "birds.csv").stderr
+    assert "note: read as zslplat run no-method --test\n" in call("test", "no-method").stderr
+    one_line(call("run", "plain", "--verbose"), 2, "unknown option of zslplat run '--verbose'; zslplat run --help-all")
+
+
 def test_words_of_help_and_version(call):
     assert call("help", "tune").stdout == call("tune", "--help").stdout
     assert call("help").stdout == call("--help").stdout

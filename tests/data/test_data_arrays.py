@@ -107,13 +107,27 @@ def test_other_keys_by_option_and_by_alias(tmp_path):
         load(places, X="nix")
 
 
-def test_matlab_index_names_need_a_base(tmp_path):
-    drop = ["train", "test_seen", "test_unseen"]
-    changes = {f"{k}_loc": toy()[k] + 1 for k in ("test_seen", "test_unseen")}
-    places = save(tmp_path, drop=drop, trainval_loc=toy()["train"] + 1, **changes)
-    with pytest.raises(DataError, match=r"trainval_loc may count rows from 1.*index_base=1 or index_base=0"):
+def save_located(folder, base, without=()):
+    """Save the toy with index vectors of MATLAB's names, which count from ``base`` and leave rows out."""
+    names = {"train": "trainval_loc", "test_seen": "test_seen_loc", "test_unseen": "test_unseen_loc"}
+    vectors = {new: np.setdiff1d(toy()[old], without) + base for old, new in names.items()}
+    return save(folder, drop=list(names), **vectors)
+
+
+@pytest.mark.parametrize(("base", "bound"), [(0, 0), (1, 30)])
+def test_matlab_index_vectors_count_from_the_only_number_that_they_allow(tmp_path, base, bound):
+    dataset = load(save_located(tmp_path, base))
+    for split in ("train", "test_seen", "test_unseen"):
+        assert np.array_equal(dataset.rows(split), np.sort(toy()[split]))
+    (note,) = (note for note in dataset.source["notes"] if "count rows" in note)
+    assert note.endswith(f"test_unseen_loc: count rows from {base}; of 30 rows one is number {bound}")
+
+
+def test_matlab_index_vectors_that_allow_both_need_a_base(tmp_path):
+    places = save_located(tmp_path, 1, without=(29,))
+    with pytest.raises(DataError, match=r"trainval_loc.* may count rows.*--dataset '\S+toy\.npz\(index_base=0\)'"):
         load(places)
-    assert np.array_equal(load(places, index_base=1).rows("train"), toy()["train"])
+    assert np.array_equal(load(places, index_base=1).rows("train"), np.setdiff1d(toy()["train"], 29))
 
 
 def test_rows_outside_train_are_test_rows(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -212,3 +213,12 @@ def test_a_slip_in_the_name_of_a_built_in_set_is_no_missing_set(places):
     assert not isinstance(found.value, UnknownDataError)
     with pytest.raises(UnknownDataError):
         opened("quite-another", places)
+
+
+def test_a_path_to_nothing_leads_to_all_files_of_the_nearest_name_first_of_the_same_kind(tmp_path):
+    for name in ("birds.npz", "birds.csv", "other.csv"):
+        (tmp_path / name).touch()
+    for suffix, other in ((".csv", ".npz"), (".npz", ".csv")):
+        near = f"did you mean {tmp_path}/birds{suffix} or {tmp_path}/birds{other}?"
+        with pytest.raises(MissingDataError, match=re.escape(near)):
+            open_source(Spec(str(tmp_path / f"bird{suffix}")), DataPlaces(), REGISTERED)

@@ -294,6 +294,8 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
         }
         for name in [name for name in values if name.endswith(_POSITION)]:
             value, name = values.pop(name), name.removesuffix(_POSITION)
+            if name == "method":
+                _check_is_no_file(value, context.command_path)
             if name in values:
                 flag = _flags(name, options[name])[0]
                 raise UsageError(f"{name} is given twice, as {value} and by {flag}; leave one out")
@@ -325,6 +327,19 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in (context, *parameters)}
     call.__doc__, call.__name__, call.__module__ = function.__doc__, function.__name__, function.__module__
     return call
+
+
+def _check_is_no_file(method: str, command: str) -> None:
+    """Raise :class:`UsageError` for a data set or a study file in the place of a method, with the right command."""
+    from pathlib import Path
+
+    from zslplat.registry import registry
+
+    path = Path(method.partition("(")[0])
+    if path.exists() and not registry().claims("methods", str(path)):
+        form, start = ("study file", "--config") if path.suffix == ".toml" else ("data set", "eszsl")
+        hint = f"{command} {start} {shlex.quote(method)}"
+        raise UsageError(f"{method!r} is a {form}, and a method was expected here; give {hint}")
 
 
 def _remember(root: Any) -> None:

@@ -24,7 +24,8 @@ FETCH = "fetch"
 # Names that other programs use, and what is run here instead.
 OTHER_COMMANDS = {
     **dict.fromkeys(("train", "fit", "optimize", "optimise", "search", "hpo"), "tune"),
-    **dict.fromkeys(("evaluate", "eval", "test"), "run"),
+    **dict.fromkeys(("evaluate", "eval"), "run"),
+    "test": "run --test",
     **dict.fromkeys(("results", "result", "leaderboard", "best", "table"), "compare"),
     **dict.fromkeys(("benchmark", "suite"), "bench"),
     **dict.fromkeys(("cv", "cross-val"), "cross-validate"),
@@ -34,7 +35,8 @@ OTHER_COMMANDS = {
     **dict.fromkeys(("kernels", "kernel"), "list kernels"),
     **dict.fromkeys(("tasks", "task"), "list tasks"),
     **dict.fromkeys(("suites",), "list suites"),
-    **dict.fromkeys(("checks", "check"), "list checks"),
+    "checks": "list checks",
+    "check": "data check",
     **dict.fromkeys(("datasets", "dataset", "data ls"), "data list"),
     **dict.fromkeys(("data show", "data describe"), "data info"),
     **dict.fromkeys(("data download", "data get", "data fetch", "data prepare", "download"), FETCH),
@@ -73,7 +75,8 @@ def in_our_words(arguments: Sequence[str], is_command: Callable[[str], bool]) ->
                     f"zslplat {name}: fetching data sets is a command of zslplat-papers, which is not installed; in "
                     "the source tree: pip install -e ./plugins/zslplat-papers"
                 )
-            return [*words[:first], *OTHER_COMMANDS[name].split(), *words[first + count :]]
+            command, flag, option = OTHER_COMMANDS[name].partition("--")
+            return [*words[:first], *command.split(), *words[first + count :], *([flag + option] if flag else [])]
     return words
 
 

@@ -47,10 +47,13 @@ def predict(options: PredictOptions) -> None:
     from zslplat.front.progress import progress
     from zslplat.front.requests import settings_of
     from zslplat.models.predictions import RowFile, check_output, predictions, write_predictions
-    from zslplat.serving.runs import load_model
+    from zslplat.serving.runs import find_model
 
     check_output(options["output"])
-    model = load_model(options["run"], settings=settings_of(options))
+    place = find_model(options["run"], settings_of(options))
+    model = place.load()
+    if not options["quiet"]:
+        echo(place.line(model), err=True)
     rows = RowFile(options["input"], model.features.views)
     with progress(quiet=options["quiet"]) as reporter:
         if model.joint:
@@ -66,7 +69,8 @@ def predict(options: PredictOptions) -> None:
         of_all = f" of {rows.rows}" if rows.rows is not None else ""
         done = write_predictions(blocks, options["output"], _now_and_then(reporter.stage, of_all))
     if options["json"]:
-        print_json({"rows": done, "output": str(options["output"]), "model": model.describe()})
+        names = {"run": place.run, "study": place.study}
+        print_json({"rows": done, "output": str(options["output"]), **names, "model": model.describe()})
     else:
         echo(f"{counted(done, 'row')}: predictions in {options['output']}")
 
@@ -90,9 +94,11 @@ def export(options: ExportOptions) -> None:
     settings = settings_of(options)
     done = export_model(settings, options["run"], options["to"])
     if options["json"]:
-        print_json({"folder": str(done.folder), "bytes": done.bytes})
+        print_json({"folder": str(done.folder), "bytes": done.bytes, "run": done.run, "study": done.study})
         return
     echo(f"MLflow model in {done.folder}, {done.bytes / 2**20:.1f} MiB")
+    echo(f"  {done.line}")
+    echo(f"  in Python: mlflow.pyfunc.load_model({str(done.folder)!r})")
     echo(f"  mlflow models serve --model-uri {done.folder} --env-manager local --port 5001")
 
 

@@ -240,9 +240,14 @@ def _nothing_at(name: str, roots: Sequence[Path]) -> str:
     """Return that a path leads to nothing, with the data sets of a near name in its folder."""
     path = Path(name).expanduser()
     folders = [folder for folder in (root / path.parent for root in roots) if folder.is_dir()]
-    there = {stem: str(path.parent / file.name) for folder in folders for stem, file, _ in data_sets_under(folder)}
-    near = [there[stem] for stem in near_names(path.stem, there)]
-    hint = f"did you mean {', '.join(near)}?" if near else "correct the path"
+    there = sorted(
+        {(path.parent / file.name, stem) for folder in folders for stem, file, _ in data_sets_under(folder)},
+        key=lambda one: (one[0].suffix != path.suffix, one),
+    )
+    near = [
+        str(file) for name in near_names(path.stem, {stem for _, stem in there}) for file, stem in there if stem == name
+    ]
+    hint = f"did you mean {' or '.join(near)}?" if near else "correct the path"
     places = " and ".join(str(root.absolute()) for root in roots)
     return f"data set {name!r}: no such file or folder (looked in {places}); {hint}"
 

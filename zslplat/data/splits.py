@@ -10,6 +10,7 @@ Every sentence that is added to ``notes`` says what was taken for what.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from zslplat.data.dataset import ClassFold, Dataset
 from zslplat.errors import DataError, near_names
+from zslplat.spec import Spec
 
 
 def class_ids(values: np.ndarray, where: str, *, base: int) -> np.ndarray:
@@ -151,6 +153,23 @@ def splits_of_parts(parts: Sequence[tuple[str, int]], where: str, notes: list[st
     shown = ", ".join(pairs[:4]) + (", ..." if len(pairs) > 4 else "")
     notes.append(f"files are taken for the splits that their names begin with: {shown}")
     return splits_from_names(np.repeat(meanings, [rows for _, rows in parts]).tolist(), where, [])
+
+
+def number_of_first_row(vectors: Mapping[str, np.ndarray], rows: int, where: str, notes: list[str]) -> int:
+    """Return whether index vectors, by their names, count rows from 0 or from 1; masks among them say nothing.
+
+    The number 0 leaves only 0, the number ``rows`` only 1. Raises :class:`DataError` where neither is among them.
+    """
+    indices = {name: one for name, one in vectors.items() if one.dtype.kind in "iuf" and mask_of(one, rows) is None}
+    for base, bound in ((0, 0), (1, rows)):
+        if any((one == bound).any() for one in indices.values()):
+            notes.append(f"{', '.join(indices)}: count rows from {base}; of {rows} rows one is number {bound}")
+            return base
+    specs = [shlex.quote(str(Spec(where, {"index_base": base}))) for base in (0, 1)]
+    raise DataError(
+        f"{where}: {', '.join(indices)} may count rows from 0, or from 1 as the published MATLAB files do; say which: "
+        f"--dataset {' or --dataset '.join(specs)}"
+    )
 
 
 def rows_of_splits(

@@ -19,7 +19,7 @@ _ARGUMENTS = {
     "task": ("protocol", "setting", "mode"),
     "metric": ("scoring", "metrics", "objective"),
     "repeats": ("n_repeats", "n_seeds", "replications"),
-    "quiet": ("verbose", "verbosity", "show_progress_bar", "silent"),
+    "quiet": ("silent",),
     "tag": ("tags", "user_attrs"),
     "timeout": ("time_limit", "max_time"),
     "data_root": ("root", "data_dir", "data_path"),

@@ -17,10 +17,9 @@ import numpy as np
 
 from zslplat.data.store.atomic_files import draft
 from zslplat.errors import StoreError, UsageError
-from zslplat.models.folder import MODEL, SHARED, copy_model
-from zslplat.models.model import load_saved
+from zslplat.models.folder import MODEL, copy_model
 from zslplat.models.predictions import PARAMETERS
-from zslplat.serving.runs import model_folder, model_in
+from zslplat.serving.runs import find_model
 from zslplat.settings import Settings
 
 # All that an export holds of Python; MLflow runs it when it loads the model.
@@ -58,11 +57,13 @@ _DRAFT = ".zslplat-export-"  # an export may lie among files that are not zslpla
 
 @dataclass(frozen=True)
 class Exported:
-    """The folder of an MLflow model, the bytes in it, and the run that it is of (empty for a folder's)."""
+    """The folder of an MLflow model, the bytes in it, its run and study (empty for a folder's), and a line on these."""
 
     folder: Path
     bytes: int
     run: str
+    study: str
+    line: str
 
 
 def export_model(settings: Settings, source: str, target: Path) -> Exported:
@@ -73,12 +74,12 @@ def export_model(settings: Settings, source: str, target: Path) -> Exported:
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} exists; remove it, or give another folder with --to")
-    folder, shared, run = _source(settings, source)
-    model = load_saved(folder, shared)
+    origin = find_model(source, settings)
+    model = origin.load()
     try:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
         with draft(target.absolute().parent, _DRAFT) as place:
-            copy_model(folder, place / MODEL, shared)
+            copy_model(origin.folder, place / MODEL, origin.shared)
             for name, companion in model.companions().items():
                 shutil.copytree(companion, place / MODEL / name)
             _save(place, model)
@@ -90,7 +91,13 @@ def export_model(settings: Settings, source: str, target: Path) -> Exported:
         raise StoreError(
             f"cannot write {target}: {error.strerror or error}; free space, or choose another --to"
         ) from error
-    return Exported(target, sum(f.stat().st_size for f in target.rglob("*") if f.is_file()), run)
+    return Exported(
+        target,
+        sum(f.stat().st_size for f in target.rglob("*") if f.is_file()),
+        origin.run,
+        origin.study,
+        origin.line(model),
+    )
 
 
 def signature_of(model: Any) -> Any:
@@ -132,19 +139,6 @@ def requirements(model: Any) -> list[str]:
         except metadata.PackageNotFoundError:
             pinned.append(name)
     return pinned
-
-
-def _source(settings: Settings, source: str) -> tuple[Path, Path | None, str]:
-    folder = model_in(Path(source))
-    if folder is not None:
-        return folder, folder.parents[2] / SHARED if folder.parent.parent.name == "evaluations" else None, ""
-    from zslplat.records.opening import existing_records
-
-    records = existing_records(settings, lambda text: None)
-    try:
-        return model_folder(settings, records, source), settings.store / SHARED, source
-    finally:
-        records.close()
 
 
 def _save(place: Path, model: Any) -> None:

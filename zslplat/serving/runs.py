@@ -34,6 +34,26 @@ class StoredModel:
     problem: str = ""
 
 
+@dataclass(frozen=True)
+class ModelPlace:
+    """Where a model lies: its folder, that of shared arrays (None: there are none), its run and its study, or empty."""
+
+    folder: Path
+    shared: Path | None
+    run: str = ""
+    study: str = ""
+
+    def load(self) -> Any:
+        """Return the model."""
+        return load_saved(self.folder, self.shared)
+
+    def line(self, model: Any) -> str:
+        """Return what the model is of and where it is from: ``model: eszsl on digit-pairs, study NAME, run RUN``."""
+        names = (f"{noun} {name}" for noun, name in (("study", self.study), ("run", self.run)) if name)
+        source = ", ".join(names) or f"folder {self.folder}"
+        return f"model: {model.method_name} on {model.describe()['dataset']}, {source}"
+
+
 def load_model(source: str | Path, *, store: str | Path | None = None, settings: Settings | None = None) -> Any:
     """Return the model of a run, or of a folder: an export, an MLflow model, or one of a store.
 
@@ -53,17 +73,23 @@ def load_model(source: str | Path, *, store: str | Path | None = None, settings:
     """
     if not isinstance(source, str | Path):
         raise UsageError(f"source={quoted(source, 80)}: expected a RUN or a folder, as a text")
+    return find_model(source, settings, store).load()
+
+
+def find_model(source: str | Path, settings: Settings | None, store: str | Path | None = None) -> ModelPlace:
+    """Return where the model of a run or of a folder lies; raises as :func:`load_model` does."""
     folder = model_in(Path(source))
     if folder is not None:
-        shared = folder.parents[2] / SHARED if folder.parent.parent.name == "evaluations" else None
-        return load_saved(folder, shared)
+        return ModelPlace(folder, folder.parents[2] / SHARED if folder.parent.parent.name == "evaluations" else None)
     from zslplat.records.opening import existing_records
     from zslplat.settings import resolve_settings
 
     settings = settings or resolve_settings({"store": str(store)} if store is not None else None)
     records = existing_records(settings, lambda text: None)
     try:
-        return load_run(settings, records, str(source))
+        folder = model_folder(settings, records, str(source))
+        match = find_record(settings, records, str(source))
+        return ModelPlace(folder, settings.store / SHARED, match.run, match.study)
     finally:
         records.close()
 
@@ -74,11 +100,6 @@ def model_in(path: Path) -> Path | None:
         if exists(folder):
             return folder
     return None
-
-
-def load_run(settings: Settings, records: Records, run: str) -> Any:
-    """Return the model of a run; raises :class:`StoreError` where it has none, and says why."""
-    return load_saved(model_folder(settings, records, run), settings.store / SHARED)
 
 
 def model_folder(settings: Settings, records: Records, run: str) -> Path:

@@ -52,7 +52,15 @@ from zslplat.data.assembly import RawArrays, RawSignatures, assemble, looks_tran
 from zslplat.data.dataset import Dataset
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.source import About, DataPlaces, FileSource
-from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, mask_of, splits_from_names, splits_of_parts
+from zslplat.data.splits import (
+    OF_ROWS,
+    SPLITS,
+    VALIDATION,
+    mask_of,
+    number_of_first_row,
+    splits_from_names,
+    splits_of_parts,
+)
 from zslplat.data.store.rows import RowStream
 from zslplat.errors import DataError, UsageError, near_names
 from zslplat.space import Choice, Domain, Optional, Parameter, Text
@@ -244,13 +252,6 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
     where = str(fields.path)
     features = fields.feature_keys(options)
     roles = {role: fields.key_of(role, options) for role in ALIASES if role != "X"}
-    _check_second_names(fields, {**roles, "X": features.get("", "")}, options, int(options.get("index_base", 0)))
-    located = [roles[split] for split in SPLITS if roles[split].endswith("_loc")]
-    if located and "index_base" not in options:
-        raise DataError(
-            f"{where}: {located[0]} may count rows from 1, as the published MATLAB files do, or from 0; say which "
-            "with index_base=1 or index_base=0"
-        )
     if not roles["y"]:
         raise DataError(
             f"{where}: no {fields.thing} {' or '.join(fields.aliases['y'])}; {fields.listing}; say which it is "
@@ -259,10 +260,14 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
     X = {view: fields.features(name) for view, name in features.items()}
     y = fields.column(roles["y"])
     rows = _same_length(fields, X, features, y, roles["y"])
+    notes = list(fields.notes)
+    index_base = int(options.get("index_base", 0))
+    if "index_base" not in options and any(roles[split].endswith("_loc") for split in SPLITS):
+        vectors = {roles[split]: fields.indices(roles[split], 1) for split in OF_ROWS if roles[split]}
+        index_base = number_of_first_row(vectors, rows, where, notes)
+    _check_second_names(fields, {**roles, "X": features.get("", "")}, options, index_base)
     signatures = _signatures(fields, roles, {*features.values(), *roles.values()})
     names, named_by_signatures = _class_names(fields, roles["class_names"], signatures)
-    index_base = int(options.get("index_base", 0))
-    notes = list(fields.notes)
     raw = RawArrays(
         name=fields.path.stem,
         where=where,
