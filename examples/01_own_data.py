@@ -15,15 +15,15 @@ display, so that a digit nobody has trained on can be told by its strokes.
 # ``digits.csv`` has a column ``label``, a column ``split``, and numbers: the features. ``digits.signatures.csv`` beside
 # it has the class and its attributes.
 
-import os
 import shlex
 import subprocess
 import tempfile
+from pathlib import Path
 
 import pandas as pd
 from sklearn.datasets import load_digits
 
-os.chdir(tempfile.mkdtemp())
+work = Path(tempfile.mkdtemp())
 
 images, labels = load_digits(return_X_y=True)
 strokes = {
@@ -42,9 +42,9 @@ names, unseen = list(strokes), {"three", "six", "nine"}
 
 rows = pd.DataFrame(images).add_prefix("pixel").assign(label=[names[label] for label in labels])
 rows["split"] = ["test_unseen" if name in unseen else "train" for name in rows["label"]]
-rows.to_csv("digits.csv", index=False)
+rows.to_csv(work / "digits.csv", index=False)
 signatures = pd.DataFrame([[int(bit) for bit in bits] for bits in strokes.values()], index=names)
-signatures.add_prefix("stroke").rename_axis("class").to_csv("digits.signatures.csv")
+signatures.add_prefix("stroke").rename_axis("class").to_csv(work / "digits.signatures.csv")
 
 # %%
 # Checked
@@ -55,7 +55,7 @@ signatures.add_prefix("stroke").rename_axis("class").to_csv("digits.signatures.c
 def command(line):
     """Give a command as one types it, and show what it prints."""
     print(f"$ {line}")
-    done = subprocess.run(shlex.split(line), capture_output=True, text=True)
+    done = subprocess.run(shlex.split(line), cwd=work, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stdout + done.stderr)
     print(done.stdout)
@@ -72,11 +72,11 @@ command("zslplat data check digits.csv")
 
 import zslplat
 
-control = zslplat.tune("ridge-prototypes", "digits.csv", trials=8, quiet=True)
+control = zslplat.tune("ridge-prototypes", work / "digits.csv", trials=8, quiet=True)
 control
 
 # %%
-study = zslplat.tune("eszsl", "digits.csv", trials=8, quiet=True)
+study = zslplat.tune("eszsl", work / "digits.csv", trials=8, quiet=True)
 study
 
 # %%
@@ -89,7 +89,7 @@ zslplat.compare(control, study, against=control)
 # The winner, with its preprocessing and the hyperparameters that were chosen, is an estimator that learns of any
 # rows:
 
-data = zslplat.load_dataset("digits.csv")
+data = zslplat.load_dataset(work / "digits.csv")
 model = study.make().fit(data.X[data.rows("train")], data.y[data.rows("train")], data.S)
 few = data.rows("test_unseen")[:8]
 candidates = sorted(unseen)
