@@ -156,7 +156,7 @@ PARQUET = {
     "null list": (
         replaced("features", pa.array(HOLED, pa.list_(pa.float32()))),
         {"features": "ragged type"},
-        r"part-1\.parquet, column 'features': row 3 is empty (null); every row needs a list",
+        r"part-1\.parquet, column 'features': row 3 is empty .null.; every row needs a list",
     ),
     "null in a list": (
         replaced("features", pa.array([*X[:6].tolist(), [1, None, 2, 3], *X[7:].tolist()], pa.list_(pa.float32()))),
@@ -166,7 +166,7 @@ PARQUET = {
     "null number": (
         replaced("f2", pa.array([*X[:8, 2].tolist(), None, 1.0], pa.float32())),
         {"features": "columns"},
-        r"part-1\.parquet, column 'f2': row 8 is empty (null); every row needs a value",
+        r"part-1\.parquet, column 'f2': row 8 is empty .null.; every row needs a value",
     ),
     "null label": (
         replaced("label", pa.array(["ox"] * 9 + [None])),

@@ -107,7 +107,7 @@ def values(array: pa.Array | pa.ChunkedArray, where: str, *, first: int = 0, emp
 
 def _lists(array: pa.Array, where: str, first: int) -> np.ndarray:
     if array.null_count:
-        raise DataError(f"{where}: row {first + _first_null(array)} is null; every row needs a list")
+        raise DataError(f"{where}: row {first + _first_null(array)} is empty (null); every row needs a list")
     if pa.types.is_fixed_size_list(array.type):
         width = array.type.list_size
     else:

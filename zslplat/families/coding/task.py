@@ -17,7 +17,7 @@ import copy
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from zslplat.data.dataset import Dataset, row_folds
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
 from zslplat.families.coding.label_forms import AREA, ELEVEN_POINT, LabelForm, OneClass, Scored, SeveralLabels
-from zslplat.families.coding.methods.base import CodingProtocol
 from zslplat.families.coding.sample_splits import split_by_sample, validation_splits
 from zslplat.figures import Table
 from zslplat.kinds import require_kind
@@ -47,7 +46,15 @@ from zslplat.tasks.base import (
 )
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 
-CALLS = CodingProtocol()
+if TYPE_CHECKING:
+    from zslplat.families.coding.methods.base import CodingProtocol
+
+
+def _calls() -> CodingProtocol:
+    # Tasks are read without methods, whose import takes a second.
+    from zslplat.families.coding.methods.base import CodingProtocol
+
+    return CodingProtocol()
 
 
 class Coding(Task):
@@ -153,8 +160,8 @@ class Coding(Task):
         for suffix in suffixes_of(problem.meta["splits"]):
             inputs = {name: problem.inputs[name + suffix] for name in ("X", "y", "X_pool")}
             fresh = copy.deepcopy(method)
-            fitted = CALLS.prepare_fit(fresh, inputs, space)
-            scored = CALLS.prepare_score(fresh, inputs, space, fitted)
+            fitted = _calls().prepare_fit(fresh, inputs, space)
+            scored = _calls().prepare_score(fresh, inputs, space, fitted)
             for prefix, arrays in (("fit", fitted), ("score", scored)):
                 prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
@@ -174,8 +181,8 @@ class Coding(Task):
             if _fitted_by_label(method, problem):
                 outputs[f"scores{suffix}"] = _scores_by_label(fresh, inputs)
                 continue
-            CALLS.fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
-            returned = CALLS.score(fresh, inputs, selected(f"score{suffix}/", statistics))["scores"]
+            _calls().fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
+            returned = _calls().score(fresh, inputs, selected(f"score{suffix}/", statistics))["scores"]
             outputs[f"scores{suffix}"] = usable_scores(
                 method, returned, len(inputs["X_pool"]), len(problem.meta["classes"])
             )
@@ -287,8 +294,8 @@ def _scores_by_label(method: Any, inputs: Mapping[str, Any]) -> np.ndarray:
         fresh = copy.deepcopy(method) if label else method
         rows = np.flatnonzero(y[:, label] >= 0)
         part = {"X": X if len(rows) == len(y) else take_rows(X, rows), "y": y[rows, label], "X_pool": pool}
-        CALLS.fit(fresh, part, None)
-        both = usable_scores(method, CALLS.score(fresh, part, None)["scores"], len(pool), 2)
+        _calls().fit(fresh, part, None)
+        both = usable_scores(method, _calls().score(fresh, part, None)["scores"], len(pool), 2)
         scores[:, label] = both[:, 1] - both[:, 0]
     return scores
 

@@ -25,7 +25,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +33,6 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import FrozenFeatures, Preprocessing
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError, OutcomeWarning
-from zslplat.families.exemplars.methods.base import ExemplarProtocol, is_large_gallery
 from zslplat.families.exemplars.sides import (
     Side,
     class_sides,
@@ -65,7 +64,16 @@ from zslplat.tasks.base import (
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, confusion, predictions_table
 from zslplat.tasks.splits import class_folds, fold_rows
 
-CALLS = ExemplarProtocol()
+if TYPE_CHECKING:
+    from zslplat.families.exemplars.methods.base import ExemplarProtocol
+
+
+def _calls() -> ExemplarProtocol:
+    # Tasks are read without methods, whose import takes a second.
+    from zslplat.families.exemplars.methods.base import ExemplarProtocol
+
+    return ExemplarProtocol()
+
 
 SCORES = "similarity"
 
@@ -163,8 +171,8 @@ class ExemplarRetrieval(Task):
         for suffix in suffixes_of(problem.meta["draws"]):
             fresh = copy.deepcopy(method)
             inputs = {name: problem.inputs[name + suffix] for name in ("X", "gallery")}
-            fitted = CALLS.prepare_fit(fresh, inputs, space)
-            scored = CALLS.prepare_score(fresh, inputs, space, fitted)
+            fitted = _calls().prepare_fit(fresh, inputs, space)
+            scored = _calls().prepare_score(fresh, inputs, space, fitted)
             for prefix, arrays in (("fit", fitted), ("score", scored)):
                 prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
@@ -180,9 +188,9 @@ class ExemplarRetrieval(Task):
             inputs = {"X": problem.inputs[f"X{suffix}"], "gallery": gallery, "queries": queries}
             # Rows that are searched in one draw may be negatives of another.
             fresh = copy.deepcopy(method) if suffix else method
-            CALLS.fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
+            _calls().fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
             name = known_as(type(method))
-            returned = CALLS.score(fresh, inputs, selected(f"score{suffix}/", statistics))["similarity"]
+            returned = _calls().score(fresh, inputs, selected(f"score{suffix}/", statistics))["similarity"]
             scores = real_numbers(name, returned, "similarities")
             if scores.shape != (len(queries), len(gallery)):
                 raise MethodError(
@@ -339,6 +347,8 @@ class ExemplarRetrieval(Task):
 
     def model_content(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> ModelContent:
         """Return nothing more: what is searched is the index that :meth:`export` writes, where it does."""
+        from zslplat.families.exemplars.methods.base import is_large_gallery
+
         large = is_large_gallery(problem.inputs["gallery"], method)
         return ModelContent(left_out="the gallery is too large for an index" if large else "")
 
@@ -353,6 +363,8 @@ class ExemplarRetrieval(Task):
         The method is fitted. Input arrays named ``frozen/features/...``, where there are any, are the preprocessing of
         new rows: the arrays of :class:`~zslplat.data.store.preprocessing.FrozenFeatures`, and its facts as JSON.
         """
+        from zslplat.families.exemplars.methods.base import is_large_gallery
+
         if is_large_gallery(problem.inputs["gallery"], method):
             gibibytes = problem.inputs["gallery"].size * 8 / 2**30
             warnings.warn(

@@ -28,7 +28,7 @@ import copy
 import math
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,7 +49,6 @@ from zslplat.families.selection.draws import (
     with_drawn_classes,
     with_seen_pair,
 )
-from zslplat.families.selection.methods.base import SelectionProtocol
 from zslplat.families.selection.outcomes import cluster_by_features, curve_figure, judge, mean_curve, row_outcomes
 from zslplat.figures import Table
 from zslplat.kinds import require_kind
@@ -73,7 +72,17 @@ from zslplat.tasks.base import (
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 from zslplat.tasks.splits import ClassTask, class_folds, count_of_unseen, fold_rows, split_rows
 
-CALLS = SelectionProtocol()
+if TYPE_CHECKING:
+    from zslplat.families.selection.methods.base import SelectionProtocol
+
+
+def _calls() -> SelectionProtocol:
+    # Tasks are read without methods, whose import takes a second.
+    from zslplat.families.selection.methods.base import SelectionProtocol
+
+    return SelectionProtocol()
+
+
 MOST_DRAWS = 1000
 
 
@@ -182,7 +191,7 @@ class FeatureSelection(ClassTask):
         for suffix, part in draws:
             fresh = method if len(draws) == 1 else copy.deepcopy(method)
             fresh.features_taken = max(part.meta["counts"])
-            arrays = CALLS.prepare_fit(fresh, part.inputs, space)
+            arrays = _calls().prepare_fit(fresh, part.inputs, space)
             prepared |= arrays if len(draws) == 1 else prefixed(f"fit{suffix}/", arrays)
         return prepared
 
@@ -201,9 +210,9 @@ class FeatureSelection(ClassTask):
         """Return what a selector makes of one draw."""
         inputs, meta = problem.inputs, problem.meta
         method.features_taken = max(meta["counts"])
-        CALLS.fit(method, inputs, statistics)
+        _calls().fit(method, inputs, statistics)
         method_name = known_as(type(method))
-        returned = CALLS.score(method, inputs, None)
+        returned = _calls().score(method, inputs, None)
         outputs = {name: real_numbers(method_name, values, f"a {name}") for name, values in returned.items()}
         ranking = outputs["ranking"]
         chosen = int(np.count_nonzero(outputs["scores"] > 0))

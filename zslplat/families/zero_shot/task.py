@@ -34,14 +34,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError
-from zslplat.families.zero_shot.methods.base import SEVERAL_SIGNATURES, ZeroShotMethod, ZeroShotProtocol
 from zslplat.kinds import require_kind
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Real, Space, parameter
@@ -49,7 +48,15 @@ from zslplat.tasks.base import Arrays, ModelContent, Problem, prefixed, real_num
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.splits import ClassTask
 
-CALLS = ZeroShotProtocol()
+if TYPE_CHECKING:
+    from zslplat.families.zero_shot.methods.base import ZeroShotMethod, ZeroShotProtocol
+
+
+def _calls() -> ZeroShotProtocol:
+    # Tasks are read without methods, whose import takes a second.
+    from zslplat.families.zero_shot.methods.base import ZeroShotProtocol
+
+    return ZeroShotProtocol()
 
 
 Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]
@@ -101,11 +108,11 @@ class ZeroShotTask(ClassTask):
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Return ``fit/...`` and ``score/...`` (``score:R/...`` per request R for transductive methods)."""
         require_kind(type(method), self.kind, self.name)
-        fitted = CALLS.prepare_fit(method, _trained_on(method, problem), space)
+        fitted = _calls().prepare_fit(method, _trained_on(method, problem), space)
         prepared = prefixed("fit/", fitted)
         for request in _scored_requests(method, problem):
             batch = _batch(method, problem, request)
-            arrays = CALLS.prepare_score(copy.deepcopy(method), batch, space, fitted)
+            arrays = _calls().prepare_score(copy.deepcopy(method), batch, space, fitted)
             prepared |= prefixed(_score_prefix(request), arrays)
         return prepared
 
@@ -118,7 +125,7 @@ class ZeroShotTask(ClassTask):
         """
         require_kind(type(method), self.kind, self.name)
         trained_on = _trained_on(method, problem)
-        for step in CALLS.fit_steps(method, trained_on, selected("fit/", statistics)):
+        for step in _calls().fit_steps(method, trained_on, selected("fit/", statistics)):
             yield step, _outputs(method, problem, statistics)
 
     def model_content(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> ModelContent:
@@ -128,6 +135,8 @@ class ZeroShotTask(ClassTask):
         of seen classes wherever these compete with others.
         """
         arrays = {"seen": problem.inputs["seen"]}
+        from zslplat.families.zero_shot.methods.base import SEVERAL_SIGNATURES
+
         for suffix in ("", "_pool"):
             arrays |= signatures_for(method, problem.inputs, suffix)
         bias = {"bias": float(validation_choices["bias"])} if "bias" in validation_choices else {}
@@ -238,6 +247,8 @@ def signatures_for(method: Any, inputs: Mapping[str, Any], suffix: str) -> Array
     S = inputs[name]
     if described is None:
         return {name: S}
+    from zslplat.families.zero_shot.methods.base import SEVERAL_SIGNATURES
+
     if SEVERAL_SIGNATURES in method.tags:
         return {name: S, f"signature_class{suffix}": described}
     starts = np.flatnonzero(np.r_[True, np.diff(described) > 0])
@@ -291,7 +302,7 @@ def _outputs(method: ZeroShotMethod, problem: Problem, statistics: Mapping[str, 
         # the last batch itself: what it then shows of itself is of that batch.
         itself = not method.transductive or (number == len(requests) and not method.step_parameter)
         scorer = method if itself else copy.deepcopy(method)
-        scores = CALLS.score(scorer, batch, selected(_score_prefix(request), statistics))["scores"]
+        scores = _calls().score(scorer, batch, selected(_score_prefix(request), statistics))["scores"]
         scored[request] = checked_scores(method, scores, (len(batch["X_pool"]), len(batch["seen"])))
     if method.transductive:
         return scored
