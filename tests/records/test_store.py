@@ -215,7 +215,8 @@ def test_points_of_a_sweep_are_no_runs_and_another_range_is_another_sweep(call, 
     assert call("run", "-m", "eszsl(alpha=1, gamma=1.0)", "--test", "-q").returncode == 0
     sweep = ("sweep", "-m", "eszsl(alpha=1)", "--param", "gamma", "--test", "--json", "--points", 2)
     first, second = (json.loads(call(*sweep, "--range", f"1..{high}:log").stdout) for high in (10, 100))
-    assert first["test"][0] == second["test"][0]
+    curves = [next(iter(sweep["test"].values())) for sweep in (first, second)]
+    assert curves[0][0] == curves[1][0]
     assert first["run_id"] != second["run_id"]
     kinds = [tags["zslplat.kind"] for _, tags, _ in shown(tmp_path / "mlruns").values()]
     assert sorted(kinds) == ["analysis", "analysis", "run"]
