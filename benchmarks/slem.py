@@ -222,7 +222,9 @@ def _print_table(found: dict[str, list[tuple[float, np.ndarray]]], tests: list[P
     for name, entry in scored.items():
         own, gap = interval(entry, "mAP"), difference(entry, scored["slem"], "mAP")
         line = f"{name:<16} {own.estimate:6.3f}  {own.low:.3f} .. {own.high:.3f}"
-        shown = f"  {gap.estimate:+9.3f}  {gap.low:+.3f} .. {gap.high:+.3f}  {gap.verdict}" if name != "slem" else ""
+        shown = (
+            f"  {gap.estimate:+9.3f}  {gap.low:+.3f} .. {gap.high:+.3f}  {gap.verdict('mAP')}" if name != "slem" else ""
+        )
         print(line + shown)
 
 

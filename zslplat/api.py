@@ -16,8 +16,9 @@ from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_in
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure, Table
 from zslplat.hookspecs import API_VERSION, Kind, hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialForm, RadialKernel, parse_kernel
+from zslplat.kinds import protocol_of
 from zslplat.listeners import Listener
-from zslplat.methods.base import Diagnostics, Features, Method, Protocol, State, protocol_of
+from zslplat.methods.base import Diagnostics, Features, Method, Protocol, State
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.models.model import SavedModel
 from zslplat.pipelines.base import Pipeline

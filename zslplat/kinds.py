@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from zslplat.errors import PluginError, UsageError
@@ -32,6 +33,15 @@ def load_part(kind: str, part: str) -> Any:
     :class:`PluginError` for a part that cannot be imported.
     """
     return registry().entry("kinds", kind).load_part(part)
+
+
+@cache
+def protocol_of(kind: str) -> Any:
+    """Return how methods of a kind are called (:class:`zslplat.methods.base.Protocol`); raises as :func:`load_part`.
+
+    Tasks ask for it when they call a method: they are read without methods, whose import takes a second.
+    """
+    return load_part(kind, "protocol")()
 
 
 def require_kind(method: type[Any], expected_kind: str, task: str) -> None:

@@ -61,7 +61,7 @@ def test_paired_interval_is_that_of_the_rows_own_differences(pair):
 
 def test_a_method_equals_itself(pair):
     found = difference(scored(pair[0]), scored(pair[0], "b"), "accuracy")
-    assert (found.estimate, found.low, found.high, found.verdict) == (0, 0, 0, "equal within 0.02")
+    assert (found.estimate, found.low, found.high, found.verdict("accuracy")) == (0, 0, 0, "equal within 0.02")
 
 
 def test_spread_between_repeats_widens_the_interval(pair):

@@ -137,11 +137,13 @@ def test_the_mean_over_draws_has_the_corrected_t_interval():
 def test_a_difference_over_draws_is_equal_only_where_its_interval_is_within_the_margin(of_draws, verdict):
     gap = over_splits([a - b for a, b in of_draws], [(16, 4)] * len(of_draws))
     p = draw_p_value(gap, len(of_draws))
-    assert draw_cells(gap, p, p) == [gap.estimate, gap.low, gap.high, verdict, "", "", p, verdict]
+    assert draw_cells(gap, "accuracy", p, p) == [gap.estimate, gap.low, gap.high, verdict, "", "", p, verdict]
     # Holm's correction takes a verdict away.
-    taken = draw_cells(gap, p, 0.2)[-1]
+    taken = draw_cells(gap, "accuracy", p, 0.2)[-1]
     assert taken == (NOT_ENOUGH if verdict == "ahead" else verdict)
     assert (gap.low < 0 < gap.high) == (verdict != "ahead")
+    # Seconds have no margin: nothing of them is equal.
+    assert draw_cells(gap, "seconds", p, 0.2)[-1] == NOT_ENOUGH
 
 
 SUITE = """

@@ -165,7 +165,7 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
         "smallest_difference": None,
         "classes_to_decide": None,
         "verdict": gap_anew,
-        "verdict_rows": _unlike(entry, baseline) or turned(gap.verdict if gap else "", direction),
+        "verdict_rows": _unlike(entry, baseline) or turned(gap.verdict(metric) if gap else "", direction),
     }
 
 

@@ -27,7 +27,7 @@ from zslplat.comparison.ranks import Across, Standing, across_sets, over_splits
 from zslplat.data.class_draws import draw_number, draw_of, families
 from zslplat.metrics.intervals import within
 from zslplat.names import counted
-from zslplat.statistics import AHEAD, BEHIND, holm, quantile_t, two_sided_p, verdict_of
+from zslplat.statistics import AHEAD, BEHIND, holm, quantile_t, two_sided_p
 
 Row = Mapping[str, Any]
 _DRAWS = "draws of "
@@ -203,11 +203,6 @@ def draw_p_value(gap: Interval, draws: int) -> float:
     return two_sided_p(gap.estimate / error, draws - 1)
 
 
-def draw_verdict(gap: Interval, p_holm: float) -> str:
-    """Return the verdict over draws of classes (:func:`zslplat.statistics.verdict_of`)."""
-    return verdict_of(gap.estimate, p_holm, (gap.low, gap.high), margin=gap.margin)
-
-
 def over_draws(
     rows: Sequence[Row],
     classes: Mapping[str, Classes],
@@ -281,7 +276,7 @@ def _table_of_draws(
     turned = {} if maximise else {AHEAD: BEHIND, BEHIND: AHEAD}
     for row, p_holm in zip(methods, corrected.tolist(), strict=True):
         gap = row.pop("gap")
-        verdict = "" if gap is None else draw_verdict(gap, p_holm)
+        verdict = "" if gap is None else gap.verdict(metric, p_holm)
         row |= {"p_holm": known_value(p_holm), "verdict": turned.get(verdict, verdict) or None}
     return {
         "draws": len(draws),

@@ -20,32 +20,26 @@ import numpy as np
 from zslplat.data.class_draws import families
 from zslplat.evidence.scores import Scored
 from zslplat.metrics.intervals import but_rounding as but_rounding
-from zslplat.metrics.intervals import centred_ends, is_share, over_repeats, within
+from zslplat.metrics.intervals import centred_ends, margin_of, over_repeats, within
 from zslplat.statistics import LEVEL as LEVEL
-from zslplat.statistics import MARGIN, verdict_of
+from zslplat.statistics import verdict_of
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with the ends of its interval; the ends are NaN where the metric has no replicates.
-
-    ``share``: the metric lies between 0 and 1.
-    """
+    """An estimate with the ends of its interval; the ends are NaN where the metric has no replicates."""
 
     estimate: float
     low: float
     high: float
-    share: bool = True
 
-    @property
-    def margin(self) -> float | None:
-        """The largest difference that is of no consequence; None for a metric of any unit."""
-        return MARGIN if self.share else None
+    def verdict(self, metric: str, p_value: float | None = None) -> str:
+        """Return the verdict on a difference of a metric (:func:`zslplat.statistics.verdict_of`).
 
-    @property
-    def verdict(self) -> str:
-        """The verdict by the interval alone (:func:`zslplat.statistics.verdict_of`)."""
-        return verdict_of(self.estimate, float(self.low <= 0 <= self.high), (self.low, self.high), margin=self.margin)
+        It is by the interval alone where no ``p_value`` is known that is corrected for other comparisons.
+        """
+        p_value = float(self.low <= 0 <= self.high) if p_value is None else p_value
+        return verdict_of(self.estimate, p_value, (self.low, self.high), margin=margin_of(metric))
 
 
 def known_value(value: float) -> float | None:
@@ -55,7 +49,7 @@ def known_value(value: float) -> float | None:
 
 def interval(scored: Scored, metric: str) -> Interval:
     """Return the mean over repeats with its interval, within what the metric can be."""
-    ends = _centred(float(np.mean(scored.values[metric])), _drawn(scored, metric), metric)
+    ends = _centred(float(np.mean(scored.values[metric])), _drawn(scored, metric))
     return Interval(ends.estimate, *within(metric, ends.estimate, ends.low, ends.high))
 
 
@@ -65,7 +59,7 @@ def difference(scored: Scored, other: Scored, metric: str) -> Interval:
     The ends are NaN, too, where the two are no pair (:func:`same_rows`).
     """
     means = np.array([np.mean(scored.values[metric]), np.mean(other.values[metric])])
-    return _centred(float(but_rounding(means[0] - means[1], means)), _gaps(scored, other, metric), metric)
+    return _centred(float(but_rounding(means[0] - means[1], means)), _gaps(scored, other, metric))
 
 
 def same_rows(scored: Scored, other: Scored) -> bool:
@@ -92,9 +86,9 @@ def mean_difference(pairs: Sequence[tuple[Scored, Scored]], metric: str) -> Inte
     estimates = [np.mean(s.values[metric]) - np.mean(o.values[metric]) for s, o in pairs]
     estimate = float(np.dot(each, estimates))
     if len(complete) < len(gaps):
-        return _centred(estimate, None, metric)
+        return _centred(estimate, None)
     parts = [np.random.default_rng([23, n]).permutation(gap) for n, gap in zip(drawn, complete, strict=True)]
-    return _centred(estimate, each @ np.array(parts), metric)
+    return _centred(estimate, each @ np.array(parts))
 
 
 def _gaps(scored: Scored, other: Scored, metric: str) -> np.ndarray | None:
@@ -113,6 +107,6 @@ def _drawn(scored: Scored, metric: str, side: int = 0) -> np.ndarray | None:
     return over_repeats(replicates, side)
 
 
-def _centred(estimate: float, replicates: np.ndarray | None, metric: str) -> Interval:
+def _centred(estimate: float, replicates: np.ndarray | None) -> Interval:
     ends = (np.nan, np.nan) if replicates is None else centred_ends(estimate, replicates)
-    return Interval(estimate, *ends, share=is_share(metric))
+    return Interval(estimate, *ends)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import Rows, View
 from zslplat.errors import MethodError, UnknownNameError, UsageError
 from zslplat.figures import Figure
-from zslplat.kinds import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES, load_part
+from zslplat.kinds import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 from zslplat.registry import known_as, registry
 from zslplat.space import Parameter, Parameterised, Space, check_value, default_space
 
@@ -332,13 +331,6 @@ class Protocol(ABC):
     @abstractmethod
     def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
         """Return what a fitted method makes of the rows to be scored, by name, as it returned it."""
-
-
-@cache
-def protocol_of(kind: str) -> Protocol:
-    """Return how methods of a kind are called; raises :class:`UnknownNameError` for a kind that is not registered."""
-    protocol: Protocol = load_part(kind, "protocol")()
-    return protocol
 
 
 def features(method: Any, X: Any) -> Any:

@@ -52,7 +52,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zslplat.statistics import LEVEL, ROUNDING
+from zslplat.statistics import LEVEL, MARGIN, ROUNDING
 
 # Replicates that one generator draws, or classes that are left out in one call, and the most counts that are held at
 # once: 2**22 of 8 bytes, several times over.
@@ -253,6 +253,11 @@ _SHARES = re.compile(
 def is_share(metric: str) -> bool:
     """Tell whether a metric, by its name, is a share, or a mean of shares."""
     return _SHARES.fullmatch(metric) is not None
+
+
+def margin_of(metric: str) -> float | None:
+    """Return the largest difference of a metric that is of no consequence; None for a metric of any unit."""
+    return MARGIN if is_share(metric) else None
 
 
 def within(metric: str, estimate: float, low: float, high: float) -> tuple[float, float]:

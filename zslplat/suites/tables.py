@@ -38,7 +38,7 @@ from zslplat.comparison.classes import (
     over_classes,
     score_ends,
 )
-from zslplat.comparison.over_datasets import draw_p_value, draw_verdict
+from zslplat.comparison.over_datasets import draw_p_value
 from zslplat.comparison.paired import Interval, difference, interval, mean_difference
 from zslplat.comparison.ranks import over_splits
 from zslplat.data.store.atomic_files import replacing
@@ -234,13 +234,21 @@ def _differences(result: GridResult) -> list[list[Any]]:
                         continue
                     gap = difference(*pair, metric)
                     over = judged[name].get((ahead, behind, key[2]), unknown)
-                    lines.append([kind, metric, ahead, behind, name, *_interval_cells(gap), *over])
+                    lines.append([kind, metric, ahead, behind, name, *_interval_cells(gap, metric), *over])
                     pairs.append(pair)
                 if (name, ahead, behind) in drawn:
                     lines.append([kind, metric, ahead, behind, name, *drawn[name, ahead, behind]])
             if pairs:
                 lines.append(
-                    [kind, metric, ahead, behind, MEAN, *_interval_cells(mean_difference(pairs, metric)), *unknown]
+                    [
+                        kind,
+                        metric,
+                        ahead,
+                        behind,
+                        MEAN,
+                        *_interval_cells(mean_difference(pairs, metric), metric),
+                        *unknown,
+                    ]
                 )
     return lines
 
@@ -304,17 +312,17 @@ def _draws(result: GridResult, names: Sequence[str], kind: str, metric: str) -> 
                 gaps[name, ahead, behind] = gap, draw_p_value(gap, len(pairs))
         corrected = holm([p for _, p in gaps.values()]).tolist()
         for (key, (gap, p)), p_holm in zip(gaps.items(), corrected, strict=True):
-            cells[key] = draw_cells(gap, p, p_holm)
+            cells[key] = draw_cells(gap, metric, p, p_holm)
     return cells
 
 
-def draw_cells(gap: Interval, p: float, p_holm: float) -> list[Any]:
+def draw_cells(gap: Interval, metric: str, p: float, p_holm: float) -> list[Any]:
     """Return difference, ends and verdict over draws, and Holm's p-value with the verdict by it.
 
     What is told of new classes on the given ones has no ends here: draws are of new classes themselves.
     """
-    return [*_interval_cells(gap)[:3], draw_verdict(gap, p), "", "", p_holm, draw_verdict(gap, p_holm)]
+    return [gap.estimate, gap.low, gap.high, gap.verdict(metric, p), "", "", p_holm, gap.verdict(metric, p_holm)]
 
 
-def _interval_cells(gap: Interval) -> list[Any]:
-    return [gap.estimate, gap.low, gap.high, gap.verdict]
+def _interval_cells(gap: Interval, metric: str) -> list[Any]:
+    return [gap.estimate, gap.low, gap.high, gap.verdict(metric)]

@@ -59,7 +59,7 @@ def suffixes_of(count: int) -> list[str]:
     return [""] + [f":{number}" for number in range(2, count + 1)]
 
 
-def over_splits(values: Mapping[str, Sequence[float]]) -> dict[str, float]:
+def mean_over_splits(values: Mapping[str, Sequence[float]]) -> dict[str, float]:
     """Return the mean of every metric over splits or draws; of several, standard deviations as ``NAME_std``, too."""
     metrics = {name: float(np.mean(of_splits)) for name, of_splits in values.items()}
     several = any(len(of_splits) > 1 for of_splits in values.values())

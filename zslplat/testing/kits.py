@@ -21,8 +21,8 @@ from sklearn.base import clone
 
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.cache.arrays import read_arrays, write_arrays
-from zslplat.kinds import load_part
-from zslplat.methods.base import Arrays, Protocol, protocol_of
+from zslplat.kinds import load_part, protocol_of
+from zslplat.methods.base import Arrays, Protocol
 from zslplat.space import Space
 from zslplat.tasks.base import prefixed, selected
 from zslplat.testing.problems import SMALL, WIDE, ClassProblem, class_problem
@@ -69,7 +69,8 @@ class MethodKit:
     @property
     def protocol(self) -> Protocol:
         """How methods of the kind are called."""
-        return protocol_of(self.kind)
+        protocol: Protocol = protocol_of(self.kind)
+        return protocol
 
     def checks(self, method: Any) -> tuple[Check, ...]:
         """Return the checks of methods of this kind, beside those of all methods."""

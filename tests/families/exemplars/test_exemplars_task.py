@@ -18,7 +18,7 @@ from zslplat.families.exemplars.methods.index import ExemplarIndex
 from zslplat.families.exemplars.methods.kslem import KernelSLEM
 from zslplat.families.exemplars.methods.slem import SLEM
 from zslplat.families.exemplars.task import SCORES, ExemplarRetrieval
-from zslplat.methods.base import protocol_of
+from zslplat.kinds import protocol_of
 from zslplat.registry import component
 from zslplat.tasks.base import Problem
 

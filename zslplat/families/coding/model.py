@@ -13,7 +13,8 @@ import numpy as np
 from zslplat.errors import DataError, UsageError
 from zslplat.families.coding.methods.base import CodingProtocol
 from zslplat.families.coding.task import usable_scores
-from zslplat.methods.base import Method, protocol_of
+from zslplat.kinds import protocol_of
+from zslplat.methods.base import Method
 from zslplat.models.folder import Model, using_content
 from zslplat.models.model import SavedModel, finite, ranked_columns, require_names
 from zslplat.pipelines.base import Pipeline, read_labels

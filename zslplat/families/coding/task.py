@@ -17,7 +17,7 @@ import copy
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
 from zslplat.families.coding.label_forms import AREA, ELEVEN_POINT, LabelForm, OneClass, Scored, SeveralLabels
 from zslplat.families.coding.sample_splits import split_by_sample, validation_splits
 from zslplat.figures import Table
-from zslplat.kinds import require_kind
+from zslplat.kinds import protocol_of, require_kind
 from zslplat.metrics.intervals import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Choice, Integer, Optional, Real, Space, parameter
@@ -38,23 +38,13 @@ from zslplat.tasks.base import (
     Outcome,
     Problem,
     Task,
-    over_splits,
+    mean_over_splits,
     prefixed,
     real_numbers,
     selected,
     suffixes_of,
 )
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
-
-if TYPE_CHECKING:
-    from zslplat.families.coding.methods.base import CodingProtocol
-
-
-def _calls() -> CodingProtocol:
-    # Tasks are read without methods, whose import takes a second.
-    from zslplat.families.coding.methods.base import CodingProtocol
-
-    return CodingProtocol()
 
 
 class Coding(Task):
@@ -160,8 +150,8 @@ class Coding(Task):
         for suffix in suffixes_of(problem.meta["splits"]):
             inputs = {name: problem.inputs[name + suffix] for name in ("X", "y", "X_pool")}
             fresh = copy.deepcopy(method)
-            fitted = _calls().prepare_fit(fresh, inputs, space)
-            scored = _calls().prepare_score(fresh, inputs, space, fitted)
+            fitted = protocol_of(method.kind).prepare_fit(fresh, inputs, space)
+            scored = protocol_of(method.kind).prepare_score(fresh, inputs, space, fitted)
             for prefix, arrays in (("fit", fitted), ("score", scored)):
                 prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
@@ -181,8 +171,8 @@ class Coding(Task):
             if _fitted_by_label(method, problem):
                 outputs[f"scores{suffix}"] = _scores_by_label(fresh, inputs)
                 continue
-            _calls().fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
-            returned = _calls().score(fresh, inputs, selected(f"score{suffix}/", statistics))["scores"]
+            protocol_of(method.kind).fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
+            returned = protocol_of(method.kind).score(fresh, inputs, selected(f"score{suffix}/", statistics))["scores"]
             outputs[f"scores{suffix}"] = usable_scores(
                 method, returned, len(inputs["X_pool"]), len(problem.meta["classes"])
             )
@@ -210,7 +200,7 @@ class Coding(Task):
             form.look(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"], names)
         by_split = [form.metrics(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"]) for s in suffixes]
         values = {name: [metrics[name] for metrics in by_split] for name in by_split[0]}
-        outcome = Outcome(over_splits(values))
+        outcome = Outcome(mean_over_splits(values))
         if not full:
             return outcome
         form.fill(outcome, _scored(problem, outputs), f"{problem.meta['dataset']}, {problem.name}")
@@ -294,8 +284,8 @@ def _scores_by_label(method: Any, inputs: Mapping[str, Any]) -> np.ndarray:
         fresh = copy.deepcopy(method) if label else method
         rows = np.flatnonzero(y[:, label] >= 0)
         part = {"X": X if len(rows) == len(y) else take_rows(X, rows), "y": y[rows, label], "X_pool": pool}
-        _calls().fit(fresh, part, None)
-        both = usable_scores(method, _calls().score(fresh, part, None)["scores"], len(pool), 2)
+        protocol_of(method.kind).fit(fresh, part, None)
+        both = usable_scores(method, protocol_of(method.kind).score(fresh, part, None)["scores"], len(pool), 2)
         scores[:, label] = both[:, 1] - both[:, 0]
     return scores
 

@@ -25,7 +25,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +42,7 @@ from zslplat.families.exemplars.sides import (
     question_digests,
 )
 from zslplat.figures import Curve, Table
-from zslplat.kinds import require_kind
+from zslplat.kinds import protocol_of, require_kind
 from zslplat.metrics.accuracy import look_at_similarities
 from zslplat.metrics.intervals import ClassValues, jackknifed
 from zslplat.metrics.ranking import Answers, random_precision, rank_judged
@@ -55,7 +55,7 @@ from zslplat.tasks.base import (
     Outcome,
     Problem,
     Task,
-    over_splits,
+    mean_over_splits,
     prefixed,
     real_numbers,
     selected,
@@ -63,17 +63,6 @@ from zslplat.tasks.base import (
 )
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, confusion, predictions_table
 from zslplat.tasks.splits import class_folds, fold_rows
-
-if TYPE_CHECKING:
-    from zslplat.families.exemplars.methods.base import ExemplarProtocol
-
-
-def _calls() -> ExemplarProtocol:
-    # Tasks are read without methods, whose import takes a second.
-    from zslplat.families.exemplars.methods.base import ExemplarProtocol
-
-    return ExemplarProtocol()
-
 
 SCORES = "similarity"
 
@@ -171,8 +160,8 @@ class ExemplarRetrieval(Task):
         for suffix in suffixes_of(problem.meta["draws"]):
             fresh = copy.deepcopy(method)
             inputs = {name: problem.inputs[name + suffix] for name in ("X", "gallery")}
-            fitted = _calls().prepare_fit(fresh, inputs, space)
-            scored = _calls().prepare_score(fresh, inputs, space, fitted)
+            fitted = protocol_of(method.kind).prepare_fit(fresh, inputs, space)
+            scored = protocol_of(method.kind).prepare_score(fresh, inputs, space, fitted)
             for prefix, arrays in (("fit", fitted), ("score", scored)):
                 prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
@@ -188,9 +177,11 @@ class ExemplarRetrieval(Task):
             inputs = {"X": problem.inputs[f"X{suffix}"], "gallery": gallery, "queries": queries}
             # Rows that are searched in one draw may be negatives of another.
             fresh = copy.deepcopy(method) if suffix else method
-            _calls().fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
+            protocol_of(method.kind).fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
             name = known_as(type(method))
-            returned = _calls().score(fresh, inputs, selected(f"score{suffix}/", statistics))["similarity"]
+            returned = protocol_of(method.kind).score(fresh, inputs, selected(f"score{suffix}/", statistics))[
+                "similarity"
+            ]
             scores = real_numbers(name, returned, "similarities")
             if scores.shape != (len(queries), len(gallery)):
                 raise MethodError(
@@ -216,7 +207,7 @@ class ExemplarRetrieval(Task):
         answers = self._answers(problem, outputs)
         look_at_similarities(sum(a.ties for a in answers), sum(len(a.precision) for a in answers))
         by_draw = {name: [float(a.mean()) for a in arrays] for name, arrays in self._metrics(answers).items()}
-        outcome = Outcome(over_splits(by_draw))
+        outcome = Outcome(mean_over_splits(by_draw))
         if full:
             add_tables_and_figures(outcome, problem, answers, self._metrics(answers))
             if len(answers) > 1:

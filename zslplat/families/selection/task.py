@@ -28,7 +28,7 @@ import copy
 import math
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +51,7 @@ from zslplat.families.selection.draws import (
 )
 from zslplat.families.selection.outcomes import cluster_by_features, curve_figure, judge, mean_curve, row_outcomes
 from zslplat.figures import Table
-from zslplat.kinds import require_kind
+from zslplat.kinds import protocol_of, require_kind
 from zslplat.metrics.accuracy import expected_random_accuracy, look_at_ranked_features
 from zslplat.metrics.intervals import ClassValues
 from zslplat.registry import known_as
@@ -63,7 +63,7 @@ from zslplat.tasks.base import (
     ModelContent,
     Outcome,
     Problem,
-    over_splits,
+    mean_over_splits,
     prefixed,
     real_numbers,
     selected,
@@ -71,17 +71,6 @@ from zslplat.tasks.base import (
 )
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 from zslplat.tasks.splits import ClassTask, class_folds, count_of_unseen, fold_rows, split_rows
-
-if TYPE_CHECKING:
-    from zslplat.families.selection.methods.base import SelectionProtocol
-
-
-def _calls() -> SelectionProtocol:
-    # Tasks are read without methods, whose import takes a second.
-    from zslplat.families.selection.methods.base import SelectionProtocol
-
-    return SelectionProtocol()
-
 
 MOST_DRAWS = 1000
 
@@ -191,7 +180,7 @@ class FeatureSelection(ClassTask):
         for suffix, part in draws:
             fresh = method if len(draws) == 1 else copy.deepcopy(method)
             fresh.features_taken = max(part.meta["counts"])
-            arrays = _calls().prepare_fit(fresh, part.inputs, space)
+            arrays = protocol_of(method.kind).prepare_fit(fresh, part.inputs, space)
             prepared |= arrays if len(draws) == 1 else prefixed(f"fit{suffix}/", arrays)
         return prepared
 
@@ -210,9 +199,9 @@ class FeatureSelection(ClassTask):
         """Return what a selector makes of one draw."""
         inputs, meta = problem.inputs, problem.meta
         method.features_taken = max(meta["counts"])
-        _calls().fit(method, inputs, statistics)
+        protocol_of(method.kind).fit(method, inputs, statistics)
         method_name = known_as(type(method))
-        returned = _calls().score(method, inputs, None)
+        returned = protocol_of(method.kind).score(method, inputs, None)
         outputs = {name: real_numbers(method_name, values, f"a {name}") for name, values in returned.items()}
         ranking = outputs["ranking"]
         chosen = int(np.count_nonzero(outputs["scores"] > 0))
@@ -249,7 +238,7 @@ class FeatureSelection(ClassTask):
         for one in judged:
             look_at_ranked_features(one.outputs["scores"])
         by_draw = {name: [one.metrics[name] for one in judged] for name in judged[0].metrics}
-        outcome = Outcome(over_splits(by_draw))
+        outcome = Outcome(mean_over_splits(by_draw))
         several = len(judged) > 1
         if full:
             curve = mean_curve([one.curve for one in judged])

@@ -16,7 +16,7 @@ from zslplat.data.formats.array_likes import array_of, named_columns, names_of, 
 from zslplat.data.formats.csv_tables import read_signatures
 from zslplat.data.store.precision import float_type, in_type
 from zslplat.errors import DataError, UsageError, quoted
-from zslplat.methods.base import protocol_of
+from zslplat.kinds import protocol_of
 from zslplat.models.folder import Model, using_content
 from zslplat.models.model import SavedModel, finite, frozen_features, ranked_columns, require_names
 

@@ -41,7 +41,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError
-from zslplat.kinds import require_kind
+from zslplat.kinds import protocol_of, require_kind
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Real, Space, parameter
 from zslplat.tasks.base import Arrays, ModelContent, Problem, prefixed, real_numbers, selected
@@ -49,15 +49,7 @@ from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.splits import ClassTask
 
 if TYPE_CHECKING:
-    from zslplat.families.zero_shot.methods.base import ZeroShotMethod, ZeroShotProtocol
-
-
-def _calls() -> ZeroShotProtocol:
-    # Tasks are read without methods, whose import takes a second.
-    from zslplat.families.zero_shot.methods.base import ZeroShotProtocol
-
-    return ZeroShotProtocol()
-
+    from zslplat.families.zero_shot.methods.base import ZeroShotMethod
 
 Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
@@ -108,11 +100,11 @@ class ZeroShotTask(ClassTask):
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Return ``fit/...`` and ``score/...`` (``score:R/...`` per request R for transductive methods)."""
         require_kind(type(method), self.kind, self.name)
-        fitted = _calls().prepare_fit(method, _trained_on(method, problem), space)
+        fitted = protocol_of(method.kind).prepare_fit(method, _trained_on(method, problem), space)
         prepared = prefixed("fit/", fitted)
         for request in _scored_requests(method, problem):
             batch = _batch(method, problem, request)
-            arrays = _calls().prepare_score(copy.deepcopy(method), batch, space, fitted)
+            arrays = protocol_of(method.kind).prepare_score(copy.deepcopy(method), batch, space, fitted)
             prepared |= prefixed(_score_prefix(request), arrays)
         return prepared
 
@@ -125,7 +117,7 @@ class ZeroShotTask(ClassTask):
         """
         require_kind(type(method), self.kind, self.name)
         trained_on = _trained_on(method, problem)
-        for step in _calls().fit_steps(method, trained_on, selected("fit/", statistics)):
+        for step in protocol_of(method.kind).fit_steps(method, trained_on, selected("fit/", statistics)):
             yield step, _outputs(method, problem, statistics)
 
     def model_content(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> ModelContent:
@@ -302,7 +294,7 @@ def _outputs(method: ZeroShotMethod, problem: Problem, statistics: Mapping[str, 
         # the last batch itself: what it then shows of itself is of that batch.
         itself = not method.transductive or (number == len(requests) and not method.step_parameter)
         scorer = method if itself else copy.deepcopy(method)
-        scores = _calls().score(scorer, batch, selected(_score_prefix(request), statistics))["scores"]
+        scores = protocol_of(method.kind).score(scorer, batch, selected(_score_prefix(request), statistics))["scores"]
         scored[request] = checked_scores(method, scores, (len(batch["X_pool"]), len(batch["seen"])))
     if method.transductive:
         return scored
