@@ -85,7 +85,7 @@ def _glance(contents: Contents) -> Section:
     """Return the table of several comparisons: who leads, by how much, how sure that is, at what cost."""
     blocks: list[Block] = []
     if not any(chapter.rows for chapter in contents.chapters):
-        blocks.append(Paragraph("Nothing has been scored on a test split yet.", "lead"))
+        blocks.append(Paragraph(_NO_TEST, "lead"))
     columns = [
         Column("comparison"),
         Column("leader", hint="the best on validation"),
@@ -105,6 +105,7 @@ def _glance(contents: Contents) -> Section:
     return Section("At a glance", "glance", blocks)
 
 
+_NO_TEST = "Nothing has been scored on a test split yet."
 _LEADER = (
     "The leader is the best on validation, of methods that see one test row at a time and of those that see the whole "
     "batch. A negative lead: the rival scores better on this test split."
@@ -351,8 +352,7 @@ def _whole_name(chapter: Chapter) -> list[Block]:
 
 def _ends_in_words(chapter: Chapter) -> Iterator[Block]:
     """Yield how sure the score of a single study is, and the data set where its title is short for it."""
-    for row in chapter.rows[:1]:
-        yield Paragraph(f"Of the test score: {_ends(row)}.", "lead")
+    yield Paragraph(f"Of the test score: {_ends(chapter.rows[0])}." if chapter.rows else _NO_TEST, "lead")
     yield from _whole_name(chapter)
 
 

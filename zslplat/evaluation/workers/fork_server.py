@@ -32,6 +32,14 @@ class _Server(forkserver.ForkServer):
     _forkserver_pid: int | None
     forked: int | None = None  # the number of the server that has forked a process
 
+    def ensure_running(self) -> None:
+        """Start the server unless it runs; multiprocessing calls this too, where a server has been killed."""
+        # The server must not import from its working folder, where files may have the names of installed modules.
+        # Processes that it forks get the search path and the environment of the program.
+        settings = {"PYTHONSAFEPATH": "1", "ZSLPLAT_LEADER": str(os.getpid())}
+        with _short_address(), _plain_path(), environment_variables(settings):
+            super().ensure_running()
+
     def launched(self, status: int) -> int:
         """Return the number of the process that was requested; raises EOFError where the server ends before."""
         pid: int = forkserver.read_signed(status)
@@ -110,11 +118,7 @@ def begin(modules: Sequence[str]) -> None:
     global _server
     _server.set_forkserver_preload([*modules, "zslplat.evaluation.workers.fork_server_exit"])
     try:
-        # The server must not import from its working folder, where files may have the names of installed modules.
-        # Processes that it forks get the search path and the environment of the program.
-        settings = {"PYTHONSAFEPATH": "1", "ZSLPLAT_LEADER": str(os.getpid())}
-        with _short_address(), _plain_path(), environment_variables(settings):
-            _server.ensure_running()
+        _server.ensure_running()
     except ChildProcessError:  # it has ended, and other code has collected its exit status
         _server = _Server()
         begin(modules)
