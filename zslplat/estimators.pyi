@@ -102,15 +102,15 @@ class ESZSL(ZeroShotPipeline):
 class Exem1NN(ZeroShotPipeline):
     """Nearest exemplar predicted from the signature, Euclidean distance in principal directions."""
 
-    def __init__(self, *, regressor: Literal['kernel-ridge', 'nu-svr'] = 'kernel-ridge', gamma: float = 1.0,
-        alpha: float = 0.1, C: float = 1.0, nu: float = 0.5, dimensions: int = 500, features: str | None = None,
+    def __init__(self, *, gamma: float = 1.0, alpha: float = 0.1, C: float = 1.0, nu: float = 0.5,
+        dimensions: int = 500, variant: Literal['default', 'paper'] = 'default', features: str | None = None,
         signatures: str | None = None) -> None: ...
 
 class Exem1NNs(ZeroShotPipeline):
     """Nearest exemplar predicted from the signature, distance standardised by the deviation inside classes."""
 
-    def __init__(self, *, regressor: Literal['kernel-ridge', 'nu-svr'] = 'kernel-ridge', gamma: float = 1.0,
-        alpha: float = 0.1, C: float = 1.0, nu: float = 0.5, dimensions: int = 500, features: str | None = None,
+    def __init__(self, *, gamma: float = 1.0, alpha: float = 0.1, C: float = 1.0, nu: float = 0.5,
+        dimensions: int = 500, variant: Literal['default', 'paper'] = 'default', features: str | None = None,
         signatures: str | None = None) -> None: ...
 
 class ExemplarSVM(ExemplarPipeline):
@@ -140,7 +140,7 @@ class GFZSL(ZeroShotPipeline):
 
     def __init__(self, *, kernel: str | Kernel = 'polynomial(r=2, c=1.0*square)', mean_ridge: float = 0.05,
         variance_ridge: float = 1.0, reg: float = 0.5, floor: float = 0.001,
-        variant: Literal['improved', 'paper'] = 'improved', seen_classes: Literal['predicted', 'own'] = 'predicted',
+        variant: Literal['default', 'paper'] = 'default', seen_classes: Literal['predicted', 'own'] = 'predicted',
         features: str | None = None, signatures: str | None = None) -> None: ...
 
 class IAP(ZeroShotPipeline):
@@ -304,7 +304,7 @@ class MFMR(ZeroShotPipeline):
         ridge: float = 0.3, compare: Literal['residual', 'features', 'inverse'] = 'residual', shrinkage: float = 5.0,
         temperature: float = 0.05, labels: Literal['fixed', 'free'] = 'fixed', gamma_fit: float = 1.0,
         label_anchor: float = 0.0, rounds: int = 5, iterations: int | None = None, converged_at: float | None = None,
-        neighbours: Literal['auto', 'exact', 'index'] = 'auto', variant: Literal['best', 'paper'] = 'best',
+        neighbours: Literal['auto', 'exact', 'index'] = 'auto', variant: Literal['default', 'paper'] = 'default',
         seed: int = 0, features: str | None = None, signatures: str | None = None) -> None: ...
 
 class MFMRJoint(ZeroShotPipeline):
@@ -314,7 +314,7 @@ class MFMRJoint(ZeroShotPipeline):
         ridge: float = 0.3, compare: Literal['residual', 'features', 'inverse'] = 'residual', shrinkage: float = 5.0,
         temperature: float = 0.05, labels: Literal['fixed', 'free'] = 'fixed', gamma_fit: float = 1.0,
         label_anchor: float = 0.0, rounds: int = 5, iterations: int | None = None, converged_at: float | None = None,
-        neighbours: Literal['auto', 'exact', 'index'] = 'auto', variant: Literal['best', 'paper'] = 'best',
+        neighbours: Literal['auto', 'exact', 'index'] = 'auto', variant: Literal['default', 'paper'] = 'default',
         seed: int = 0, gamma: float = 5.0, anchor: float = 0.75, scale: float = 0.3, balance: float = 0.75,
         features: str | None = None, signatures: str | None = None) -> None: ...
 
@@ -454,7 +454,7 @@ class TransductiveGFZSL(ZeroShotPipeline):
 
     def __init__(self, *, kernel: str | Kernel = 'polynomial(r=2, c=1.0*square)', mean_ridge: float = 0.05,
         variance_ridge: float = 1.0, reg: float = 0.5, floor: float = 0.001,
-        variant: Literal['improved', 'paper'] = 'improved', seen_classes: Literal['predicted', 'own'] = 'predicted',
+        variant: Literal['default', 'paper'] = 'default', seen_classes: Literal['predicted', 'own'] = 'predicted',
         iterations: int = 20, bound: float = 1.0, features: str | None = None,
         signatures: str | None = None) -> None: ...
 

@@ -257,7 +257,11 @@ class Parameterised(Declared):
     keyword, and stores each value under its name (:meth:`take_parameters`). As for any Python constructor an unknown
     name is a TypeError, and ``inspect.signature`` shows names and defaults, which is what ``get_params``,
     ``set_params`` and ``clone`` of scikit-learn go by. The values are checked where a component is built by name.
+
+    ``variants`` says, by value of the parameter ``variant``, which defaults other parameters have under it.
     """
+
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     if TYPE_CHECKING:
 
@@ -287,6 +291,8 @@ def _constructor(cls: type[Parameterised]) -> Callable[..., None]:
             bound = arguments.bind(*args, **values)
         except TypeError as error:
             raise TypeError(f"{type(self).__name__}() {error}") from None
+        of_variant = cls.variants.get(str(bound.arguments.get("variant")), {})
+        bound.arguments |= {name: value for name, value in of_variant.items() if name not in bound.arguments}
         bound.apply_defaults()
         self.take_parameters(bound.arguments)
 

@@ -163,3 +163,32 @@ def test_every_component_declares_each_parameter_once(kind, name):
     built = cls()
     attributes = built.values if kind == "kernels" else {n: getattr(built, n) for n in cls.parameters}
     assert attributes == {n: p.default for n, p in cls.parameters.items()}
+
+
+class Printed(Declared):
+    """A paper has its own values of two parameters."""
+
+    variant = parameter("default, or paper", Choice(("default", "paper")), default="default")
+    variants = {"paper": {"alpha": 7.0, "mode": "b"}}
+
+
+def test_a_variant_has_its_values_unless_others_are_passed_and_searches_none_of_them():
+    assert Printed().get_params() == {"alpha": 1.0, "k": None, "mode": "a", "variant": "default"}
+    paper = Printed(variant="paper")
+    assert (paper.alpha, paper.mode, paper.k) == (7.0, "b", None)
+    assert Printed(variant="paper", alpha=1.0).alpha == 1.0
+    assert clone(paper).get_params() == paper.get_params() == Printed().set_params(variant="paper").get_params()
+    assert set(Printed().space) == {"alpha"}
+    assert set(paper.space) == set()
+    # What is prepared may depend on it.
+    assert Printed.prepared_with({"variant": Choice(("default", "paper"))}, {"variant": "paper"})[0] == {
+        "variant": "paper"
+    }
+
+
+@pytest.mark.parametrize("name", names("methods"))
+def test_what_a_variant_fixes_is_legal(name):
+    method = component("methods", name)
+    for variant, values in method.variants.items():
+        assert method.build({"variant": variant, **values}).variant == variant
+        assert set(values) <= set(method.parameters)

@@ -83,6 +83,8 @@ class Method(Parameterised, BaseEstimator):
     ``costly`` names hyperparameters that ``prepare_fit`` and ``prepare_score`` work out something expensive for: it is
     prepared once per problem and value, with the value in ``self`` and out of ``space``, and shared by the trials of
     that value (docs/preparation.md).
+    ``variants``: by value of a parameter ``variant`` ("paper": as printed, "authors": as their public code has it), the
+    values that other parameters have there; they are not searched unless a range is named, and what is passed holds.
     ``measures`` names those numbers of ``diagnostics_`` that suites may report beside the metrics of a task.
     ``takes_blocks``: it works through features with :func:`~zslplat.data.store.rows.blocks_of` and
     :func:`~zslplat.data.store.rows.rowwise`, and takes arrays as well; no fold is copied for such a method, unless
@@ -109,6 +111,11 @@ class Method(Parameterised, BaseEstimator):
     arrays_up_to: ClassVar[int] = 0
     views: tuple[View, ...] = ()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.variants and "variant" not in cls.costly:  # a variant may change what is prepared
+            cls.costly = (*cls.costly, "variant")
+
     @classmethod
     def has_steps(cls) -> bool:
         """Whether a fit may be more than one step, between which a task scores."""
@@ -117,7 +124,8 @@ class Method(Parameterised, BaseEstimator):
     @property
     def space(self) -> Space:
         """The ranges that tuning searches for this instance; may depend on its parameters (its kernel, say)."""
-        return default_space(self.parameters)
+        fixed = self.variants.get(getattr(self, "variant", ""), {})
+        return {name: dimension for name, dimension in default_space(self.parameters).items() if name not in fixed}
 
     @property
     def domains(self) -> Mapping[str, Parameter]:
@@ -152,6 +160,10 @@ class Method(Parameterised, BaseEstimator):
         costly = [name for name in cls.costly if name in space]
         fixed = {name: values[name] for name in costly if name in values}
         return fixed, {name: dimension for name, dimension in space.items() if name not in costly}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters; with ``variant`` also those that it fixes."""
+        return super().set_params(**{**self.variants.get(str(parameters.get("variant")), {}), **parameters})
 
     def check_parameters(self) -> None:
         """Raise :class:`UsageError` for a parameter outside its legal domain."""

@@ -25,7 +25,7 @@ from zslplat.kernels.on_view import has_views
 from zslplat.methods.base import Method
 from zslplat.multiples import read_multiple
 from zslplat.registry import known_as, names
-from zslplat.space import ANY, Choice, Parameter, Scaled, Space, Text, default_space, parameter, with_condition
+from zslplat.space import ANY, Choice, Parameter, Scaled, Space, Text, parameter, with_condition
 
 PREFIX = "kernel."
 
@@ -56,7 +56,7 @@ class KernelMethod(Method):
             flat["kernel"] = str(flat["kernel"])
         instance = super().build(flat)
         # What the text of a kernel says is not searched; a method's own default kernel is only where the search begins.
-        instance._kernel_given = "kernel" in flat
+        instance._kernel_given = "kernel" in flat or "kernel" in cls.variants.get(str(flat.get("variant")), {})
         if nested:
             if str(instance.kernel) == ANY:
                 raise UsageError(f"kernel=any leaves the kernel open; choose one to set {PREFIX}{min(nested)}")
@@ -104,7 +104,7 @@ class KernelMethod(Method):
     @property
     def space(self) -> Space:
         """The ranges that tuning searches: the method's own, and the kernel's under ``kernel.``."""
-        space = {name: r for name, r in default_space(self.parameters).items() if name != "kernel"}
+        space = {name: r for name, r in super().space.items() if name != "kernel"}
         if str(self.kernel) != ANY:
             kernel = parse_kernel(self.kernel, fix_given=self._kernel_given)
             return {**space, **{PREFIX + path: r for path, r in kernel.space.items()}}

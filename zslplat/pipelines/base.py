@@ -274,7 +274,8 @@ class Pipeline(BaseEstimator):
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters by name; raises UnknownNameError for a name that neither pipeline nor method has."""
-        values = self.get_params(deep=False) | parameters
+        of_variant = self.method_class.variants.get(str(parameters.get("variant")), {})
+        values = {**self.get_params(deep=False), **of_variant, **parameters}
         type(self).__init__(self, **values)
         return self
 

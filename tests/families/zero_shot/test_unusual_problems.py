@@ -90,7 +90,7 @@ ONE_CLASS = [(name, {}) for name in METHODS] + [
     ("ale", {"sampling": "warp"}),
     ("devise", {"violators": "first"}),
     ("jlse", {"score": "match"}),
-    ("exem-1nn", {"regressor": "nu-svr"}),
+    ("exem-1nn", {"variant": "paper"}),
 ]
 
 

@@ -16,12 +16,13 @@ it (``awa1.m``, ``awa2.m``, ``cub.m``, ``sun.m``, ``Inductive_setting.m`` of vkv
 
     mean_u = k_u A_mu      v_u = exp(k_u A_sigma) + reg      score = log N(x; mean_u, diag(v_u))
 
-``variant="improved"`` regresses on what differs from the mean over the seen classes, of means and of log-variances, so
-that a large l2 leads to variances that all classes share rather than to 1. It has l1, l2 in units of the mean
-eigenvalue of K, and e and reg in units of the mean variance. ``variant="paper"`` has neither: absolute numbers, nothing
-centred, signatures of unit length only. With l2 of 1e7 to 1e8 as in the authors' scripts its variances are 1 (plus reg)
-for every class and dimension, and the score is the distance from the predicted mean. (The scale of signatures in their
-files could not be looked at.) The scripts have l1 of 0.01 to 1, l2 of 1e7 or 1e8, e of 1e-4 or 1e-3.
+The default regresses on what differs from the mean over the seen classes, of means and of log-variances, so that a
+large l2 leads to variances that all classes share rather than to 1. It has l1, l2 in units of the mean eigenvalue of K,
+and e and reg in units of the mean variance. ``variant="paper"`` has neither: absolute numbers, nothing centred,
+signatures of unit length only. With l2 of 1e7 to 1e8 as in the authors' scripts its variances are 1 (plus reg) for
+every class and dimension, and the score is the distance from the predicted mean. (The scale of signatures in their
+files could not be looked at.) The scripts have l1 of 0.01 to 1, l2 of 1e7 or 1e8, e of 1e-4 or 1e-3:
+``variant="paper"`` begins at 0.1, 1e8 and 1e-3, with the kernel (1 + a'b)^2 and 0.05 for reg.
 
 The log-density is two matrix products, x^2 (1/v)' and x (m/v)', and a constant for each class.
 
@@ -43,14 +44,16 @@ it (``Transductive_setting.m`` of vkverma01/Zero-Shot, which calls ``vl_gmm``). 
 
 Afterwards the score is log N(x; m_c, diag(v_c + reg)); the shares are left out, as there. The code adds its 0.05 to all
 entries of the covariance where it means the diagonal; here it is the diagonal. It has a bound of 0.4 and up to 1000
-iterations; here the bound is in units of the mean variance, unless ``variant="paper"``, and the number of iterations is
-chosen on validation. A class that no row is likely to be of keeps its Gaussian. Variances
-at the start are those above with reg, so that such a class has reg twice in the end.
+iterations, as ``variant="paper"`` has; by default the bound is in units of the mean variance, and the number of
+iterations is chosen on validation. A class that no row is likely to be of keeps its Gaussian. By default variances at
+the start are those above with reg, so that such a class has reg twice in the end; ``variant="paper"`` starts without.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -69,7 +72,14 @@ from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.rows import add_by_class
 from zslplat.space import POSITIVE, Choice, Integer, Real, Space, Text, parameter
 
-# Absolute ridges of ``variant="paper"``, around those of the authors' scripts.
+# The values of ``variant="paper"``, which are those of the authors' scripts, and absolute ridges around theirs.
+_PAPER = {
+    "kernel": "polynomial(r=2, c=1)",
+    "mean_ridge": 0.1,
+    "variance_ridge": 1e8,
+    "reg": 0.05,
+    "floor": 1e-3,
+}
 _PAPER_RANGES: Space = {"mean_ridge": Real(1e-3, 1e1, log=True), "variance_ridge": Real(1e-1, 1e9, log=True)}
 
 _CHUNK = 64
@@ -121,7 +131,7 @@ class GFZSL(KernelMethod, ZeroShotMethod):
     r"""Class-conditional Gaussians from signatures (Verma and Rai, 2017), in closed form.
 
     ``kernel`` compares signatures; ``mean_ridge``, ``variance_ridge``, ``reg`` and ``floor`` are relative to the data
-    (``variant="improved"``) or absolute (``variant="paper"``). ``seen_classes``: candidates
+    or absolute (``variant="paper"``, with the values of the authors' scripts). ``seen_classes``: candidates
     that were trained on have a predicted Gaussian like all others, or that of their own rows (with ``reg``). Learned:
     ``M_coefficients_``, ``V_coefficients_`` (c, d), ``M_mean_``, ``V_mean_`` (d,), ``reg_``, ``unit_``, ``kernel_`` and
     ``signatures_`` (c, a), and with ``seen_classes="own"`` ``means_``, ``variances_`` (c, d). Everything in float64.
@@ -154,7 +164,10 @@ class GFZSL(KernelMethod, ZeroShotMethod):
     variance_ridge = parameter("ridge of the log-variances", POSITIVE, Real(1e-1, 1e3, log=True), default=1.0)
     reg = parameter("added to predicted variances", POSITIVE, Real(1e-2, 1e1, log=True), default=0.5)
     floor = parameter("added to variances under the logarithm", POSITIVE, default=1e-3)
-    variant = parameter("relative to the data, or as printed", Choice(("improved", "paper")), default="improved")
+    variant = parameter(
+        "default: relative to the data; paper: as printed", Choice(("default", "paper")), default="default"
+    )
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": _PAPER}
     seen_classes = parameter(
         "Gaussian of candidates that were trained on: predicted, or their own",
         Choice(("predicted", "own")),
@@ -168,11 +181,8 @@ class GFZSL(KernelMethod, ZeroShotMethod):
 
     @property
     def space(self) -> Space:
-        """The ranges that tuning searches; of ``variant="paper"`` absolute ridges, and ``reg`` as it is."""
-        ranges = super().space
-        if self.variant != "paper":
-            return ranges
-        return {name: r for name, r in ranges.items() if name != "reg"} | _PAPER_RANGES
+        """The ranges that tuning searches; of ``variant="paper"`` absolute ridges alone."""
+        return super().space | (_PAPER_RANGES if self.variant == "paper" else {})
 
     def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return means and variances of the classes, and the eigendecomposition of K unless the kernel is searched."""
@@ -300,8 +310,9 @@ class TransductiveGFZSL(GFZSL):
     r"""GFZSL with expectation maximisation on the batch (Verma and Rai, 2017).
 
     Parameters of :class:`~zslplat.families.zero_shot.methods.gfzsl.GFZSL`, and ``iterations`` of EM at most, ``bound``:
-    the least variance, in units of the mean variance of the training rows or absolute (``variant="paper"``). What is
-    learned of a batch is forgotten with it. ``objective`` is that of the regressions. In float64.
+    the least variance, in units of the mean variance of the training rows. ``variant="paper"``: a bound of 0.4,
+    absolute, 1000 iterations, and a start from the predicted variances without ``reg``. What is learned of a batch is
+    forgotten with it. ``objective`` is that of the regressions. In float64.
 
     Equations
     ---------
@@ -323,12 +334,16 @@ class TransductiveGFZSL(GFZSL):
     tolerance_reason = "rows halfway between two classes go either way with the last digits, and take others along"
     iterations = parameter("most iterations of maximisation", Integer(1), Integer(1, 100, log=True), default=20)
     bound = parameter("least variance in expectation maximisation", POSITIVE, Real(5e-2, 5, log=True), default=1.0)
+    variants = {"paper": {**_PAPER, "bound": 0.4, "iterations": 1000}}
 
     def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the log-densities (n, c) of the batch X (n, d) under the refined Gaussians of signatures S (c, a)."""
         X = gathered(X)
-        unit = 1.0 if self.variant == "paper" else self.unit_
-        means, variances, series = refined(X, *self.gaussians(S, seen), self.bound * unit, self.iterations)
+        means, variances = self.gaussians(S, seen)
+        bound = self.bound * self.unit_
+        if self.variant == "paper":
+            variances, bound = variances - self.reg_, self.bound
+        means, variances, series = refined(X, means, variances, bound, self.iterations)
         diagnostics = self.diagnostics
         self.diagnostics_ = Diagnostics({**diagnostics.series, "objective": series}, diagnostics.numbers)
         return log_densities(X, means, variances + self.reg_)

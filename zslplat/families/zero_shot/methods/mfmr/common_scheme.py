@@ -117,7 +117,7 @@ class MFMR(ZeroShotMethod):
         default=None,
     )
     neighbours = NEIGHBOURS
-    variant = parameter("best: as improved here; paper: as printed", Choice(("best", "paper")), default="best")
+    variant = parameter("default: as improved here; paper: as printed", Choice(("default", "paper")), default="default")
     seed = parameter("seed of the random start of the printed form", Integer(0), default=0)
 
     @property
@@ -135,7 +135,7 @@ class MFMR(ZeroShotMethod):
         """The ranges to search; those of the improvements only where they are used."""
         return self._form.space(super().space, self._improvements)
 
-    _forms: ClassVar[Mapping[str, type[Form]]] = {"best": Form, "paper": Printed}
+    _forms: ClassVar[Mapping[str, type[Form]]] = {"default": Form, "paper": Printed}
     _improvements: tuple[str, ...] = ("ridge", "shrinkage")
 
     @property

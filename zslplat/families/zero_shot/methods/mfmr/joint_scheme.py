@@ -154,7 +154,7 @@ class MFMRJoint(MFMR):
         X = np.asarray(X)
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k_instances or self.k)
         S = np.asarray(S, dtype=np.float64)
-        label = {"best": self._label_as_improved, "paper": self._label_as_printed}[self.variant]
+        label = {"default": self._label_as_improved, "paper": self._label_as_printed}[self.variant]
         solution, self.V_, scores = label(X, S, W, float(statistics["squared_length"]))
         self.diagnostics_.series["objective_joint"] = solution.objective
         note_recall(self.diagnostics_, statistics)
