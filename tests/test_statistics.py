@@ -1,7 +1,9 @@
 """Verdicts on plain arrays: each test against a slow or independent form of itself."""
 
 import math
+import runpy
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -101,6 +103,18 @@ def test_ten_rivals_without_a_lead_are_seldom_called_ahead_or_behind(law):
         wrong += holm([e.p_value for e in moderate([estimate_mean(d) for d in draws])]).min() <= 0.05
     # .06 with two standard errors; the t test alone is wrong in .2 to .3 of the families.
     assert wrong / simulations <= 0.06 + 2 * math.sqrt(0.06 * 0.94 / simulations)
+
+
+def test_the_simulation_of_verdicts_judges_as_comparisons_do():
+    simulation = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks/verdicts.py"))
+    values = 0.05 * RNG.exponential(size=(20, 6, 9))
+    values[0, 1] = 0.02
+    for lead in (0.0, 0.05):
+        p_values, lows, highs = simulation["over_classes"](values).judge(lead)
+        for n, family in enumerate(values + lead):
+            estimates = moderate([estimate_mean(d) for d in family])
+            assert p_values[n] == pytest.approx(holm([e.p_value for e in estimates]))
+            assert np.stack([lows[n], highs[n]], axis=1) == pytest.approx(np.array([e.ends for e in estimates]))
 
 
 def test_corrections_leave_out_what_is_no_comparison():
