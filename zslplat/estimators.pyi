@@ -14,7 +14,8 @@ class ALE(ZeroShotPipeline):
 
     def __init__(self, *, rate: float = 0.03, decay: float = 0.0, epochs: int = 40, batch_size: int = 64,
         margin: float = 1.0, start: float = 1.0, precision: Literal['single', 'double'] = 'single', seed: int = 0,
-        sampling: Literal[None, 'warp'] = None, features: str | None = None, signatures: str | None = None) -> None: ...
+        variant: Literal['default', 'paper'] = 'default', features: str | None = None,
+        signatures: str | None = None) -> None: ...
 
 class BilinearSupervisedLLC(CodingPipeline):
     """Supervised locality-constrained kernel coding, bilinear classifier."""
@@ -47,24 +48,26 @@ class CMT(ZeroShotPipeline):
 
     def __init__(self, *, hidden: int = 100, lam: float = 0.01, layers: Literal[2, 1] = 2, sparsity: float = 0.0,
         rho: float = 0.035, penalise_biases: bool = True, rounds: int = 20, stop: float = 1e-05, seed: int = 0,
-        features: str | None = None, signatures: str | None = None) -> None: ...
+        variant: Literal['default', 'paper', 'authors'] = 'default', features: str | None = None,
+        signatures: str | None = None) -> None: ...
 
 class CMTGaussian(ZeroShotPipeline):
     """Cross-modal transfer; rows of low density among the seen classes are given unseen ones."""
 
     def __init__(self, *, hidden: int = 100, lam: float = 0.01, layers: Literal[2, 1] = 2, sparsity: float = 0.0,
         rho: float = 0.035, penalise_biases: bool = True, rounds: int = 20, stop: float = 1e-05, seed: int = 0,
-        gate: Literal['soft', 'hard'] = 'hard', penalty: float = 0.001, quantile: float = 0.1,
-        features: str | None = None, signatures: str | None = None) -> None: ...
+        variant: Literal['default', 'paper', 'authors'] = 'default', gate: Literal['soft', 'hard'] = 'hard',
+        penalty: float = 0.001, quantile: float = 0.1, features: str | None = None,
+        signatures: str | None = None) -> None: ...
 
 class CMTLoop(ZeroShotPipeline):
     """Cross-modal transfer; rows that are outliers in all seen classes are given unseen ones."""
 
     def __init__(self, *, hidden: int = 100, lam: float = 0.01, layers: Literal[2, 1] = 2, sparsity: float = 0.0,
         rho: float = 0.035, penalise_biases: bool = True, rounds: int = 20, stop: float = 1e-05, seed: int = 0,
-        gate: Literal['soft', 'hard'] = 'soft', penalty: float = 0.001, neighbours: int = 20, significance: float = 3.0,
-        threshold: float = 0.5, reference: int | None = 200, features: str | None = None,
-        signatures: str | None = None) -> None: ...
+        variant: Literal['default', 'paper', 'authors'] = 'default', gate: Literal['soft', 'hard'] = 'soft',
+        penalty: float = 0.001, neighbours: int = 20, significance: float = 3.0, threshold: float = 0.5,
+        reference: int | None = 200, features: str | None = None, signatures: str | None = None) -> None: ...
 
 class ConSE(ZeroShotPipeline):
     """Convex combination of the signatures of the likeliest seen classes."""
@@ -80,16 +83,17 @@ class Cosine(ExemplarPipeline):
 class DAP(ZeroShotPipeline):
     """A calibrated classifier for every attribute, and the class by its attributes."""
 
-    def __init__(self, *, C: float = 10.0, classifier: Literal['logistic', 'svm'] = 'logistic',
-        threshold: Literal['overall', 'attribute'] = 'overall', prior: bool = True, clip: float = 1e-06,
-        features: str | None = None, signatures: str | None = None) -> None: ...
+    def __init__(self, *, C: float = 10.0, classifier: Literal['logistic', 'svm', 'chi-squared'] = 'logistic',
+        variant: Literal['default', 'paper'] = 'default', threshold: Literal['overall', 'attribute'] = 'overall',
+        prior: bool = True, clip: float = 1e-06, features: str | None = None,
+        signatures: str | None = None) -> None: ...
 
 class DeViSE(ZeroShotPipeline):
     """Bilinear compatibility, hinge summed over all wrong classes."""
 
     def __init__(self, *, rate: float = 0.01, decay: float = 0.0, epochs: int = 40, batch_size: int = 64,
         margin: float = 0.1, start: float = 1.0, precision: Literal['single', 'double'] = 'single', seed: int = 0,
-        violators: Literal['all', 'first'] = 'all', features: str | None = None,
+        variant: Literal['default', 'paper'] = 'default', features: str | None = None,
         signatures: str | None = None) -> None: ...
 
 class ESZSL(ZeroShotPipeline):
@@ -155,7 +159,8 @@ class JLSE(ZeroShotPipeline):
 
     def __init__(self, *, latent: int = 100, gamma: float = 0.3, match: float = 1.0, lam: float = 0.01,
         noise: float = 1.0, dictionary: float = 0.001, score: Literal['reconstruction', 'match'] = 'reconstruction',
-        rounds: int = 10, features: str | None = None, signatures: str | None = None) -> None: ...
+        rounds: int = 10, variant: Literal['default', 'paper'] = 'default', features: str | None = None,
+        signatures: str | None = None) -> None: ...
 
 class KernelBagOfWords(CodingPipeline):
     """Kernel bag of words."""
@@ -262,7 +267,8 @@ class LatEm(ZeroShotPipeline):
 
     def __init__(self, *, rate: float = 0.1, decay: float = 0.0, epochs: int = 60, batch_size: int = 64,
         margin: float = 1.0, start: float = 1.0, precision: Literal['single', 'double'] = 'single', seed: int = 0,
-        maps: int = 2, features: str | None = None, signatures: str | None = None) -> None: ...
+        maps: int = 2, variant: Literal['default', 'paper', 'authors'] = 'default', features: str | None = None,
+        signatures: str | None = None) -> None: ...
 
 class LinearSupervisedLLC(CodingPipeline):
     """Supervised locality-constrained kernel coding, linear classifier."""
@@ -347,7 +353,8 @@ class SJE(ZeroShotPipeline):
 
     def __init__(self, *, rate: float = 0.03, decay: float = 0.0, epochs: int = 40, batch_size: int = 64,
         margin: float = 1.0, start: float = 1.0, precision: Literal['single', 'double'] = 'single', seed: int = 0,
-        features: str | None = None, signatures: str | None = None) -> None: ...
+        variant: Literal['default', 'paper', 'authors'] = 'default', features: str | None = None,
+        signatures: str | None = None) -> None: ...
 
 class SLEM(ExemplarPipeline):
     """Square-loss exemplar machines in closed form, linear."""
@@ -369,14 +376,16 @@ class SSEIntersection(ZeroShotPipeline):
 
     def __init__(self, *, gamma: float = 0.3, ridge: float = 0.001, align: float = 1.0, shrink: float = 0.001,
         rounds: int = 10, reference_steps: int = 10, rows_per_class: int | None = 100, gap: float = 0.01,
-        converged_at: float = 0.01, features: str | None = None, signatures: str | None = None) -> None: ...
+        converged_at: float = 0.01, variant: Literal['default', 'paper'] = 'default', features: str | None = None,
+        signatures: str | None = None) -> None: ...
 
 class SSERectified(ZeroShotPipeline):
     """Classes as mixtures of seen classes, rows by what exceeds one point of each; max-margin."""
 
     def __init__(self, *, gamma: float = 0.3, ridge: float = 0.001, align: float = 1.0, shrink: float = 0.001,
         rounds: int = 10, reference_steps: int = 10, rows_per_class: int | None = 100, gap: float = 0.01,
-        converged_at: float = 0.01, features: str | None = None, signatures: str | None = None) -> None: ...
+        converged_at: float = 0.01, variant: Literal['default', 'paper'] = 'default', features: str | None = None,
+        signatures: str | None = None) -> None: ...
 
 class SemFS(SelectionPipeline):
     """Zero-shot feature selection from class signatures and class centres; well-posed and as printed."""
@@ -446,7 +455,8 @@ class TMVHLP(ZeroShotPipeline):
     def __init__(self, *, ridge: float = 1.0, shrinkage: float = 0.1, power: float = 4.0, dimensions: int = 256,
         projections: Literal['both', 'regressed', 'attributes'] = 'both', nearest: float = 0.5, k: int = 20,
         links: float = 0.4, semantic_weight: float = 1.0, hypergraph: float = 0.75, alpha: float = 0.5,
-        balance: float = 0.0, neighbours: Literal['auto', 'exact', 'index'] = 'auto', features: str | None = None,
+        balance: float = 0.0, steps: int = 1, neighbours: Literal['auto', 'exact', 'index'] = 'auto',
+        variant: Literal['default', 'paper'] = 'default', features: str | None = None,
         signatures: str | None = None) -> None: ...
 
 class TransductiveGFZSL(ZeroShotPipeline):

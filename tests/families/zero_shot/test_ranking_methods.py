@@ -16,9 +16,9 @@ from zslplat.families.zero_shot.methods.ranking.methods import ALE, SJE, DeViSE,
 METHODS = [ALE, DeViSE, SJE, LatEm]
 VARIANTS = [
     ALE(),
-    ALE(sampling="warp"),
+    ALE(variant="paper"),
     DeViSE(),
-    DeViSE(violators="first"),
+    DeViSE(variant="paper"),
     SJE(),
     LatEm(),
     LatEm(maps=4),
@@ -71,14 +71,14 @@ def one_row_at_a_time(model, X, y, S):
             if isinstance(model, SJE):
                 worst = max(wrong, key=lambda k: over[k])
                 weights = {worst: 1.0} if over[worst] > 0 else {}
-            elif isinstance(model, DeViSE) and model.violators == "first":
+            elif isinstance(model, DeViSE) and model.variant == "paper":
                 for k in np.argsort(draws.random((1, c))[0]):
                     if k in violators:
                         weights = {k: 1.0}
                         break
             elif isinstance(model, DeViSE):
                 weights = dict.fromkeys(violators, 1.0)
-            elif model.sampling == "warp":
+            elif model.variant == "paper":
                 for n, k in enumerate((wrong[j] for j in draws.integers(0, c - 1, size=(1, c - 1))[0]), start=1):
                     if over[k] > 0:
                         weights = {k: sum(1 / j for j in range(1, (c - 1) // n + 1))}
@@ -161,7 +161,10 @@ def test_of_two_classes_all_losses_of_one_map_are_the_same():
     X, y, S, *_ = zero_shot()
     two = y < 2
     fits = [
-        clone(variant).set_params(epochs=4, rate=0.1, margin=1.0, precision="double").fit(X[two], y[two], S[:2]).W_
+        clone(variant)
+        .set_params(epochs=4, rate=0.1, margin=1.0, batch_size=64, precision="double")
+        .fit(X[two], y[two], S[:2])
+        .W_
         for variant in [*VARIANTS, LatEm(maps=1)]
         if getattr(variant, "maps", 1) == 1
     ]

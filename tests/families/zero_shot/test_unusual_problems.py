@@ -87,8 +87,8 @@ def test_any_choice_may_be_searched_whatever_is_prepared(name, parameter, value)
 
 
 ONE_CLASS = [(name, {}) for name in METHODS] + [
-    ("ale", {"sampling": "warp"}),
-    ("devise", {"violators": "first"}),
+    ("ale", {"variant": "paper"}),
+    ("devise", {"variant": "paper"}),
     ("jlse", {"score": "match"}),
     ("exem-1nn", {"variant": "paper"}),
 ]

@@ -19,9 +19,10 @@ are found in turns; the terms below could not be compared with the paper's text.
         + lam/2 |W|^2 + dictionary/2 |D|^2
 
 Pairs are (row, class), n c of them. What is chosen here: the scale of z is free, so that its penalty is 1; the right
-class of a row has the weight w = 1, all wrong ones together too; the hinge is rounded over a width of delta = 1/2,
-h(m) = min_s s^2 / (2 delta) + max(0, 1 - m - s), so that every step has a slope; D starts as the principal directions
-times the standard deviations along them, Z as the codes that D alone gives, W at 0. One round is
+class of a row has the weight w = 1, all wrong ones together too (``variant="paper"``: every pair has); the hinge is
+rounded over a width of delta = 1/2, h(m) = min_s s^2 / (2 delta) + max(0, 1 - m - s), so that every step has a slope; D
+starts as the principal directions times the standard deviations along them, Z as the codes that D alone gives, W at 0.
+One round is
 
 1. Z: steps z - H_y^-1 g, where H_y = I + D D'/noise + match/delta sum_c w_c v_c v_c' bounds the curvature of all rows
    of class y;
@@ -76,6 +77,11 @@ class Terms:
     match: float
     lam: float
     dictionary: float
+    every_pair: bool = False  # each pair weighs 1, of wrong classes too
+
+    def of_wrong(self, classes: int) -> float:
+        """Return the weight of a row and one wrong class."""
+        return 1.0 if self.every_pair else 1 / max(1, classes - 1)
 
 
 class Alternation:
@@ -92,7 +98,7 @@ class Alternation:
         right = np.zeros((n, c), dtype=bool)
         right[np.arange(n), y] = True
         self.t = np.where(right, 1.0, -1.0)
-        self.weights = np.where(right, 1.0, 1 / max(1, c - 1))
+        self.weights = np.where(right, 1.0, terms.of_wrong(c))
         self.squares = float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / unit**2
         self.W = np.zeros((c, len(D)))
         self.Z = self._towards_rows() @ linalg.inv(precision(D, terms.noise))
@@ -119,7 +125,7 @@ class Alternation:
     def _move_codes(self) -> None:
         V, towards = self.codes @ self.W, self._towards_rows()
         A, weight = precision(self.D, self.terms.noise), self.terms.match
-        wrong = 1 / max(1, len(V) - 1)
+        wrong = self.terms.of_wrong(len(V))
         common = A + weight * wrong / DELTA * V.T @ V
         factors = [linalg.cho_factor(common + weight * (1 - wrong) / DELTA * np.outer(v, v)) for v in V]
         of_class = [np.flatnonzero(self.y == label) for label in range(len(V))]
@@ -165,8 +171,9 @@ class JLSE(ZeroShotMethod):
     r"""Joint latent similarity embedding: a class matches a row where latent codes of both say so.
 
     ``score="reconstruction"`` is the cheap form, linear in the row; ``"match"`` lets the code of a row move towards
-    each class. Learned: ``D_`` (r, d) for features in units of ``unit_``, ``W_`` (c, r), ``signatures_`` (c, a).
-    Not tagged ``stationary``: the turns are bounded, and validation stops them.
+    each class, as the paper does. ``variant="paper"`` has that score, and the same weight for every pair in training.
+    Learned: ``D_`` (r, d) for features in units of ``unit_``, ``W_`` (c, r), ``signatures_`` (c, a). Not tagged
+    ``stationary``: the turns are bounded, and validation stops them.
 
     Equations
     ---------
@@ -177,7 +184,11 @@ class JLSE(ZeroShotMethod):
     \rVert^2 + \mu \sum_c w_{ic}\, h(t_{ic}\, z_c^\top W z_i) \right] + \frac{\lambda}{2} \lVert W \rVert^2 +
     \frac{\kappa}{2} \lVert D \rVert^2$$
 
-    nu is ``noise``, mu ``match``, lambda ``lam``, kappa ``dictionary``; h is a rounded hinge.
+    nu is ``noise``, mu ``match``, lambda ``lam``, kappa ``dictionary``; h is a rounded hinge. With ``variant="paper"``
+    w is 1, and a row takes the class with which its code matches at the least cost:
+
+    $$\hat c = \arg\min_c \min_z \frac{1}{2} \lVert z \rVert^2 + \frac{1}{2 \nu} \lVert x - D^\top z \rVert^2 + \mu\,
+    h(z_c^\top W z)$$
 
     Related
     -------
@@ -204,6 +215,12 @@ class JLSE(ZeroShotMethod):
         default="reconstruction",
     )
     rounds = parameter("rounds over codes, match and dictionary", Integer(1), default=10)
+    variant = parameter(
+        "default; paper: codes of new rows move towards each class, and every pair weighs the same",
+        Choice(("default", "paper")),
+        default="default",
+    )
+    variants = {"paper": {"score": "match"}}
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return the principal directions (d, k) of X and their values (k,), as many as the space can ask for."""
@@ -219,7 +236,7 @@ class JLSE(ZeroShotMethod):
         self.unit_ = float(np.sqrt(np.einsum("ij,ij->", X, X, dtype=np.float64) / X.size)) or 1.0
         values = np.maximum(np.asarray(statistics["values"])[: self.latent], 0) / len(X)
         D = (np.asarray(statistics["directions"])[:, : self.latent] * np.sqrt(values) / self.unit_).T
-        terms = Terms(self.noise, self.match, self.lam * self.match, self.dictionary)
+        terms = Terms(self.noise, self.match, self.lam * self.match, self.dictionary, self.variant == "paper")
         turns = Alternation(X, y, self._codes(self.signatures_), D, self.unit_, terms)
         self.diagnostics_ = Diagnostics({"objective": [turns.value()]})
         for number in range(1, self.rounds + 1):

@@ -25,18 +25,19 @@ Cross-modal transfer: rows are mapped into the space of signatures, and take the
 Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", NIPS 2013. Symbols, the objective and
 its units in :mod:`zslplat.families.zero_shot.methods.cmt.transfer`. Where the paper leaves something open this is done:
 
-* Penalty of the biases, divergence of activations and start are those of the authors' code (mganjoo/zslearn); the
-  divergence (sparsity 5, rho 0.035 there) is off by default.
+* Penalty of the biases, divergence of activations and start are those of the authors' code (mganjoo/zslearn), and
+  ``variant="authors"`` has its constants: 200 hidden units, lambda 1e-4, sparsity 5, rho 0.035, 500 iterations. By
+  default the divergence is off. ``variant="paper"`` is the squared error alone, as the paper prints it (from memory).
 * All classes have the same isotropic variance, so that the likeliest class is the nearest signature.
 * Rows are sorted by their product with one fixed vector first, so that their order does not matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -217,7 +218,11 @@ class CMT(ZeroShotMethod):
     \rVert^2 + \frac{\lambda}{2} \left( \lVert W_1 \rVert^2 + \lVert W_2 \rVert^2 \right)$$
 
     The score of a class is minus the squared distance of f(x) from its signature. ``penalise_biases`` adds the biases
-    to the penalty, ``sparsity`` a divergence of the mean activations from ``rho``.
+    to the penalty, ``sparsity`` a divergence of the mean activations q from ``rho``, as ``variant="authors"`` has it;
+    ``variant="paper"`` has neither penalty:
+
+    $$\beta \sum_j \left( \rho \log \frac{\rho}{q_j} + (1 - \rho) \log \frac{1 - \rho}{1 - q_j} \right), \qquad
+    q_j = \frac{1}{2n} \sum_i (1 + h_{ij})$$
 
     Related
     -------
@@ -247,6 +252,15 @@ class CMT(ZeroShotMethod):
     rounds = parameter(f"rounds of {ITERATIONS} iterations of L-BFGS", Integer(1), default=20)
     stop = parameter("stop below this share of the first gradient's length", POSITIVE, default=1e-5)
     seed = parameter("seed of the start", Integer(0), default=0)
+    variant = parameter(
+        "default; paper: the squared error alone; authors: the constants of their code, sparsity among them",
+        Choice(("default", "paper", "authors")),
+        default="default",
+    )
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"hidden": 200, "lam": 0.0, "sparsity": 0.0},
+        "authors": {"hidden": 200, "lam": 1e-4, "sparsity": 5.0, "rho": 0.035, "rounds": 50},
+    }
 
     def _fit_steps(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> Iterator[int]:
         """Fit round by round, yielding 1, 2, ..., until the gradient is small or the rounds are spent."""

@@ -36,9 +36,9 @@ The result is the same up to rounding, for r / a of the products: fewer where th
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.linalg import blas
@@ -333,6 +333,9 @@ class RankingMethod(ZeroShotMethod):
     precision = parameter("single or double precision training", Choice(("single", "double")), default="single")
     seed = parameter("seed of start, order of rows and draws", Integer(0), default=0)
 
+    variant: str
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"batch_size": 1}}
+
     # Number K of maps, a parameter where there may be several.
     maps: int = 1
     several_maps: ClassVar[bool] = False
@@ -350,13 +353,18 @@ class RankingMethod(ZeroShotMethod):
         """Return the order of rows and classes that does not depend on how they are given, and the mean |x|^2."""
         data = ordered_data(X, y, S, None)
         squares = rowwise(X, lambda rows: np.einsum("ij,ij->i", rows, rows, dtype=np.float64))[data.order]
-        return {"order": data.order, "y": data.y, "S": data.S, "row_square": np.array(squares.mean())}
+        prepared = {"order": data.order, "y": data.y, "S": data.S, "row_square": np.array(squares.mean())}
+        if self.variant == "authors":
+            prepared["largest"] = rowwise(X, lambda rows: np.asarray(rows, dtype=np.float64).max(axis=1)).max()
+        return prepared
 
     def _fit_steps(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> Iterator[int]:
         """Fit epoch by epoch, yielding 1, 2, ...; the estimator can score after each."""
         signatures = np.asarray(statistics["S"], dtype=np.float64)
         square = float(statistics["row_square"]) * float((signatures**2).sum(axis=1).mean())
         unit = square if square > 0 else 1.0
+        if self.variant == "authors":  # features are divided by their largest entry; rate and start are absolute
+            unit = float(statistics["largest"]) ** 2 or 1.0
         space = RowSpace(signatures)
         data = Ordered(
             in_any_order(X, self._dtype),

@@ -33,15 +33,21 @@ from zslplat.families.zero_shot.methods.ranking import estimator
 from zslplat.families.zero_shot.methods.ranking.estimator import Latent, RankingMethod
 from zslplat.space import POSITIVE, Choice, Integer, Real, parameter
 
+DEMONSTRATED = parameter(
+    "default; paper: one row at a time; authors: with the features, steps and epochs of their demonstration",
+    Choice(("default", "paper", "authors")),
+    default="default",
+)
+
 
 class ALE(RankingMethod):
     r"""Bilinear compatibility with wrong classes weighted by the rank of the right one (Akata et al., 2013 and 2016).
 
-    ``sampling=None`` takes steps on the objective itself: all violators of a row at once, each weighted by
-    beta_r / r. ``sampling="warp"`` takes the papers' stochastic step: wrong classes are drawn, with replacement and at
-    most c - 1 of them, until one violates, at draw N; the step is on that class alone, weighted by beta of
-    floor((c - 1) / N). That floor goes with draws with replacement, where N is (c - 1) / r on average; and its beta is
-    not divided by r, since a class that is drawn among r stands for all of them. Learned: ``W_`` (d, a).
+    The default takes steps on the objective itself, over mini-batches: all violators of a row at once, each weighted by
+    beta_r / r. ``variant="paper"`` takes the papers' stochastic step, one row at a time: wrong classes are drawn, with
+    replacement and at most c - 1 of them, until one violates, at draw N; the step is on that class alone, weighted by
+    beta of floor((c - 1) / N). That floor goes with draws with replacement, where N is (c - 1) / r on average; and its
+    beta is not divided by r, since a class that is drawn among r stands for all of them. Learned: ``W_`` (d, a).
 
     The papers tune the step on validation and keep it constant; public code has .001 to 1 for rows of length 1, which
     is the range of ``rate`` here, in units of the data. That code also starts from positive entries alone and predicts
@@ -57,7 +63,11 @@ class ALE(RankingMethod):
     $$\min_W \sum_{(x, y)} \frac{\beta_r}{r} \sum_{c \ne y} \max(0, \ell_c), \qquad \beta_r = \sum_{i=1}^{r}
     \frac{1}{i}$$
 
-    where r is the number of classes with a positive loss.
+    where r is the number of classes with a positive loss. With ``variant="paper"`` wrong classes are drawn until one
+    violates, at draw N, and the step is on that class with the weight of the rank that this estimates:
+
+    $$r \approx \left\lfloor \frac{C - 1}{N} \right\rfloor, \qquad W \leftarrow W + \eta\, \beta_r\, x\, (s_y -
+    s_c)^\top$$
 
     Related
     -------
@@ -68,11 +78,15 @@ class ALE(RankingMethod):
     summary = "bilinear compatibility, weighted approximate ranking loss"
     citation = "Akata, Perronnin, Harchaoui, Schmid: Label-Embedding for Image Classification. TPAMI 2016 (CVPR 2013)"
     tags = ("inductive", "linear", "ranking loss")
-    sampling = parameter("steps on all violators (none), or a drawn one (warp)", Choice((None, "warp")), default=None)
+    variant = parameter(
+        "default: steps on all violators; paper: on a drawn one, row by row",
+        Choice(("default", "paper")),
+        default="default",
+    )
 
     def row_loss(self) -> estimator.RowLoss:
         """Return the loss of the objective, or its sampled estimate."""
-        if self.sampling == "warp":
+        if self.variant == "paper":
             return estimator.Bilinear(lambda F, y, random: estimator.sampled_rank(F, y, self.margin, random))
         return estimator.Bilinear(lambda F, y, _: estimator.weighted_approximate_rank(F, y, self.margin))
 
@@ -84,10 +98,10 @@ class ALE(RankingMethod):
 class DeViSE(RankingMethod):
     r"""Bilinear compatibility with the summed hinge of all wrong classes (Frome et al., 2013).
 
-    ``violators="all"`` takes steps on the sum. ``violators="first"`` cuts it after the first violator, in an order of
-    the classes that is drawn for each row, as the authors trained (some public code goes through the classes in their
-    order, which favours those of low number). Only the linear map is trained, not the network before it.
-    Learned: ``W_`` (d, a).
+    The default takes steps on the sum, over mini-batches. ``variant="paper"`` cuts it after the first violator, in an
+    order of the classes that is drawn for each row, one row at a time, as the authors trained (some public code goes
+    through the classes in their order, which favours those of low number). Only the linear map is trained, not the
+    network before it. Learned: ``W_`` (d, a).
 
     The paper's margin is .1. But for the start, which is small beside it, margin and step matter by their ratio alone,
     and ``rate`` is in units of the margin: its range covers public code's steps of .001 to 1, with margins of 1 to 200
@@ -98,6 +112,8 @@ class DeViSE(RankingMethod):
     The hinges of all wrong classes are added up:
 
     $$\min_W \sum_{(x, y)} \sum_{c \ne y} \max(0,\; m + x^\top W s_c - x^\top W s_y)$$
+
+    With ``variant="paper"`` the inner sum ends with its first positive term.
 
     Related
     -------
@@ -116,15 +132,15 @@ class DeViSE(RankingMethod):
         Real(1e-4, 1.0, log=True),
         default=0.01,
     )
-    violators = parameter(
-        "steps on all violators of a row, or on the first in an order that is drawn",
-        Choice(("all", "first")),
-        default="all",
+    variant = parameter(
+        "default: steps on all violators of a row; paper: on the first in an order that is drawn, row by row",
+        Choice(("default", "paper")),
+        default="default",
     )
 
     def row_loss(self) -> estimator.RowLoss:
         """Return the summed hinge, or that of the first violator."""
-        if self.violators == "first":
+        if self.variant == "paper":
             return estimator.Bilinear(lambda F, y, random: estimator.first_violation(F, y, self.margin, random))
         return estimator.Bilinear(lambda F, y, _: estimator.summed_hinge(F, y, self.margin))
 
@@ -137,13 +153,16 @@ class SJE(RankingMethod):
     r"""Bilinear compatibility with the structured loss of the worst wrong class, Delta = 1 (Akata et al., 2015).
 
     Learned: ``W_`` (d, a). The authors' demonstration takes steps of .001 for 15 epochs, with features standardised and
-    divided by their largest entry, of length about 2; ``rate`` covers that, in units of the data.
+    divided by their largest entry, of length about 2; ``rate`` covers that, in units of the data. ``variant="paper"``
+    takes one row at a time, ``variant="authors"`` that demonstration's features, steps and epochs.
 
     Equations
     ---------
     The worst wrong class of each row is what costs:
 
     $$\min_W \sum_{(x, y)} \max_{c \ne y} \max(0,\; m + x^\top W s_c - x^\top W s_y)$$
+
+    ``variant="paper"`` and ``"authors"`` take the step of one row, W <- W + eta x (s_y - s_c)', as it is printed.
 
     Related
     -------
@@ -153,6 +172,13 @@ class SJE(RankingMethod):
     summary = "bilinear compatibility, hinge of the worst wrong class"
     citation = "Akata et al.: Evaluation of Output Embeddings for Fine-Grained Image Classification. CVPR 2015"
     tags = ("inductive", "linear", "ranking loss")
+    variant = DEMONSTRATED
+    variants = {"paper": {"batch_size": 1}, "authors": {"batch_size": 1, "rate": 1e-3, "epochs": 15}}
+
+    @property
+    def effective_preprocessing(self) -> Preprocessing:
+        """Standardised features for the authors' demonstration."""
+        return LatEm.preprocessing if self.variant == "authors" else self.preprocessing
 
     def row_loss(self) -> estimator.RowLoss:
         """Return the hinge of the worst wrong class."""
@@ -170,7 +196,8 @@ class LatEm(RankingMethod):
     demonstrations take steps of .001 for 150 epochs (K = 2, attributes) and of .1 for 10 (K = 10, word vectors);
     ``rate`` covers both. They standardise features and divide them by their largest entry; here they are standardised,
     and the start is as small as for rows of length 1, which takes the place of that division. Pruning of maps, the
-    paper's other way to K, is not done.
+    paper's other way to K, is not done. ``variant="paper"`` takes one row at a time, ``variant="authors"`` the first
+    demonstration's steps, with features divided by their largest entry.
 
     Equations
     ---------
@@ -194,6 +221,8 @@ class LatEm(RankingMethod):
     start = parameter("spread of the random start, times 1 / sqrt(features) for unit rows", POSITIVE, default=1.0)
     maps = parameter("number K of maps", Integer(1), Choice((2, 4, 6, 8, 10)), default=2)
 
+    variant = DEMONSTRATED
+    variants = {"paper": {"batch_size": 1}, "authors": {"batch_size": 1, "rate": 1e-3, "epochs": 150, "maps": 2}}
     several_maps = True
 
     def row_loss(self) -> estimator.RowLoss:

@@ -30,6 +30,7 @@ otherwise than remembered:
   number of rows: ``ridge`` stands for 1 / lambda_3, ``align`` for lambda_2 / lambda_3, ``shrink`` for lambda_1 /
   lambda_3, each in units of the data (:class:`SemanticSimilarityEmbedding`).
 * The hinge's corner is rounded over a tenth of the margin, so that the weights, given V, are found to a stated gap.
+  ``variant="paper"`` has the plain hinge, over all rows; then ``gap`` is seldom reached before 500 steps.
 * References start at the class means. The first step learns w alone, and each further one V and then w.
 * V goes down by quasi-Newton steps along the subgradient; rows do not coincide with references, so that it is the
   gradient where they are taken. V is not held to be non-negative: below all rows it has no effect but on |V|^2.
@@ -46,7 +47,7 @@ something in the paper must tell them apart that is not known here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,10 +55,17 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import blocks_of, float_type, rowwise, take_rows
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.families.zero_shot.methods.simplex import simplex_codes
-from zslplat.families.zero_shot.methods.sse.objective import Objective, fit_references, fit_weights, intersections
+from zslplat.families.zero_shot.methods.sse.objective import (
+    ROUNDED,
+    SHARP,
+    Objective,
+    fit_references,
+    fit_weights,
+    intersections,
+)
 from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared
 from zslplat.methods.rows import add_by_class, row_keys
-from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Optional, Real, Space, parameter
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Real, Space, parameter
 
 
 class SemanticSimilarityEmbedding(ZeroShotMethod):
@@ -92,6 +100,12 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
     rows_per_class = parameter("most constraint rows of a class; none: all", Optional(Integer(1)), default=100)
     gap = parameter("what other weights may still gain, relative to the objective", POSITIVE, default=1e-2)
     converged_at = parameter("stop when a round gains this fraction or less", NON_NEGATIVE, default=1e-2)
+    variant = parameter(
+        "default; paper: constraints of all rows, hinges that are not rounded",
+        Choice(("default", "paper")),
+        default="default",
+    )
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"rows_per_class": None}}
 
     w_: np.ndarray
     V_: np.ndarray
@@ -165,6 +179,7 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
             align=self.align,
             ridge=self.ridge * (variance or 1.0),
             shrink=self.shrink / (float(np.vdot(means, means)) or 1.0),
+            corner=SHARP if self.variant == "paper" else ROUNDED,
         )
 
     def objective(self, X: Features, y: np.ndarray, S: np.ndarray) -> float:
@@ -188,6 +203,10 @@ class SSEIntersection(SemanticSimilarityEmbedding):
     \qquad F(x, c) = \sum_r z_{cr} \langle w, \psi_r(x) \rangle$$
 
     $$\psi_r(x) = \min(x, v_r)$$
+
+    w and the references v minimise hinges that are rounded at their corner; with ``variant="paper"`` they are plain:
+
+    $$\min_{w, V} \sum_{i, c} \max(0,\; \Delta_{y_i c} - F(x_i, y_i) + F(x_i, c)) + \ldots$$
 
     Related
     -------
@@ -213,6 +232,10 @@ class SSERectified(SemanticSimilarityEmbedding):
     \qquad F(x, c) = \sum_r z_{cr} \langle w, \psi_r(x) \rangle$$
 
     $$\psi_r(x) = \max(0, x - v_r)$$
+
+    w and the references v minimise hinges that are rounded at their corner; with ``variant="paper"`` they are plain:
+
+    $$\min_{w, V} \sum_{i, c} \max(0,\; \Delta_{y_i c} - F(x_i, y_i) + F(x_i, c)) + \ldots$$
 
     Related
     -------

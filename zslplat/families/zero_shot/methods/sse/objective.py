@@ -119,6 +119,7 @@ def slope_by_references(X: np.ndarray, V: np.ndarray, w: np.ndarray, A: np.ndarr
 
 # The hinge is rounded over this share of a margin of 1; it is below the hinge by half of it at most.
 ROUNDED = 0.1
+SHARP = 1e-12
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,7 @@ class Objective:
     align: float
     ridge: float
     shrink: float
+    corner: float = ROUNDED
 
     def by_weights(self, w: np.ndarray, V: np.ndarray) -> tuple[float, np.ndarray]:
         """Return J and its gradient (d,) by w, in float64."""
@@ -169,19 +171,21 @@ class Objective:
     def _loss(self, w: np.ndarray, V: np.ndarray) -> tuple[float, np.ndarray]:
         """Return both mean losses together, and their gradient (n, c) by the intersections P."""
         f = self.sign * intersections(self.X, self._cast(V), self._cast(w)).astype(np.float64)
-        loss, G = _mean_hinge(f @ self.Z.T, self._margins, self.y)
+        loss, G = _mean_hinge(f @ self.Z.T, self._margins, self.y, self.corner)
         A = G @ self.Z
         if self.align > 0:
-            of_means, G = _mean_hinge(self._shares @ f, self._margins, np.arange(len(self.Z)))
+            of_means, G = _mean_hinge(self._shares @ f, self._margins, np.arange(len(self.Z)), self.corner)
             loss += self.align * of_means
             A += self.align * (self._shares.T @ G)
         return loss, self.sign * A
 
 
 @compiled()
-def _mean_hinge(F: np.ndarray, margins: np.ndarray, labels: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the mean of h(margin - F_own + F) over scores F (n, c) but the entries ``labels`` (n,), and its
-    gradient."""
+def _mean_hinge(F: np.ndarray, margins: np.ndarray, labels: np.ndarray, corner: float) -> tuple[float, np.ndarray]:
+    """Return the mean of h(margin - F_own + F) over scores F (n, c) but the entries ``labels`` (n,), and its gradient.
+
+    The hinge is rounded over ``corner``.
+    """
     n, c = F.shape
     G = np.empty_like(F)
     count = n * max(1, c - 1)
@@ -191,8 +195,8 @@ def _mean_hinge(F: np.ndarray, margins: np.ndarray, labels: np.ndarray) -> tuple
         slopes = 0.0
         for r in range(c):
             t = margins[y, r] - F[i, y] + F[i, r] if r != y else 0.0
-            g = min(max(t / ROUNDED, 0.0), 1.0)
-            total += g * (t - ROUNDED * g / 2)
+            g = min(max(t / corner, 0.0), 1.0)
+            total += g * (t - corner * g / 2)
             G[i, r] = g / count
             slopes += G[i, r]
         G[i, y] = -slopes

@@ -42,18 +42,21 @@ class TMVHLP(ZeroShotMethod):
     to them (``nearest``, relative to the rows per candidate class: 0.8 in the paper; 0 leaves them), and are their mean
     in the other views. ``links`` is the number of rows that a prototype is joined to, in the same unit (9 k in the
     paper: 0.44). ``semantic_weight`` is the weight of the semantic views in the 2-graph beside 1 of the others (1 and
-    1.5 in the paper). ``balance`` divides each class's scores by their sum over the batch to this power, as in
-    ``gfhf``; the paper has none. Scores are the logs of a row's shares of the classes. Learned: the maps of
-    :mod:`zslplat.families.zero_shot.methods.tmv_hlp.graphs`, and ``ends_``, the columns where the views end.
+    1.5 in the paper). ``steps`` is how often labels are propagated, each time from the result before, without setting
+    the prototypes back. ``variant="paper"`` has the paper's values and ten such steps. ``balance`` divides each class's
+    scores by their sum over the batch to this power, as in ``gfhf``; the paper has none. Scores are the logs of a row's
+    shares of the classes. Learned: the maps of :mod:`zslplat.families.zero_shot.methods.tmv_hlp.graphs`, and ``ends_``,
+    the columns where the views end.
 
     Equations
     ---------
     Rows and class prototypes are nodes of graphs in several views, joined by hyperedges across views, and labels are
     propagated:
 
-    $$F = (I - \alpha S)^{-1} L, \qquad S = D^{-1/2} W D^{-1/2}, \qquad W = (1 - h)\, G + h\, H^\top H$$
+    $$F = (I - \alpha S)^{-t} L, \qquad S = D^{-1/2} W D^{-1/2}, \qquad W = (1 - h)\, G + h\, H^\top H$$
 
-    G is the graph within views, H the hyperedges, h their weight ``hypergraph``, L one column for each class.
+    G is the graph within views, H the hyperedges, h their weight ``hypergraph``, L one column for each class, t the
+    ``steps``: 1 by default, 10 with ``variant="paper"``.
 
     Related
     -------
@@ -100,7 +103,15 @@ class TMVHLP(ZeroShotMethod):
     hypergraph = parameter("weight of hyperedges against the graph within views", Real(0, 1), Real(0, 1), default=0.75)
     alpha = parameter("how far labels are propagated", Real(0, 0.9999), Real(0.1, 0.99), default=0.5)
     balance = parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.0)
+    steps = parameter("times that labels are propagated, each time from the result before", Integer(1), default=1)
     neighbours = NEIGHBOURS
+    variant = parameter("default, or paper: its values, and ten steps", Choice(("default", "paper")), default="default")
+    variants = {
+        "paper": {
+            **{"nearest": 0.8, "k": 30, "links": 0.44, "semantic_weight": 1.5},
+            **{"hypergraph": 0.75, "alpha": 0.5, "steps": 10},
+        }
+    }
 
     @property
     def assumes_balance(self) -> bool:
@@ -154,7 +165,7 @@ class TMVHLP(ZeroShotMethod):
             for i, weight in enumerate(weights)
         )
         edges = graphs.hyperedges(_crossings(prepared, count), rows, prototypes, self.k, links)
-        F = propagate(graph, edges, self.hypergraph, self.alpha, np.arange(n, n + c))[:n]
+        F = propagate(graph, edges, self.hypergraph, self.alpha, np.arange(n, n + c), self.steps)[:n]
         numbers = {f"share_of_view_{i + 1}": float(weight) for i, weight in enumerate(weights)}
         self.diagnostics_ = Diagnostics(numbers=numbers)
         note_recall(self.diagnostics_, prepared)

@@ -77,8 +77,9 @@ Labels go through a similarity graph that is never formed.
 | F      | return        | (N, c)     | (I - alpha S)^-1 L, L one column per labelled node                         |
 
 The paper's labels are 2 I - 1 on the labelled nodes, which changes no comparison of classes: what the -1 add is the
-same in all columns of a row. A row of H'H has as many entries as a node has neighbours of neighbours; conjugate
-gradients need products only.
+same in all columns of a row. Its published code repeats the step ten times or more on the result, F = (I - alpha S)^-t
+L (``steps``), which carries labels farther. A row of H'H has as many entries as a node has neighbours of neighbours;
+conjugate gradients need products only.
 """
 
 from __future__ import annotations
@@ -374,9 +375,9 @@ MOST_STEPS = 2000
 
 
 def propagate(
-    graph: sparse.csr_array, edges: sparse.csr_array, share: float, alpha: float, labelled: np.ndarray
+    graph: sparse.csr_array, edges: sparse.csr_array, share: float, alpha: float, labelled: np.ndarray, steps: int = 1
 ) -> np.ndarray:
-    """Return F (N, c) for one label on each of the nodes ``labelled`` (c,).
+    """Return F (N, c) for one label on each of the nodes ``labelled`` (c,), after so many ``steps``.
 
     ``graph`` (N, N) symmetric, non-negative; ``edges`` H (E, N), non-negative; ``share`` h in [0, 1]; ``alpha`` in
     [0, 1). Raises :class:`MethodError` where the solver does not converge.
@@ -396,7 +397,9 @@ def propagate(
     scale = 1 / np.sqrt(np.where(degree > 0, degree, 1))
     labels = np.zeros((nodes, len(labelled)))
     labels[labelled, np.arange(len(labelled))] = 1
-    return conjugate_gradients(lambda V: V - alpha * scale * similar(scale * V), labels)
+    for _ in range(steps):
+        labels = conjugate_gradients(lambda V: V - alpha * scale * similar(scale * V), labels)
+    return labels
 
 
 def conjugate_gradients(apply: Callable[[np.ndarray], np.ndarray], right: np.ndarray) -> np.ndarray:
