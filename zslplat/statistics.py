@@ -274,6 +274,26 @@ class Pooled:
         return DIFFERS if verdict == NOT_ENOUGH and heterogeneous else verdict
 
 
+def family_effects(
+    estimates: Sequence[float],
+    lows: Sequence[float],
+    highs: Sequence[float],
+    families: Sequence[Hashable] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the effects (k,) of families of data sets with their errors (k,); without an interval there is none.
+
+    The arguments are those of :func:`pool`. An error is half the width of a 95 % interval over 1.96.
+    """
+    names: Sequence[Hashable] = range(len(estimates)) if families is None else families
+    grouped: dict[Hashable, list[tuple[float, float]]] = {}
+    for name, estimate, low, high in zip(names, estimates, lows, highs, strict=True):
+        if math.isfinite(estimate + low + high):
+            error = max(high - estimate, estimate - low) / _normal_quantile(LEVEL)
+            grouped.setdefault(name, []).append((estimate, max(error, 1e-9)))
+    means = np.array([np.mean(values, axis=0) for values in grouped.values()]).reshape(-1, 2)
+    return means[:, 0], means[:, 1]
+
+
 def pool(
     estimates: Sequence[float],
     lows: Sequence[float],
@@ -289,16 +309,9 @@ def pool(
     prior of mu and a half-Cauchy one of tau, of scale .05 (Gelman, "Prior Distributions for Variance Parameters in
     Hierarchical Models", 2006): with two or three data sets an interval without a prior is nearly unbounded.
     """
-    names: Sequence[Hashable] = range(len(estimates)) if families is None else families
-    grouped: dict[Hashable, list[tuple[float, float]]] = {}
-    for name, estimate, low, high in zip(names, estimates, lows, highs, strict=True):
-        if math.isfinite(estimate + low + high):
-            error = max(high - estimate, estimate - low) / _normal_quantile(LEVEL)
-            grouped.setdefault(name, []).append((estimate, max(error, 1e-6)))
-    if not grouped:
+    effects, errors = family_effects(estimates, lows, highs, families)
+    if not len(effects):
         return None
-    means = np.array([np.mean(values, axis=0) for values in grouped.values()])
-    effects, errors = means[:, 0], means[:, 1]
     if len(effects) == 1:
         low, high = (float(effects[0] + sign * _normal_quantile(LEVEL) * errors[0]) for sign in (-1, 1))
         p_value = _normal_p(effects[0] / errors[0])

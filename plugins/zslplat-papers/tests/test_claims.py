@@ -14,7 +14,7 @@ from zslplat.evidence.scores import Scored
 from zslplat.registry import component
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
-from zslplat.statistics import estimate_mean
+from zslplat.statistics import NOT_ENOUGH, estimate_mean
 from zslplat.suites.cells import Cell, GridOptions
 from zslplat.suites.earlier_results import keep_grid
 from zslplat.suites.entries import Entry
@@ -35,7 +35,7 @@ from zslplat_papers.reproduction.claims import keep_claims, recorded_claims, run
 from zslplat_papers.reproduction.contrasts import contrast, contrasts_of, named
 from zslplat_papers.reproduction.page import pages
 from zslplat_papers.reproduction.results import read_file
-from zslplat_papers.reproduction.verdicts import CANNOT_TELL, CLASSES, DRAWS, HOLDS, HOLDS_NOT, NOT_TESTED, SEEDS
+from zslplat_papers.reproduction.verdicts import CLASSES, DRAWS, HOLDS, HOLDS_NOT, NOT_TESTED, SEEDS
 
 ROOT = Path(__file__).parents[3]
 EXPERIMENTS = load_claim_tests()
@@ -188,7 +188,7 @@ def plain_claims(tmp_path, monkeypatch):
     tested = {
         names[0]: (ClaimTest(names[0], "plain", (up,), "higher"),),
         names[1]: (ClaimTest(names[1], "plain", (down,), "higher"),),
-        names[2]: (ClaimTest(names[2], "plain", (up, down), "higher"),),
+        names[2]: (ClaimTest(names[2], "plain", (up, down), "higher", "all"),),
     }
     asked = []
 
@@ -207,7 +207,7 @@ def plain_claims(tmp_path, monkeypatch):
 def test_claims_are_judged_by_what_the_suite_gives_and_kept(plain_claims, tmp_path):
     names, asked = plain_claims
     found = run_claims(names, resolve_settings({"store": tmp_path / "mlruns"}), GridOptions(trials=3))
-    assert [judged.verdict.verdict for judged in found] == [HOLDS, HOLDS_NOT, CANNOT_TELL]
+    assert [judged.verdict.verdict for judged in found] == [HOLDS, HOLDS_NOT, HOLDS_NOT]
     # What nobody compares is not carried out.
     assert set(asked) == {"marked/a", "marked/b", "away/a", "away/b"}
     (line,) = found[0].lines
@@ -217,7 +217,9 @@ def test_claims_are_judged_by_what_the_suite_gives_and_kept(plain_claims, tmp_pa
     assert [judged.verdict for judged in again] == [judged.verdict for judged in found]
     text = "\n".join(pages(tmp_path / "kept").values())
     assert f"## {names[0]}\n" in text
-    assert "**Holds**: holds in 1, does not hold in 0, open in 0 of 1 differences." in text
+    assert f"**Holds**: {found[0].verdict.why}." in text
+    assert found[0].verdict.why.startswith("+0.580 [")
+    assert found[0].verdict.why.endswith("] over 1 data set")
 
 
 def test_a_claim_whose_cells_failed_says_so(plain_claims, tmp_path, monkeypatch):
@@ -282,14 +284,14 @@ def test_repeats_that_all_give_the_same_say_nothing_of_other_seeds():
     assert contrast("digits", pair("incoherence"), [a, b]).low is None
 
 
-def test_a_claim_rests_on_all_differences_of_its_experiment_where_some_were_found(plain_claims, tmp_path):
+def test_a_claim_about_all_its_comparisons_cannot_hold_where_one_is_not_carried_out(plain_claims, tmp_path):
     names, _ = plain_claims
     found = run_claims(names[2:], resolve_settings({"store": tmp_path / "mlruns"}))
     (ahead,) = [line for line in found[0].lines if line["verdict"] == HOLDS]
     keep_claims([replace(found[0], lines=[ahead])], tmp_path / "kept")
     (again,) = recorded_claims(names[2:], tmp_path / "kept")
-    assert again.verdict.verdict == CANNOT_TELL
-    assert "1 of them not carried out" in again.verdict.why
+    assert again.verdict.verdict == NOT_ENOUGH
+    assert "b - a (accuracy): not carried out" in again.verdict.why
 
 
 def test_a_difference_found_again_with_more_trials_is_no_second_difference(plain_claims, tmp_path):
@@ -308,12 +310,12 @@ def test_a_kept_difference_is_judged_by_what_is_claimed_now(plain_claims, tmp_pa
     (found,) = run_claims(names[:1], resolve_settings({"store": tmp_path / "mlruns"}))
     (line,) = found.lines
     gone = {**line, "contrast": "marked: a - c (accuracy)", "difference": -0.5, "low": -0.6, "high": -0.4}
-    odd = {**line, "verdict": "does not hold", "direction": "level", "joined": "all", "least": 0.9}
+    odd = {**line, "verdict": "does not hold", "direction": "level", "margin": 0.9}
     keep_claims([replace(found, lines=[gone, odd])], tmp_path / "kept")
     (again,) = recorded_claims(names[:1], tmp_path / "kept")
     assert again.verdict.verdict == HOLDS
     (left,) = again.lines
-    told = ("contrast", "verdict", "direction", "joined", "least")
+    told = ("contrast", "verdict", "direction", "margin")
     assert [left[name] for name in told] == [line[name] for name in told]
 
 

@@ -15,7 +15,7 @@ from zslplat_papers.reproduction.figures import claim_forest, in_words, named_fo
 from zslplat_papers.reproduction.page import pages, write_page
 from zslplat_papers.reproduction.reproduce import CELL_KEY
 from zslplat_papers.reproduction.results import PACKAGED, keep_results
-from zslplat_papers.reproduction.verdicts import CANNOT_TELL, HOLDS
+from zslplat_papers.reproduction.verdicts import HOLDS, NOT_COMPARED
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
@@ -52,7 +52,7 @@ def test_numbers_that_pages_link_to_are_there():
 
 def kept_differences(folder, data, **more):
     claim, same = "000-ort-beats-plain", {"suite": "zskl", "over": "new classes", "trials": 3, "repeats": 1, "seed": 0}
-    same |= {"claim": claim, "classes": 20, "low": -0.1, "high": 0.3, "difference": 0.1, "verdict": CANNOT_TELL, **more}
+    same |= {"claim": claim, "classes": 20, "low": -0.1, "high": 0.3, "difference": 0.1, "verdict": HOLDS, **more}
     lines = [same | {"contrast": f"{name}: Cauchy-Ort - Cauchy (per_class_accuracy)", **line} for name, line in data]
     keep_results(RESULTS, lines, KEY, folder, hours=0.1)
     return claim_forest(recorded_claims([claim], folder)[0])
@@ -60,25 +60,28 @@ def kept_differences(folder, data, **more):
 
 def test_a_claim_has_a_row_per_data_set_under_what_is_compared_and_its_margin(tmp_path):
     forest, note = kept_differences(tmp_path, [("a", {}), ("b", {"low": 0.05, "high": 0.15})])
-    assert [row.label for row in forest.rows] == ["Cauchy-Ort - Cauchy (per_class_accuracy)", "a", "b", "pooled"]
-    assert (forest.level, forest.band, note) == (0.0, (0.0, 0.01), "")
+    sides = "Cauchy-Ort - Cauchy (per_class_accuracy)"
+    assert [row.label for row in forest.rows] == [sides, "a", "b", "mean over data sets", "mean"]
+    assert (forest.level, forest.band, note) == (0.0, (-0.02, 0.02), "")
     assert forest.rows[2].note == f"+0.100 [+0.050, +0.150]  {HOLDS}"
     assert forest.rows[1].style != forest.rows[2].style
 
 
-def test_what_is_not_pooled_is_hollow_and_said_with_its_reason_and_sets_of_the_same_images_count_once(tmp_path):
+def test_what_is_no_part_of_the_mean_is_hollow_and_sets_of_the_same_images_count_once(
+    tmp_path,
+):
     others = [("CIFARAWA", {"classes": 5}), ("AWA1 standard", {"classes": 8}), ("AWA1 proposed", {"classes": 10})]
     forest, note = kept_differences(
         tmp_path, [("a", {}), ("b", {}), *others, ("c", {"over": "seeds", "classes": None})]
     )
-    marks = {row.label: row.mark for row in forest.rows[1:]}
+    marks = {row.label: row.mark for row in forest.rows if row.value is not None}
     assert marks == {
-        **dict.fromkeys(["a", "b", "AWA1 standard", "AWA1 proposed"], "filled"),
-        **dict.fromkeys(["CIFARAWA", "c"], "hollow"),
-        "pooled": "pooled",
+        **dict.fromkeys(["a", "b", "AWA1 standard", "AWA1 proposed", "c"], "filled"),
+        "CIFARAWA": "hollow",
+        "mean": "pooled",
     }
-    assert "3 data sets" in forest.rows[-1].note
-    assert note == "Not pooled: CIFARAWA (5 classes), c (not over new classes)."
+    assert "4 data sets" in forest.rows[-1].note
+    assert note == "No part of the mean: CIFARAWA (5 classes)."
 
 
 def test_an_unknown_figure_is_refused(tmp_path):
@@ -89,7 +92,7 @@ def test_an_unknown_figure_is_refused(tmp_path):
 
 def test_cells_on_other_data_have_no_verdict_but_say_what_the_data_are(tmp_path):
     same = {"table": "000-table-2", "way": "ours", "metric": "accuracy", "seed": 0, "trials": 3, "ours": 0.5}
-    same |= {"verdict": CANNOT_TELL, "low_classes": -0.05, "high_classes": 0.4, "oracle": 0.625}
+    same |= {"verdict": NOT_COMPARED, "low_classes": -0.05, "high_classes": 0.4, "oracle": 0.625}
     lines = [
         same | {"row": "eszsl", "column": "AWA1", "why": "the interval is wide", "paper": 58.2},
         same | {"row": "eszsl", "column": "letters", "stand_in": "yes", "why": "other data: spoken letters"},
@@ -100,14 +103,14 @@ def test_cells_on_other_data_have_no_verdict_but_say_what_the_data_are(tmp_path)
     assert text.count("<summary>letters: stand-in, other data: spoken letters</summary>") == 1
     assert "<summary>AWA1</summary>" in text
     (_, own), (_, *others) = (named_forest(f"000-table-2/{column}", tmp_path).rows for column in ("AWA1", "letters"))
-    assert own.note == "0.500  paper 58.2: cannot tell"
+    assert own.note == "0.500  paper 58.2: not compared"
     assert own.wide == (-0.05, 0.4)
     assert own.narrow is None
     assert [(row.label, row.note) for row in others] == [("ALE", "0.500"), ("ESZSL", "0.500")]
 
 
 def test_a_table_of_which_a_part_is_kept_says_which(tmp_path):
-    same = {"table": "004-virus", "metric": "accuracy", "seed": 0, "trials": 3, "ours": 0.5, "verdict": CANNOT_TELL}
+    same = {"table": "004-virus", "metric": "accuracy", "seed": 0, "trials": 3, "ours": 0.5, "verdict": NOT_COMPARED}
     same |= {"column": "COIL20-covariances", "stand_in": "yes", "why": "other data: turned objects"}
     cells = [(row, way) for row in ("ksc", "kllc") for way in ("printed", "ours")]
     lines = [same | {"row": row, "way": way, "oracle": 0.625} for row, way in cells]

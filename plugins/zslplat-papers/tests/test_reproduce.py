@@ -121,7 +121,7 @@ def test_data_that_only_have_the_name_of_the_papers_are_not_compared(made_up, mo
     verdicts = [made(made_up, only=["plain/here"], ways=["ours"]).made[0].verdict]
     known["marked"] = facts | {"dimensions": 2048}
     verdicts.append(made(made_up, only=["plain/here"], ways=["ours"]).made[0].verdict)
-    assert [one.verdict for one in verdicts] == ["below", "cannot tell"]
+    assert [one.verdict for one in verdicts] == ["below", "not compared"]
     assert verdicts[1].why == f"other data than the paper's: {d} dimensions, not 2048"
 
 
@@ -149,7 +149,7 @@ def test_a_table_is_made_again_as_far_as_its_data_are_there(made_up, tmp_path):
     assert ours.verdict.verdict == "below"
     # A stand-in is marked and not compared, although the number of its column is known.
     standin = cells["plain", "other", "ours"].to_json()
-    assert (standin["verdict"], standin["why"], standin["paper"]) == ("cannot tell", "other noise", None)
+    assert (standin["verdict"], standin["why"], standin["paper"]) == ("not compared", "other noise", None)
     # A cell that fails says why, and leaves the others alone.
     failing = cells["failing", "here", "ours"]
     assert failing.status == "failed"

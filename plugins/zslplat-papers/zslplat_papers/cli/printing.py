@@ -57,7 +57,7 @@ def print_reproduction(reproduction: Reproduction, settings: Any, *, dry_run: bo
     for missing in reproduction.missing:
         by_way.setdefault(missing.how, []).append(missing.column)
     for how, columns in by_way.items():
-        say(f"Cannot tell, data not at hand: {', '.join(columns)}. To get them: {how}")
+        say(f"Data not at hand: {', '.join(columns)}. To get them: {how}")
     if reproduction.missing and settings.data_root is None:
         say("No data root is set (--data-root).")
     for row, why in recipe.left_out.items():

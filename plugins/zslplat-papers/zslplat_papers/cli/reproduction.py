@@ -151,10 +151,11 @@ class ClaimsOptions(WorkOptions, PlaceOptions, total=False):
 
 
 def claims(options: ClaimsOptions) -> None:
-    """List what the papers claim, what tests it, and the verdict: holds, does not hold, cannot tell, not tested.
+    """List what the papers claim, what tests it, and the verdict on each claim.
 
-    Verdicts follow from kept results, or with --run from the store, by intervals over new classes where there are
-    classes. The same command with --run continues where it was stopped.
+    A claim holds, does not hold, differs between data sets, or there is not enough data: --plan says what would decide.
+    Verdicts follow from kept results, or with --run from the store. The same command with --run continues where it was
+    stopped.
     """
     from zslplat.cli.invocation import print_json
     from zslplat.errors import UsageError

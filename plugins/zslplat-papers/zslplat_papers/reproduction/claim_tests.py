@@ -9,6 +9,9 @@ task = "zsl"
 metrics = ["per_class_accuracy"]
 pairs = [["Gaussian-Ort", "Gaussian"]]   # and terms = [[{ row, sign, task, metric }, ...]] for other sums
 also = { suite = "zero-shot-full", data = [...] }        # the same differences of another suite, on some of its data
+joined = "all"                    # each comparison counts; "mean" (the default): their mean does
+margin = 0.02                     # what is of no consequence (the default); 0: nothing is
+exact = true                      # the numbers are no sample of others: they are compared as they are
 apart = "..."                     # in what it is not the paper's experiment
 
 [[measured]]                      # differences of another kind: times, steps, choices (folder measures)
@@ -38,19 +41,20 @@ from typing import Any
 
 from zslplat.errors import DataError
 from zslplat.settings import Settings
+from zslplat.statistics import MARGIN
 from zslplat.suites.suite import Suite, load_suite
 from zslplat_papers.published import load_claims
 from zslplat_papers.reproduction.measures import MEASURES
 from zslplat_papers.reproduction.recipe import sources
-from zslplat_papers.reproduction.verdicts import HOLDS, LEAST_LEAD, Verdict
+from zslplat_papers.reproduction.verdicts import HOLDS, Verdict
 
 HERE = Path(__file__).parent
 SUITES = HERE / "suites"
 DIRECTIONS = ("higher", "lower", "level")
-# How the differences of a claim are put together: most of them bear it out and none refutes it, or all bear it out.
-JOINED = ("any", "all")
-_JUDGED = ("claim", "joined", "least", "apart")
-_TESTED = (*_JUDGED, "suite", "task", "metrics", "pairs", "terms", "direction", "data", "also")
+# What a claim of several comparisons is about: their mean, or each.
+JOINED = ("mean", "all")
+_JUDGED = ("claim", "joined", "margin", "apart")
+_TESTED = (*_JUDGED, "suite", "task", "metrics", "pairs", "terms", "direction", "data", "also", "exact")
 _MEASURED = (*_JUDGED, "measure", "with")
 
 
@@ -68,19 +72,21 @@ class Term:
 class ClaimTest:
     """Differences of rows of a suite that bear on a claim.
 
-    ``sides``: each a sum of terms, positive where the claim is right (``level``: not below 0 by more than ``least``).
-    ``joined``: whether most of the differences are enough (``any``) or each counts (``all``). ``data``: data sets of
-    the suite, none for all. ``apart`` says in what the experiment is not the paper's.
+    ``sides``: each a sum of terms, positive where the claim is right (``level``: not below 0 by more than the margin).
+    ``joined``: whether it is about the ``mean`` of its comparisons, or about ``all``. ``margin``: what is of no
+    consequence. ``data``: data sets of the suite, none for all. ``apart`` says in what the experiment is not the
+    paper's; ``exact``: the numbers are compared as they are.
     """
 
     claim: str
     suite: str
     sides: tuple[tuple[Term, ...], ...]
     direction: str
-    joined: str = "any"
-    least: float = LEAST_LEAD
+    joined: str = "mean"
+    margin: float = MARGIN
     data: tuple[str, ...] = ()
     apart: str = ""
+    exact: bool = False
 
     @property
     def by(self) -> str:
@@ -93,16 +99,17 @@ class MeasuredTest:
     """Differences on a claim that a measure finds (:mod:`.measures`), positive where it is right.
 
     ``given`` is what the measure takes; the other fields are those of :class:`ClaimTest`. What a measure may be off by
-    is in its differences already, so that ``least`` is 0 mostly.
+    is in its differences already, so that its margin is 0 mostly.
     """
 
     claim: str
     suite: str
     given: Mapping[str, Any]
-    joined: str = "any"
-    least: float = 0.0
+    joined: str = "mean"
+    margin: float = 0.0
     apart: str = ""
     direction: str = "higher"
+    exact: bool = False
 
     @property
     def by(self) -> str:
@@ -190,10 +197,11 @@ def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> ClaimTest:
         entry["suite"],
         tuple(sides),
         direction,
-        entry.get("joined", "any"),
-        entry.get("least", LEAST_LEAD),
+        entry.get("joined", "mean"),
+        entry.get("margin", MARGIN),
         tuple(entry.get("data", ())),
         entry.get("apart", ""),
+        entry.get("exact", False),
     )
 
 
@@ -215,14 +223,14 @@ def _measured(entry: Mapping[str, Any], where: str) -> MeasuredTest:
         entry["claim"],
         entry["measure"],
         dict(entry.get("with", {})),
-        entry.get("joined", "any"),
-        entry.get("least", 0.0),
+        entry.get("joined", "mean"),
+        entry.get("margin", 0.0),
         entry.get("apart", ""),
     )
 
 
 def _check(entry: Mapping[str, Any], allowed: Sequence[str], direction: str, where: str) -> None:
     odd = sorted(set(entry) - set(allowed))
-    if odd or direction not in DIRECTIONS or entry.get("joined", "any") not in JOINED:
+    if odd or direction not in DIRECTIONS or entry.get("joined", "mean") not in JOINED:
         what = f"has {', '.join(odd)}" if odd else f"has direction {direction!r}; expected {', '.join(DIRECTIONS)}"
         raise DataError(f"{where}: the experiment of {entry['claim']} {what}")

@@ -35,29 +35,34 @@ from zslplat_papers.reproduction.measures import load_measure
 from zslplat_papers.reproduction.measures.ground import DATA, DRAWN, Ground
 from zslplat_papers.reproduction.results import keep_results, read_results
 from zslplat_papers.reproduction.verdicts import (
+    EXACT,
     NOT_TESTED,
     Contrast,
+    Evidence,
     Verdict,
-    claim_verdict,
+    claim_verdicts,
     contrast_verdict,
+    mean_difference,
 )
 
 RESULTS = "claims"
 KEY = ("claim", "suite", "contrast", "trials", "seed")
+_JUDGED = ("verdict", "direction", "margin")  # of a difference, by what is claimed now: not kept
 
 
 @dataclass
 class Judged:
     """A claim, the experiments on it, the differences that were found, and the verdict.
 
-    ``lines`` are the differences as results keep them; ``experiment`` names what tests the claim; ``failed`` says which
-    of its cells failed just now, and why.
+    ``lines`` are the differences as results keep them, each with what it says alone; ``evidence`` are their means over
+    data sets. ``experiment`` names what tests the claim; ``failed`` says which of its cells failed just now, and why.
     """
 
     claim: Claim
     experiment: str
     verdict: Verdict
     lines: list[dict[str, Any]] = field(default_factory=list)
+    evidence: Evidence = field(default_factory=lambda: Evidence(()))
     apart: str = ""
     failed: tuple[str, ...] = ()
 
@@ -91,13 +96,17 @@ def chosen_claims(names: Sequence[str] = ()) -> list[Claim]:
 
 
 def recorded_claims(names: Sequence[str] = (), folder: Path | None = None) -> list[Judged]:
-    """Return claims with the verdicts that follow from the kept results; nothing is carried out."""
+    """Return claims with the verdicts that follow from the kept results; nothing is carried out.
+
+    Verdicts are corrected for all claims, whichever are chosen.
+    """
     experiments = load_claim_tests()
-    lines = read_results(RESULTS, folder, KEY)
-    return [
-        _judged(claim, experiments, [_plain(line) for line in lines if line["claim"] == claim.id])
-        for claim in chosen_claims(names)
-    ]
+    chosen = chosen_claims(names)
+    by_claim: dict[str, list[dict[str, Any]]] = {}
+    for line in read_results(RESULTS, folder, KEY):
+        by_claim.setdefault(line["claim"], []).append(_plain(line))
+    judged = _decided([_weighed(claim, experiments, by_claim.get(claim.id, [])) for claim in load_claims()])
+    return [one for one in judged if one.claim in chosen]
 
 
 def lines_of_no_claim(folder: Path | None = None) -> list[str]:
@@ -125,7 +134,8 @@ def run_claims(
     """Carry out the suites and measures that test the claims, or what is missing of suites, and judge the claims.
 
     Of a suite only the rows that are compared are carried out. ``options.only`` restricts the data sets; ``suites``
-    restricts suites and measures. A cell that fails, or whose data are not at hand, leaves the others alone.
+    restricts suites and measures. A cell that fails, or whose data are not at hand, leaves the others alone. Verdicts
+    are corrected for the claims that are carried out.
     """
     reporter, options = reporter or SilentReporter(), options or GridOptions()
     experiments, claims = load_claim_tests(), chosen_claims(names)
@@ -160,7 +170,7 @@ def run_claims(
         except ZslplatError as error:
             reporter.warn(f"{one.by}: {error}")
             failed[one.claim].append(f"{one.by}: {error}")
-    return [_judged(claim, experiments, lines[claim.id], failed[claim.id]) for claim in claims]
+    return _decided([_weighed(claim, experiments, lines[claim.id], failed[claim.id]) for claim in claims])
 
 
 def _check_selection(
@@ -187,7 +197,12 @@ def keep_claims(judged: Sequence[Judged], folder: Path | None = None) -> Path | 
 
     One that is no number says nothing, and is not kept.
     """
-    lines = [line for one in judged for line in one.lines if math.isfinite(float(line["difference"]))]
+    lines = [
+        {name: value for name, value in line.items() if name not in _JUDGED}
+        for one in judged
+        for line in one.lines
+        if math.isfinite(float(line["difference"]))
+    ]
     if not lines:
         return None
     return keep_results(RESULTS, lines, KEY, folder, hours=0.0)
@@ -268,20 +283,16 @@ def _is_selected(name: str, tests: Sequence[ClaimTest], only: Sequence[str]) -> 
 def _line(
     tested: ClaimTest | MeasuredTest, contrast: Contrast, trials: int, repeats: int, seed: int, seconds: float
 ) -> dict[str, Any]:
-    single = contrast_verdict(contrast, tested.least, level=tested.direction == "level")
+    low, high = (None if end is None or math.isnan(end) else end for end in (contrast.low, contrast.high))
     return {
         "claim": tested.claim,
         "suite": tested.suite,
         "contrast": contrast.of,
         "difference": contrast.difference,
-        "low": contrast.low,
-        "high": contrast.high,
+        "low": low,
+        "high": high,
         "over": contrast.over,
         "classes": contrast.classes,
-        "verdict": single.verdict,
-        "direction": tested.direction,
-        "joined": tested.joined,
-        "least": tested.least,
         "trials": trials,
         "repeats": repeats,
         "seed": seed,
@@ -290,56 +301,81 @@ def _line(
 
 
 def _plain(line: Line) -> dict[str, Any]:
-    numbers = {name: number(line.get(name)) for name in ("difference", "low", "high", "least")}
-    numbers["seconds"] = number(line.get("seconds"))
+    numbers = {name: number(line.get(name)) for name in ("difference", "low", "high", "seconds")}
     counts = {name: int(line[name]) if line.get(name) else None for name in ("classes", "trials", "repeats", "seed")}
     return {**line, **numbers, **counts}
 
 
-def _judged(claim: Claim, experiments: ClaimTests, lines: list[dict[str, Any]], failed: Sequence[str] = ()) -> Judged:
+def _decided(weighed: Sequence[Judged]) -> list[Judged]:
+    """Return claims with the verdicts that their evidence gives among each other; those without any keep theirs."""
+    open_ones = [judged for judged in weighed if judged.lines]
+    for judged, verdict in zip(open_ones, claim_verdicts([one.evidence for one in open_ones]), strict=True):
+        judged.verdict = verdict
+    return list(weighed)
+
+
+def _weighed(claim: Claim, experiments: ClaimTests, lines: list[dict[str, Any]], failed: Sequence[str] = ()) -> Judged:
+    """Return a claim with the evidence on it, not tested where there is none."""
     tested = experiments.of(claim.id)
     if claim.id in experiments.shown:
         by, verdict = experiments.shown[claim.id]
         return Judged(claim, ", ".join(by), verdict)
     if not tested:
         return Judged(claim, "", Verdict(NOT_TESTED, experiments.untested.get(claim.id, "no experiment")))
-    # What is claimed is what the experiments say now, whatever they said when a line was kept.
-    first = tested[0]
-    lines = [new for line in _one_each(lines) if (new := _judged_now(line, tested)) is not None]
-    contrasts = [_contrast(line) for line in lines]
     carried = ", ".join(dict.fromkeys(one.by for one in tested))
     missing = f"zslplat claims {claim.id} --run carries out {carried}"
     if failed:
         what = "measures" if claim.id in experiments.measured else "cells"
         missing = f"{len(failed)} {what} failed, the first: {failed[0]}"
-    verdict = claim_verdict(
-        contrasts,
-        first.least,
-        level=first.direction == "level",
-        every=first.joined == "all",
-        absent=sum(_absent(one, lines) for one in tested if isinstance(one, ClaimTest)),
-        missing=missing,
-    )
     apart = "; ".join(filter(None, dict.fromkeys(one.apart for one in tested)))
-    return Judged(claim, ", ".join(dict.fromkeys(one.suite for one in tested)), verdict, lines, apart, tuple(failed))
+    experiment = ", ".join(dict.fromkeys(one.suite for one in tested))
+    # What is claimed is what the experiments say now, whatever they said when a line was kept.
+    by_comparison = _by_comparison(_one_each(lines), tested)
+    means, without, judged_lines = [], [], []
+    for comparison, (one, own) in by_comparison.items():
+        level = one.direction == "level"
+        mean = mean_difference([_contrast(line, one) for line in own], one.margin, level=level, of=comparison)
+        if mean is None:
+            without.append(f"{comparison}: {'no interval' if own else 'not carried out'}")
+        else:
+            means.append(mean)
+        for line in own:
+            alone = contrast_verdict(_contrast(line, one), one.margin, level=level)
+            judged_lines.append({**line, "verdict": alone, "direction": one.direction, "margin": one.margin})
+    evidence = Evidence(tuple(means), tuple(without))
+    return Judged(claim, experiment, Verdict(NOT_TESTED, missing), judged_lines, evidence, apart, tuple(failed))
 
 
-def _judged_now(line: dict[str, Any], tested: Sequence[ClaimTest | MeasuredTest]) -> dict[str, Any] | None:
-    """Return a line as the experiments judge it now; None where none of them asks for the difference any longer."""
+def _by_comparison(
+    lines: Sequence[dict[str, Any]], tested: Sequence[ClaimTest | MeasuredTest]
+) -> dict[str, tuple[ClaimTest | MeasuredTest, list[dict[str, Any]]]]:
+    """Return the lines that bear on each comparison of a claim, with its experiment; one of them for a mean of all.
+
+    Comparisons of two suites, in their order, are the same on other data. Lines that no experiment asks for any longer
+    are left out.
+    """
+    comparisons: dict[int | str, tuple[str, ClaimTest | MeasuredTest, list[dict[str, Any]]]] = {}
     for one in tested:
-        if one.suite != line["suite"]:
-            continue
         # A measure names its differences itself.
-        if isinstance(one, MeasuredTest) or any(line["contrast"].endswith(named("", side)) for side in one.sides):
-            judged = contrast_verdict(_contrast(line), one.least, level=one.direction == "level")
-            now = {"direction": one.direction, "joined": one.joined, "least": one.least}
-            return {**line, **now, "verdict": judged.verdict}
-    return None
+        sides = [named("", side) for side in one.sides] if isinstance(one, ClaimTest) else []
+        for place, side in enumerate(sides):
+            if one.joined == "all":
+                comparisons.setdefault(place, (side.removeprefix(": "), one, []))
+        for line in (line for line in lines if line["suite"] == one.suite):
+            text = str(line["contrast"])
+            key: int | str | None = text.partition(": ")[2]
+            if isinstance(one, ClaimTest):
+                key = next((place for place, side in enumerate(sides) if text.endswith(side)), None)
+            if key is None:
+                continue
+            key = key if one.joined == "all" else ""
+            comparisons.setdefault(key, (str(key), one, []))[2].append(line)
+    return {name: (one, own) for name, one, own in comparisons.values()}
 
 
-def _contrast(line: Mapping[str, Any]) -> Contrast:
-    low, high = line["low"], line["high"]
-    return Contrast(line["contrast"], float(line["difference"]), low, high, line["over"], line["classes"])
+def _contrast(line: Mapping[str, Any], tested: ClaimTest | MeasuredTest) -> Contrast:
+    over = EXACT if tested.exact else line["over"]
+    return Contrast(line["contrast"], float(line["difference"]), line["low"], line["high"], over, line["classes"])
 
 
 def _one_each(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -357,16 +393,6 @@ def _one_each(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _weight(line: Mapping[str, Any]) -> tuple[float, float, str]:
     return float(line["trials"] or 0), float(line["repeats"] or 0), str(line.get("kept", ""))
-
-
-def _absent(tested: ClaimTest, lines: Sequence[Mapping[str, Any]]) -> int:
-    """Return how many differences of an experiment are missing on the data sets on which others of it were found."""
-    contrasts = {str(line["contrast"]) for line in lines if line["suite"] == tested.suite}
-    expected = 0
-    for data in {text.partition(":")[0] for text in contrasts}:
-        own_data = {named(data, side) for side in tested.sides}
-        expected += len(own_data - contrasts) if own_data & contrasts else 0
-    return expected
 
 
 def write_claims(judgements: Sequence[Judged], path: Path) -> None:

@@ -5,12 +5,14 @@ A figure is named ``CLAIM``, ``TABLE/COLUMN`` or ``suite SUITE/DATA``; the site 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from zslplat.comparison.forests import Difference, difference_rows, left_out_in_words
 from zslplat.errors import UsageError
 from zslplat.figures import Forest, ForestRow
+from zslplat.names import counted
+from zslplat.statistics import NOT_ENOUGH
 from zslplat.suites.earlier_results import SCORE_KEY
 from zslplat.suites.result_files import Line, number
 from zslplat.suites.tables import GIVEN
@@ -19,58 +21,52 @@ from zslplat_papers.reproduction.claims import Judged, recorded_claims
 from zslplat_papers.reproduction.recipe import OURS
 from zslplat_papers.reproduction.reproduce import CELL_KEY
 from zslplat_papers.reproduction.results import read_results
-from zslplat_papers.reproduction.verdicts import CANNOT_TELL, CLASSES, HOLDS, HOLDS_NOT
+from zslplat_papers.reproduction.verdicts import HOLDS, HOLDS_NOT, Contrast
 
 SUITE = "suite "
-MOST_ROWS = 48  # a claim with more differences shows those alone that are pooled over data sets
-# Which data sets show the same images; the others have some of their own.
-IMAGES = {
-    "AWA1 proposed": "AWA1",
-    "AWA1 standard": "AWA1",
-    "CIFAR100 GloVe": "CIFAR-100",
-    "CIFAR100 hierarchy": "CIFAR-100",
-    "CIFARAWA": "CIFAR-100",
-    "digit-pairs": "digits",
-    "digit-retrieval": "digits",
-    "digit-retrieval pyramid": "digits",
-    "digits": "digits",
-}
-_STYLES = {HOLDS: 2, HOLDS_NOT: 1, CANNOT_TELL: 6}
+MOST_ROWS = 48  # a claim with more differences shows their means alone
+_STYLES = {HOLDS: 2, HOLDS_NOT: 1, NOT_ENOUGH: 6}
 
 
 def claim_forest(judged: Judged) -> tuple[Forest, str]:
-    """Return the differences of a claim by what is compared, and in words what is not pooled over data sets."""
-    by_sides: dict[str, list[dict[str, object]]] = {}
-    for line in judged.lines:
-        by_sides.setdefault(str(line["contrast"]).partition(": ")[2], []).append(line)
-    rows: list[ForestRow] = []
+    """Return the differences of a claim by what is compared, with their means over data sets, and a note in words.
+
+    The means have a thick line over these data sets and a thin one over a new one. What is no part of them is hollow.
+    """
+    by_sides: dict[str, list[ForestRow]] = {}
     apart: list[str] = []
-    compact = len(judged.lines) + 2 * len(by_sides) > MOST_ROWS
-    for sides, lines in by_sides.items():
-        differences = [_difference(line) for line in lines]
-        verdicts = {id(one): str(line["verdict"]) for one, line in zip(differences, lines, strict=True)}
-        drawn = difference_rows(differences, lambda one, v=verdicts: (_STYLES[v[id(one)]], v[id(one)]))  # type: ignore[misc]
-        pooled = [row for row in drawn if row.mark == "pooled"]
-        if compact and pooled:
-            rows += [ForestRow(sides), *pooled]
-        else:
-            rows += [ForestRow(sides), *drawn]
-            apart += left_out_in_words(differences)
-    least = float(judged.lines[0]["least"])
-    band = (-least, 0.0) if judged.lines[0]["direction"] == "level" else (0.0, least)
-    note = f"Not pooled: {', '.join(dict.fromkeys(apart))}." if apart else ""
+    for line in judged.lines:
+        contrast = Contrast(
+            line["contrast"], line["difference"], line["low"], line["high"], line["over"], line["classes"]
+        )
+        alone = math.isnan(contrast.ends[0])
+        ends = None if contrast.low is None or contrast.high is None else (contrast.low, contrast.high)
+        if alone and judged.evidence.means:
+            apart.append(f"{contrast.data} ({f'{contrast.classes} classes' if ends else 'no interval'})")
+        note = _difference_note(contrast.difference, ends, line["verdict"])
+        mark, style = "hollow" if alone else "filled", _STYLES[line["verdict"]]
+        row = ForestRow(contrast.data, contrast.difference, None, ends, note, mark, style)
+        by_sides.setdefault(contrast.sides, []).append(row)
+    compact = len(judged.lines) + 2 * len(by_sides) > MOST_ROWS and bool(judged.evidence.means)
+    rows = [] if compact else [row for sides, own in by_sides.items() for row in (ForestRow(sides), *own)]
+    rows += [ForestRow("mean over data sets")] if judged.evidence.means else []
+    for mean in judged.evidence.means:
+        new = None if math.isnan(mean.new_ends[0]) else mean.new_ends
+        note = _difference_note(mean.difference, mean.ends, counted(mean.data_sets, "data set"))
+        rows.append(ForestRow(mean.of or "mean", mean.difference, mean.ends, new, note, "pooled"))
+    note = f"No part of the mean: {', '.join(dict.fromkeys(apart))}." if apart else ""
     if compact:
-        note = f"Pooled over data sets; the numbers have each of the {len(judged.lines)} differences. {note}".strip()
-    forest = Forest(
-        rows, "difference, right of 0 as claimed", judged.claim.text, 0.0, band if least > 0 else None, signed=True
-    )
-    return forest, note
+        note = f"Means over data sets; the numbers have each of the {len(judged.lines)} differences. {note}".strip()
+    margin = float(judged.lines[0]["margin"])
+    level = judged.lines[0]["direction"] == "level"
+    band = ((-margin, 0.0) if level else (-margin, margin)) if margin > 0 else None
+    return Forest(rows, "difference, right of 0 as claimed", judged.claim.text, 0.0, band, signed=True), note
 
 
-def _difference(line: dict[str, object]) -> Difference:
-    data = str(line["contrast"]).partition(":")[0]
-    classes = line["classes"] if line["over"] == CLASSES else None
-    return Difference(data, line["difference"], line["low"], line["high"], classes, IMAGES.get(data, data))  # type: ignore[arg-type]
+def _difference_note(value: float, ends: tuple[float, float] | None, word: str) -> str:
+    digits = 3 if max(abs(v) for v in (value, *(ends or ()))) < 10 else 1
+    interval = f" [{ends[0]:+.{digits}f}, {ends[1]:+.{digits}f}]" if ends else ""
+    return f"{value:+.{digits}f}{interval}  {word}"
 
 
 def table_forest(lines: Sequence[Line]) -> Forest:

@@ -40,21 +40,23 @@ _READING = """
 ## How to read the figures
 
 Each row of a figure is a difference on one data set, with its 95 % interval. The claim says that it lies to the right
-of 0. The shaded band is the margin: a lead inside it is too small to count.
+of 0. The shaded band is the margin: what lies inside is of no consequence.
 
-- A claim *holds* where most of its intervals lie above 0 and no difference refutes it.
-- A difference refutes a claim where its interval leaves no room for a lead of a point (0.01), or of the margin that is
-  shaded. For a claim that two things are *equal*, an interval above minus the margin holds, and one below 0 refutes.
-- A claim about *all* its differences holds where all hold. One refutes it, with Bonferroni's correction over all.
-  Another claim *does not hold* where most of its differences are refuted and none holds.
-- Everything else *cannot tell*. So does every difference of fewer than six classes.
+A claim is judged by the mean of a difference over its data sets. Data sets that show the same images count once.
 
-The diamond is the mean over data sets, *pooled* by a meta-analysis with random effects. It needs two data sets of
-different images whose intervals are over new classes of at least six. Rows that are no part of it are hollow. The
-pooled mean decides no verdict.
+- The claim *holds* where the mean lies above 0. A claim that two things are level holds above minus the margin.
+- It *does not hold* where the mean lies below 0, or within the margin.
+- It *differs between data sets* where they contradict each other: none of the above is sure, and they are not alike.
+- Everything else is *not enough data*. The reason says what difference would have been seen.
+- A claim about *all* its differences holds where each does. One that fails refutes it, with Bonferroni's correction.
 
-Of the data sets only the faces (Extended Yale B, paper 004) are a paper's own, in another random projection and with
-another half of the images. A verdict is about the claim, not about a printed number.
+P-values are corrected over the list of claims (Benjamini and Hochberg). A verdict is about these data sets: the error
+of the mean is that of their classes, and its thick line. The thin line, *a new one* in words, says what another data
+set would show, by random effects. It decides no verdict.
+
+Differences of fewer than six classes have no part in a mean, and are hollow. Only the faces (Extended Yale B, paper
+004) are a paper's own data set, in another random projection and with another half of the images. A verdict is about
+the claim, not about a printed number.
 
 In tables that were made again, the thick line says what the number would be on other rows of the same classes, the
 thin one what it would be on other classes. *printed* is the paper's variant and protocol; the other rows are the

@@ -29,6 +29,7 @@ from zslplat.records.costs import total_seconds
 from zslplat.records.database import SEALED, Records
 from zslplat.registry import one_line
 from zslplat.settings import Settings
+from zslplat.statistics import estimate_mean
 from zslplat.suites.result_files import key_of
 from zslplat.tuning.options import StudyResult
 from zslplat.tuning.study import run_study
@@ -37,7 +38,7 @@ from zslplat_papers.reproduction.cells import Budget, Cell, Missing, planned
 from zslplat_papers.reproduction.oracle import Oracle, score_trials
 from zslplat_papers.reproduction.recipe import WAYS, facts_of_data, load_recipe
 from zslplat_papers.reproduction.results import keep_results, read_results
-from zslplat_papers.reproduction.verdicts import CANNOT_TELL, Estimate, Verdict, cell_verdict, t_interval
+from zslplat_papers.reproduction.verdicts import NOT_COMPARED, Estimate, Verdict, cell_verdict
 
 ROWS, CLASSES, SEEDS = "these test rows", "new classes", "these seeds"
 CELL_KEY = ("table", "row", "column", "way", "metric", "seed")
@@ -66,7 +67,7 @@ class Made:
     repeats: int = 0
     trials: int = 0
     seconds: float = 0.0
-    verdict: Verdict = field(default_factory=lambda: Verdict(CANNOT_TELL, "not carried out"))
+    verdict: Verdict = field(default_factory=lambda: Verdict(NOT_COMPARED, "not carried out"))
     oracle: Oracle | None = None
     differs: str = ""
 
@@ -187,7 +188,7 @@ class _Work:
         except Exception as error:  # of whatever kind: what a plugin does is the affair of its cell
             made.status = FAILED
             reason = str(error) if isinstance(error, ZslplatError) else one_line(error)
-            made.verdict = Verdict(CANNOT_TELL, f"failed: {' '.join(reason.split())}")
+            made.verdict = Verdict(NOT_COMPARED, f"failed: {' '.join(reason.split())}")
             self.reporter.warn(f"{made.cell.name}: {reason}")
 
     def _make(self, made: Made) -> None:
@@ -290,9 +291,8 @@ def estimate(scored: Scored, metric: str) -> Estimate:
     over_rows = interval(scored, metric)
     if not np.isnan(over_rows.low):
         return Estimate(over_rows.estimate, *within(metric, over_rows.estimate, over_rows.low, over_rows.high), ROWS)
-    values = np.asarray(scored.values[metric], dtype=float)
-    ends = t_interval(over_rows.estimate, values)
-    if ends is None:
+    ends = estimate_mean(np.asarray(scored.values[metric], dtype=float), bounds=None).ends
+    if np.isnan(ends[0]):
         return Estimate(over_rows.estimate)
     return Estimate(over_rows.estimate, *within(metric, over_rows.estimate, *ends), SEEDS)
 
@@ -312,7 +312,7 @@ def write_cells(reproductions: Sequence[Reproduction], path: Path) -> None:
         for missing in one.missing:
             why = f"data not at hand: {missing.how}"
             columns_of_cell = {"table": one.table, "column": missing.column, "dataset": missing.dataset}
-            lines.append({**columns_of_cell, "verdict": "cannot tell", "why": why, "status": "not at hand"})
+            lines.append({**columns_of_cell, "verdict": NOT_COMPARED, "why": why, "status": "not at hand"})
     columns = list(dict.fromkeys(name for line in lines for name in line))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_table(Table({column: [line.get(column) for line in lines] for column in columns}), path)

@@ -17,7 +17,7 @@ SCHEMAS = {
             *ORIGIN,
         ),
         filled=("claim", "suite", "contrast", "difference"),
-        numbers=("difference", "least"),
+        numbers=("difference",),
         ends=BOTH_ENDS[:1],
         counts={"classes": 1, "trials": 0, "repeats": 0},
         may_be_nan=False,

@@ -1,8 +1,25 @@
 """Verdicts: whether a printed number is confirmed, and whether a claim holds, by intervals and nothing else.
 
 A printed number is one number of one experiment. It is *confirmed* where it lies in our interval of the same quantity
-on the same data, *above* or *below* say where our whole interval lies, beyond what rounding hides. A claim says that
-something is better than something else; it *holds* where the interval of the difference over new classes lies above 0.
+on the same data, *above* or *below* say where our whole interval lies, beyond what rounding hides.
+
+A claim is about differences, positive where it is right. Each is judged over the data sets on which it was tested:
+
+| symbol | here | meaning |
+|---|---|---|
+| d_i, s_i | ``effects``, ``errors`` (k,) | difference on data sets that show the same images, and its error |
+| w_i | ``weights`` | 1 / s_i^2 |
+| d | ``difference`` | the sum of w_i d_i over the sum of w_i |
+| e | ``error`` | 1 over the root of the sum of w_i |
+| Q | | Cochran's: the sum of w_i (d_i - d)^2 |
+
+The error is that of the mean over these data sets with these weights, whatever differs between them ("fixed effects"
+in the plural: Rice, Higgins and Lumley, "A re-evaluation of fixed effect(s) meta-analysis", 2018). What another data
+set would show is the prediction interval of :func:`zslplat.statistics.pool`, which stands beside the verdict.
+
+A difference is *ahead* or *behind* by the normal test of d / e, and *equal* by two one-sided tests against the margin.
+Neither counts where data sets contradict each other: Q is significant and one of their intervals lies on the other
+side. Over the list of claims p-values are those of Benjamini and Hochberg.
 """
 
 from __future__ import annotations
@@ -10,25 +27,45 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from zslplat.statistics import LEAST_CLASSES, NOT_ENOUGH
+from zslplat.statistics import (
+    DIFFERS,
+    LEAST_CLASSES,
+    LEVEL,
+    MARGIN,
+    NOT_ENOUGH,
+    benjamini_hochberg,
+    estimate_mean,
+    family_effects,
+    pool,
+)
 
-CONFIRMED, ABOVE, BELOW, CANNOT_TELL = CELL_VERDICTS = ("confirmed", "above", "below", "cannot tell")
+CONFIRMED, ABOVE, BELOW, NOT_COMPARED = "confirmed", "above", "below", "not compared"
+CELL_VERDICTS = (CONFIRMED, ABOVE, BELOW, NOT_ENOUGH, NOT_COMPARED)
 HOLDS, HOLDS_NOT, NOT_TESTED = "holds", "does not hold", "not tested"
-CLAIM_VERDICTS = (HOLDS, HOLDS_NOT, CANNOT_TELL, NOT_TESTED)
+CLAIM_VERDICTS = (HOLDS, HOLDS_NOT, DIFFERS, NOT_ENOUGH, NOT_TESTED)
 # An interval that reaches further than this to each side confirms too much to confirm anything: shares of 1, and parts
 # of the printed number where it is none.
 WIDEST, WIDEST_PART = 0.1, 0.25
-# One difference of many refutes a claim by this over all of them together, as its interval does alone.
-_ONE_SIDED = 0.025
-# Values that are all the same have an interval of no width but for rounding.
-_NO_WIDTH = 1e-12
-# A lead below this is none worth the name: shares of 1, where a claim names no other.
-LEAST_LEAD = 0.01
 # What intervals of differences are over, in words.
-CLASSES, DRAWS, SEEDS = "new classes", "test rows, queries or draws", "seeds"
+CLASSES, DRAWS, SEEDS, EXACT = "new classes", "test rows, queries or draws", "seeds", "nothing: an exact number"
+# Which data sets show the same images; the others have some of their own.
+IMAGES = {
+    "AWA1 proposed": "AWA1",
+    "AWA1 standard": "AWA1",
+    "CIFAR100 GloVe": "CIFAR-100",
+    "CIFAR100 hierarchy": "CIFAR-100",
+    "CIFARAWA": "CIFAR-100",
+    "digit-pairs": "digits",
+    "digit-retrieval": "digits",
+    "digit-retrieval pyramid": "digits",
+    "digits": "digits",
+}
+_NORMAL = 1.959964  # of 95 %
+_SEEN = 2.801585  # errors that a true difference must have to be seen with a power of 80 %
 
 
 @dataclass(frozen=True)
@@ -52,22 +89,21 @@ class Estimate:
 def cell_verdict(
     printed: float | None, ours: Estimate | None, *, rounding: float = 0.0, share: bool = True, differs: str = ""
 ) -> Verdict:
-    """Return the verdict on a printed number: confirmed, above, below, or cannot tell with the reason.
+    """Return the verdict on a printed number, with the reason.
 
     ``share``: both numbers are shares of 1, whose intervals have a natural size. ``differs`` says in what our data are
     not the paper's: then nothing is compared. ``rounding``: how far the printed number may lie from what was rounded to
     it; above and below are beyond that.
     """
     if differs:
-        return Verdict(CANNOT_TELL, differs)
+        return Verdict(NOT_COMPARED, differs)
     if printed is None:
-        return Verdict(CANNOT_TELL, "the paper prints no number here")
+        return Verdict(NOT_COMPARED, "the paper prints no number here")
     if ours is None:
-        return Verdict(CANNOT_TELL, "not carried out")
-    ends = _ends(ours)
-    if ends is None or not math.isfinite(sum(ends)):
-        return Verdict(CANNOT_TELL, "our number has no interval")
-    low, high = ends
+        return Verdict(NOT_COMPARED, "not carried out")
+    if not math.isfinite(sum(_ends(ours))):
+        return Verdict(NOT_ENOUGH, "our number has no interval")
+    low, high = _ends(ours)
     over = f"interval over {ours.over}" if ours.over else ""
     if low > printed + rounding:
         return Verdict(ABOVE, over)
@@ -75,7 +111,7 @@ def cell_verdict(
         return Verdict(BELOW, over)
     reach = max(high - ours.value, ours.value - low)
     if reach > (WIDEST if share else WIDEST_PART * abs(printed)):
-        return Verdict(CANNOT_TELL, f"interval too wide: {reach:.3g} to a side")
+        return Verdict(NOT_ENOUGH, f"interval too wide: {reach:.3g} to a side")
     return Verdict(CONFIRMED, over)
 
 
@@ -84,7 +120,7 @@ class Contrast:
     """A difference that a claim is about, on one data set: positive where the claim has it.
 
     ``of`` names the data set and the two sides; ``over`` says what the interval is over, and ``classes`` how many
-    classes it is made from, None where it is over something else, or was kept without saying it.
+    classes it is made from, None where it is over something else.
     """
 
     of: str
@@ -94,98 +130,185 @@ class Contrast:
     over: str = ""
     classes: int | None = None
 
+    @property
+    def data(self) -> str:
+        """The data set."""
+        return self.of.partition(": ")[0]
 
-def contrast_verdict(contrast: Contrast, least: float = LEAST_LEAD, *, level: bool = False) -> Verdict:
-    """Return whether one difference bears a claim out: it holds, does not hold, or the interval cannot tell.
+    @property
+    def sides(self) -> str:
+        """What is compared."""
+        return self.of.partition(": ")[2]
 
-    A claimed lead holds where the interval lies above 0, and does not where it leaves no room for a lead of ``least``.
-    A claim to be ``level`` holds where the interval leaves no room for being behind by ``least``, and does not where
-    it lies below 0 otherwise. Of as few classes as a comparison gives no verdict by, none is given here, nor of values
-    that are all the same, whose spread nobody knows.
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the interval; NaN where there is none, or where fewer than six classes say nothing of others."""
+        if self.over == EXACT:
+            return self.difference, self.difference
+        if self.classes is not None and self.classes < LEAST_CLASSES:
+            return math.nan, math.nan
+        low, high = _ends(self)
+        if low == high and self.classes:  # all classes have the same: the share of others among new ones is bounded
+            return estimate_mean(np.full(self.classes, self.difference)).ends
+        return low, high
+
+
+@dataclass(frozen=True)
+class MeanDifference:
+    """A difference over data sets, positive where the claim is right.
+
+    ``p_holds`` and ``p_fails`` are the p-values of the two things that would decide: that it is ahead, and that it is
+    behind or equal within the margin. ``p_differs`` is Cochran's, NaN for one data set. ``effects`` and ``errors`` are
+    those of each family of data sets.
     """
-    text = f"{contrast.of} {contrast.difference:+.3f}"
-    ends = _ends(contrast)
-    if ends is None:
-        return Verdict(CANNOT_TELL, f"{text} without an interval")
-    low, high = ends
-    text += f" [{low:+.3f}, {high:+.3f}]"
-    if high - low < _NO_WIDTH:
-        return Verdict(CANNOT_TELL, f"{text}: all the same, which says nothing of others")
-    if _has_few_classes(contrast):
-        return Verdict(CANNOT_TELL, f"{text} of {contrast.classes} classes: {NOT_ENOUGH}")
-    if low > (-least if level else 0):
-        return Verdict(HOLDS, text)
-    return Verdict(HOLDS_NOT if high < (0 if level else least) else CANNOT_TELL, text)
+
+    of: str
+    difference: float
+    error: float
+    p_holds: float
+    p_fails: float
+    p_differs: float
+    effects: tuple[float, ...]
+    errors: tuple[float, ...]
+
+    @property
+    def data_sets(self) -> int:
+        """How many data sets there are, those with the same images once."""
+        return len(self.effects)
+
+    @cached_property
+    def new_ends(self) -> tuple[float, float]:
+        """The ends of the 95 % interval of the difference on a new data set; NaN for a single one."""
+        reach = _NORMAL * np.array(self.errors)
+        pooled = pool(self.effects, self.effects - reach, self.effects + reach)
+        return (math.nan, math.nan) if pooled is None else (pooled.new_low, pooled.new_high)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the 95 % interval of the mean over these data sets."""
+        return self.difference - _NORMAL * self.error, self.difference + _NORMAL * self.error
+
+    @property
+    def smallest(self) -> float:
+        """The smallest true difference that is seen with a power of 80 %."""
+        return _SEEN * self.error
+
+    def __str__(self) -> str:
+        low, high = self.ends
+        sets = "data set" if self.data_sets == 1 else "data sets"
+        text = f"{self.of}: " if self.of else ""
+        text += f"{self.difference:+.3f} [{low:+.3f}, {high:+.3f}] over {self.data_sets} {sets}"
+        low, high = self.new_ends
+        return text if math.isnan(low) else f"{text}, a new one [{low:+.3f}, {high:+.3f}]"
 
 
-def claim_verdict(
-    contrasts: Sequence[Contrast],
-    least: float = LEAST_LEAD,
-    *,
-    level: bool = False,
-    every: bool = False,
-    absent: int = 0,
-    missing: str = "",
-) -> Verdict:
-    """Return the verdict on a claim from all differences that bear on it.
+def mean_difference(
+    contrasts: Sequence[Contrast], margin: float = MARGIN, *, level: bool = False, of: str = ""
+) -> MeanDifference | None:
+    """Return a difference over the data sets of ``contrasts``; None where none has an interval.
 
-    It holds where it holds in most of them (``every``: in each) and is refuted in none; it does not hold where it is
-    refuted in most of them and holds in none. A claim about ``every`` difference is refuted by one, which of many may
-    be chance: by the most extreme of them with Bonferroni's correction over all. ``absent`` counts differences that
-    belong to the same experiments on the same data and were not carried out, or failed: they are open. ``missing`` says
-    what a claim without any difference needs.
+    ``margin``: what is of no consequence, 0 where nothing is. A claim to be ``level`` is right above minus the margin.
     """
-    if not contrasts:
-        return Verdict(NOT_TESTED, missing)
-    single = [contrast_verdict(contrast, least, level=level).verdict for contrast in contrasts]
-    holds, refuted, n = single.count(HOLDS), single.count(HOLDS_NOT), len(single) + absent
-    counted = f"{HOLDS} in {holds}, {HOLDS_NOT} in {refuted}, open in {n - holds - refuted} of {n} differences"
-    counted += f", {absent} of them not carried out" if absent else ""
-    if 2 * refuted > n and not holds:
-        return Verdict(HOLDS_NOT, counted)
-    if refuted and every:
-        chance = min(_refuting_p(one, 0 if level else least) for one in contrasts if not _has_few_classes(one)) * n
-        if chance < _ONE_SIDED:
-            return Verdict(HOLDS_NOT, counted)
-        return Verdict(CANNOT_TELL, f"{counted}: of so many some are refuted by chance")
-    if not refuted and (holds == n or (2 * holds > n and not every)):
-        return Verdict(HOLDS, counted)
-    return Verdict(CANNOT_TELL, counted)
+    from scipy.special import chdtrc, ndtr
+
+    shift = margin if level else 0.0
+    values = [one.difference + shift for one in contrasts]
+    lows, highs = ([one.ends[end] + shift for one in contrasts] for end in (0, 1))
+    families = [IMAGES.get(one.data, one.data) for one in contrasts]
+    effects, errors = family_effects(values, lows, highs, families)
+    if not len(effects):
+        return None
+    count, weights = len(effects), errors**-2.0
+    d, e = float(np.average(effects, weights=weights)), float(weights.sum() ** -0.5)
+    Q = float((weights * (effects - d) ** 2).sum())
+    p_differs = float(chdtrc(count - 1, Q)) if count > 1 else math.nan
+    reach = _NORMAL * errors
+    heterogeneous = p_differs <= 1 - LEVEL
+    contradicted = heterogeneous and bool((effects + reach < 0).any() if d > 0 else (effects - reach > 0).any())
+    p_value = 1.0 if contradicted or d == 0 else float(2 * ndtr(-abs(d) / e))
+    p_equal = 1.0
+    if margin > 0 and not level and not (heterogeneous and (abs(effects) + reach >= margin).any()):
+        p_equal = min(1.0, float(2 * ndtr((abs(d) - margin) / e)))
+    p_holds, p_behind = (p_value, 1.0) if d > 0 else (1.0, p_value)
+    each = tuple(map(float, effects - shift)), tuple(map(float, errors))
+    return MeanDifference(of, d - shift, e, p_holds, min(p_behind, p_equal), p_differs, *each)
 
 
-def _has_few_classes(contrast: Contrast) -> bool:
-    return contrast.classes is not None and contrast.classes < LEAST_CLASSES
+@dataclass(frozen=True)
+class Evidence:
+    """What speaks for and against a claim: its mean differences, all of which it needs.
+
+    ``without`` says which of its comparisons have no interval, or were not carried out: a claim about all its
+    comparisons cannot hold without them. Comparisons with the same numbers are one.
+    """
+
+    means: tuple[MeanDifference, ...]
+    without: tuple[str, ...] = ()
+
+    @property
+    def _distinct(self) -> int:
+        return len({(one.difference, one.error) for one in self.means})
+
+    @property
+    def p_holds(self) -> float:
+        """The p-value of the claim: that of the least sure of its differences (intersection-union test)."""
+        return 1.0 if self.without or not self.means else max(one.p_holds for one in self.means)
+
+    @property
+    def p_fails(self) -> float:
+        """The p-value of its failure: that of the surest difference against it, with Bonferroni's correction."""
+        return min((self._distinct * one.p_fails for one in self.means), default=1.0)
+
+    @property
+    def p_value(self) -> float:
+        """The p-value of what the differences say, be it for the claim or against it; NaN where they say nothing."""
+        return min(self.p_holds, self.p_fails, 1.0) if self.means else math.nan
+
+    def verdict(self, p_value: float) -> Verdict:
+        """Return the verdict by a p-value that is corrected for the other claims."""
+        if not self.means:
+            return Verdict(NOT_ENOUGH, "; ".join(self.without))
+        differing = [one for one in self.means if self._distinct * one.p_differs <= 1 - LEVEL]
+        if p_value <= 1 - LEVEL:
+            verdict = HOLDS if self.p_holds <= self.p_fails else HOLDS_NOT
+        else:
+            verdict = DIFFERS if differing else NOT_ENOUGH
+        telling = {
+            HOLDS: lambda: max(self.means, key=lambda one: one.p_holds),
+            HOLDS_NOT: lambda: min(self.means, key=lambda one: one.p_fails),
+            DIFFERS: lambda: min(differing, key=lambda one: one.p_differs),
+            NOT_ENOUGH: lambda: max(self.means, key=lambda one: (one.p_holds, one.smallest)),
+        }[verdict]()
+        text = f"{self._telling_words(verdict)}{telling}"
+        if verdict == NOT_ENOUGH:
+            text += f"; {telling.smallest:.3f} would have been seen"
+        same = len(self.means) - self._distinct
+        text += f"; {same} of {len(self.means)} comparisons have the numbers of another, and count once" if same else ""
+        return Verdict(verdict, "; ".join([text, *self.without]))
+
+    def _telling_words(self, verdict: str) -> str:
+        if len(self.means) == 1:
+            return ""
+        words = {HOLDS: "the least sure", HOLDS_NOT: "the surest against it", DIFFERS: "the most different"}
+        return f"{words.get(verdict, 'the least sure')} of {len(self.means)} comparisons, "
 
 
-def _ends(of: Estimate | Contrast) -> tuple[float, float] | None:
-    """Return the ends of an interval, None where one of them is not known."""
+def claim_verdicts(evidence: Sequence[Evidence]) -> list[Verdict]:
+    """Return the verdicts on a list of claims, with Benjamini and Hochberg's correction over the list."""
+    corrected = benjamini_hochberg([one.p_value for one in evidence])
+    return [one.verdict(p) for one, p in zip(evidence, corrected, strict=True)]
+
+
+def contrast_verdict(contrast: Contrast, margin: float = MARGIN, *, level: bool = False) -> str:
+    """Return what one difference on one data set says alone: holds, does not hold, or not enough data."""
+    mean = mean_difference([contrast], margin, level=level)
+    if mean is None or min(mean.p_holds, mean.p_fails) > 1 - LEVEL:
+        return NOT_ENOUGH
+    return HOLDS if mean.p_holds <= mean.p_fails else HOLDS_NOT
+
+
+def _ends(of: Estimate | Contrast) -> tuple[float, float]:
+    """Return the ends of an interval, NaN where one of them is not known."""
     if of.low is None or of.high is None or math.isnan(of.low + of.high):
-        return None
+        return math.nan, math.nan
     return of.low, of.high
-
-
-def _refuting_p(contrast: Contrast, bound: float) -> float:
-    """Return the one-sided p-value of a difference of at least ``bound``, from the interval; 1 without one.
-
-    By Student's t over classes, with as many degrees of freedom less one, else by the normal distribution.
-    """
-    from scipy.stats import norm, t
-
-    ends = _ends(contrast)
-    if ends is None:
-        return 1.0
-    law = t(contrast.classes - 1) if contrast.classes else norm()
-    error = (ends[1] - contrast.difference) / float(law.ppf(1 - _ONE_SIDED))
-    if error < _NO_WIDTH:
-        return 1.0
-    return float(law.cdf((contrast.difference - bound) / error))
-
-
-def t_interval(estimate: float, values: np.ndarray) -> tuple[float, float] | None:
-    """Return the ends of Student's interval of a mean (95 %) about an estimate; None for fewer than two values."""
-    from scipy.stats import t
-
-    if len(values) < 2:
-        return None
-    half = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
-    return estimate - half, estimate + half

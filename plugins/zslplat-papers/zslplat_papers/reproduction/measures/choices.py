@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from zslplat.families.zero_shot.unseen import ZeroShot
+from zslplat.statistics import estimate_mean
 from zslplat_papers.reproduction.measures.ground import Ground, accuracies, build, held_out_accuracies
-from zslplat_papers.reproduction.verdicts import CLASSES, Contrast, t_interval
+from zslplat_papers.reproduction.verdicts import CLASSES, Contrast
 
 STARTS, REPLICATES, POINT = 3, 2000, 0.01
 
@@ -46,8 +47,8 @@ def price_of_validation(ground: Ground, options: Mapping[str, Any]) -> Iterator[
         ground.say(f"{name}: the best {options['parameter']} is {choices}")
         price = tested[best] - tested[chosen]
         ends = [*np.percentile(replicates_of_price(np.array(held_out), np.array(tested)), (2.5, 97.5))]
-        ends += t_interval(float(price.mean()), price) or ()
-        low, high = sorted(sign * (end - POINT) for end in (min(ends), max(ends)))
+        ends += estimate_mean(price).ends
+        low, high = sorted(sign * (end - POINT) for end in (np.nanmin(ends), np.nanmax(ends)))
         what = (
             f"price of choosing on held-out classes - {POINT}" if sign > 0 else f"{POINT} - price of choosing on them"
         )

@@ -17,9 +17,10 @@ from zslplat.families.zero_shot.unseen import REQUEST, ZeroShot
 from zslplat.metrics.accuracy import class_accuracies
 from zslplat.settings import Settings
 from zslplat.spec import Spec
+from zslplat.statistics import estimate_mean
 from zslplat.suites.suite import absence_of
 from zslplat.tasks.base import Problem, Task
-from zslplat_papers.reproduction.verdicts import CLASSES, Contrast, t_interval
+from zslplat_papers.reproduction.verdicts import CLASSES, Contrast
 
 # The data sets of the suites that are small enough to fit a method some hundred times.
 DATA = {"digit-pairs": "digit-pairs", "ISOLET": "ISOLET(features=isolet)"}
@@ -110,8 +111,7 @@ def seen_classes(dataset: Dataset, share: float, draws: int) -> list[np.ndarray]
 def over_classes(of: str, values: np.ndarray) -> Contrast:
     """Return the mean of values of classes (c,) with its interval over new classes; classes without rows are out."""
     finite = values[np.isfinite(values)]
-    low, high = t_interval(float(finite.mean()), finite) or (None, None)
-    return Contrast(of, float(finite.mean()), low, high, CLASSES, len(finite))
+    return Contrast(of, float(finite.mean()), *estimate_mean(finite, bounds=None).ends, CLASSES, len(finite))
 
 
 def over_draws(
@@ -129,5 +129,4 @@ def over_draws(
         finite = sorted({name for drawn in classes for name in drawn})
         ratio = overlap(np.array([np.isin(finite, list(drawn)) for drawn in classes]))
     spread = mean + np.sqrt(ratio) * (contrasts - mean) if np.isfinite(ratio) else np.zeros(0)
-    low, high = (t_interval(mean, spread) if np.ptp(contrasts) else None) or (None, None)
-    return Contrast(of, mean, low, high, f"{len(contrasts)} {what}")
+    return Contrast(of, mean, *estimate_mean(spread, bounds=None).ends, f"{len(contrasts)} {what}")
