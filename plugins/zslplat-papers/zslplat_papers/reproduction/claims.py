@@ -332,14 +332,14 @@ def _weighed(claim: Claim, experiments: ClaimTests, lines: list[dict[str, Any]],
     # What is claimed is what the experiments say now, whatever they said when a line was kept.
     by_comparison = _by_comparison(_one_each(lines), tested)
     means, without, judged_lines = [], [], []
-    for comparison, (one, own) in by_comparison.items():
+    for comparison, (one, differences) in by_comparison.items():
         level = one.direction == "level"
-        mean = mean_difference([_contrast(line, one) for line in own], one.margin, level=level, of=comparison)
+        mean = mean_difference([_contrast(line, one) for line in differences], one.margin, level=level, of=comparison)
         if mean is None:
-            without.append(f"{comparison}: {'no interval' if own else 'not carried out'}")
+            without.append(f"{comparison}: {'no interval' if differences else 'not carried out'}")
         else:
             means.append(mean)
-        for line in own:
+        for line in differences:
             alone = contrast_verdict(_contrast(line, one), one.margin, level=level)
             judged_lines.append({**line, "verdict": alone, "direction": one.direction, "margin": one.margin})
     evidence = Evidence(tuple(means), tuple(without))
@@ -370,7 +370,7 @@ def _by_comparison(
                 continue
             key = key if one.joined == "all" else ""
             comparisons.setdefault(key, (str(key), one, []))[2].append(line)
-    return {name: (one, own) for name, one, own in comparisons.values()}
+    return {name: (one, differences) for name, one, differences in comparisons.values()}
 
 
 def _contrast(line: Mapping[str, Any], tested: ClaimTest | MeasuredTest) -> Contrast:

@@ -48,7 +48,7 @@ def claim_forest(judged: Judged) -> tuple[Forest, str]:
         row = ForestRow(contrast.data, contrast.difference, None, ends, note, mark, style)
         by_sides.setdefault(contrast.sides, []).append(row)
     compact = len(judged.lines) + 2 * len(by_sides) > MOST_ROWS and bool(judged.evidence.means)
-    rows = [] if compact else [row for sides, own in by_sides.items() for row in (ForestRow(sides), *own)]
+    rows = [] if compact else [row for sides, below in by_sides.items() for row in (ForestRow(sides), *below)]
     rows += [ForestRow("mean over data sets")] if judged.evidence.means else []
     for mean in judged.evidence.means:
         new = None if math.isnan(mean.new_ends[0]) else mean.new_ends

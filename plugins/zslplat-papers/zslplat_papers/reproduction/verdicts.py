@@ -180,7 +180,7 @@ class MeanDifference:
     def new_ends(self) -> tuple[float, float]:
         """The ends of the 95 % interval of the difference on a new data set; NaN for a single one."""
         reach = _NORMAL * np.array(self.errors)
-        pooled = pool(self.effects, self.effects - reach, self.effects + reach)
+        pooled = pool(self.effects, list(self.effects - reach), list(self.effects + reach))
         return (math.nan, math.nan) if pooled is None else (pooled.new_low, pooled.new_high)
 
     @property
@@ -273,20 +273,20 @@ class Evidence:
             verdict = HOLDS if self.p_holds <= self.p_fails else HOLDS_NOT
         else:
             verdict = DIFFERS if differing else NOT_ENOUGH
-        telling = {
+        decisive = {
             HOLDS: lambda: max(self.means, key=lambda one: one.p_holds),
             HOLDS_NOT: lambda: min(self.means, key=lambda one: one.p_fails),
             DIFFERS: lambda: min(differing, key=lambda one: one.p_differs),
             NOT_ENOUGH: lambda: max(self.means, key=lambda one: (one.p_holds, one.smallest)),
         }[verdict]()
-        text = f"{self._telling_words(verdict)}{telling}"
+        text = f"{self._rank_in_words(verdict)}{decisive}"
         if verdict == NOT_ENOUGH:
-            text += f"; {telling.smallest:.3f} would have been seen"
+            text += f"; {decisive.smallest:.3f} would have been seen"
         same = len(self.means) - self._distinct
         text += f"; {same} of {len(self.means)} comparisons have the numbers of another, and count once" if same else ""
         return Verdict(verdict, "; ".join([text, *self.without]))
 
-    def _telling_words(self, verdict: str) -> str:
+    def _rank_in_words(self, verdict: str) -> str:
         if len(self.means) == 1:
             return ""
         words = {HOLDS: "the least sure", HOLDS_NOT: "the surest against it", DIFFERS: "the most different"}
