@@ -132,7 +132,10 @@ def write_plain_pages(root: Path, folder: Path) -> None:
     pages = [path for path in _files(root / "docs") if path.suffix == ".md"]
     for path in (*root.glob("*.md"), *pages):
         text = re.sub(r"^(`{3,}|:{3,})\{(?:toctree|grid|forest).*?^\1$", "", path.read_text("utf-8"), flags=re.M | re.S)
-        body = re.sub(r'href="([^":]*)\.md(#[^"]*)?"', r'href="\1.html\2"', reader.render(text))
+        body = reader.render(text)
+        if path.parent == root:  # README names pages without links, which a package index could not follow
+            body = re.sub(r"<code>((?:docs/)?[\w-]+)\.md</code>", r'<a href="\1.html">\1</a>', body)
+        body = re.sub(r'href="([^":]*)\.md(#[^"]*)?"', r'href="\1.html\2"', body)
         body = re.sub(r'<a href="[^":]*(?:generated|tutorials)/[^"]*">(.*?)</a>', r"\1", body)
         place = folder / path.relative_to(root).with_suffix(".html")
         place.parent.mkdir(parents=True, exist_ok=True)

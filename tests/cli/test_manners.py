@@ -134,7 +134,7 @@ def test_a_slip_is_answered_with_the_whole_command(call, arguments, line):
 def test_what_is_missing_is_named_with_its_meaning(call):
     one_line(call("bench"), 2, "zslplat bench needs SUITE: Name of a suite")
     one_line(call("sweep", "plain"), 2, "zslplat sweep needs PARAM, or --param: What varies")
-    one_line(call("predict"), 2, "zslplat predict needs RUN, or --run: Run, study")
+    one_line(call("predict"), 2, "zslplat predict needs INPUT, or --input: Rows")
 
 
 def test_a_check_is_explained_by_its_number(call):

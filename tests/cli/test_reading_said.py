@@ -54,14 +54,15 @@ def test_a_card_says_what_is_there_and_what_to_do_next(tmp_path, call):
     for line in (
         "  split         train: 40 rows of 4 seen classes: 0, 1, 2, 3 (from train)",
         "  split         test_unseen: 20 rows of 2 unseen classes: 4, 5 (from test_unseen)",
-        "wrong: no test rows of seen classes, which task gzsl needs",
-        "  mend: --task 'gzsl(protocol=paper)'",
+        "  note          no test rows of seen classes: the generalised task is --task 'gzsl(protocol=paper)'",
     ):
         assert line in card.stdout.splitlines()
 
 
 def test_what_is_wrong_has_the_line_that_mends_it(tmp_path, call):
-    card = call("data", "check", saved(tmp_path, S=None, train=None, test_unseen=None)).stdout.splitlines()
+    done = call("data", "check", saved(tmp_path, S=None, train=None, test_unseen=None))
+    assert done.returncode == 1
+    card = done.stdout.splitlines()
     wrong = [place for place, line in enumerate(card) if line.startswith("wrong: ")]
     assert [card[place].partition(",")[0] for place in wrong[:2]] == [
         "wrong: no signatures of classes",
@@ -71,7 +72,9 @@ def test_what_is_wrong_has_the_line_that_mends_it(tmp_path, call):
     assert "wrong: ZSP501 mine: column 1 alone tells the class" in "\n".join(card)
     mended = card[wrong[1] + 1].partition("--dataset '")[2].partition("'")[0]
     assert call("data", "check", mended).stdout.count("wrong: no split") == 0
-    content = json.loads(call("data", "check", tmp_path / "mine.npz", "--json").stdout)
+    done = call("data", "check", tmp_path / "mine.npz", "--json")
+    assert done.returncode == 1
+    content = json.loads(done.stdout)
     assert [one["what"].partition(",")[0] for one in content["missing"]] == ["no signatures of classes", "no split"]
 
 

@@ -110,6 +110,10 @@ def test_the_two_commands_are_those_of_the_checks():
         assert part.replace("pip install", "pip install --quiet").replace("-m pytest", "-m pytest -q") in checks
 
 
+def test_the_readme_has_no_link_that_a_package_index_cannot_follow():
+    assert re.findall(r"(?<!!)\[[^\]]*\]\((?!https?:)", README) == []
+
+
 @pytest.mark.parametrize("picture", re.findall(r"!\[[^\]]*\]\(([^)]+)\)", README))
 def test_the_pictures_are_there(picture):
     assert 5000 < (ROOT / picture).stat().st_size < 60000

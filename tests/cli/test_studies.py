@@ -95,6 +95,11 @@ def test_a_study_is_shown_with_its_best_trials_first(made, call):
     done = call("studies", "show", name[:-1])
     assert done.returncode == 2
     assert name in done.stderr  # as a near match
+    assert call("studies", "show", "eszsl").stdout == "\n".join(lines) + "\n"
+    second = made.study("eszsl(alpha=2)", 0.6, trials=1, validation=0.6)
+    several = call("studies", "show", "eszsl")
+    assert several.returncode == 2
+    assert all(f"zslplat studies show {one}" in several.stderr for one in (name, second))
 
 
 @pytest.mark.long

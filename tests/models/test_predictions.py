@@ -57,6 +57,19 @@ def test_all_formats_of_rows_give_the_same_predictions(model, tmp_path, file):
     assert np.allclose(np.concatenate([t["score_2"] for t in found]), scores[:, -2], rtol=1e-6)
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_labels_and_splits_beside_the_features_are_ignored_and_named(model, tmp_path, suffix):
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(12)])
+    frame.insert(0, "label", 7)
+    frame["image_id"] = range(len(X))
+    frame["split"] = 1
+    path = tmp_path / f"rows{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    rows = RowFile(path, model.features.views)
+    assert rows.ignored == ["label", "image_id", "split"]
+    assert np.allclose(np.vstack(list(rows.blocks(7))), X)
+
+
 def test_rows_in_the_other_order_of_memory_are_read_right(model, tmp_path):
     np.save(tmp_path / "rows.npy", np.asfortranarray(X))
     blocks = list(RowFile(tmp_path / "rows.npy", model.features.views).blocks(7))

@@ -457,7 +457,7 @@ def test_a_report_of_one_study_begins_with_the_study(tmp_path):
 def test_two_criteria_have_a_chart_of_the_trials_that_no_other_beats():
     folds = [[{"seconds": {"fit_and_score": seconds}}] for seconds in (1.0, 2.0, 30.0)]
     trials = [
-        {**trial(value), "number": number, "metrics": {"calibrated_H": value}, "folds": folds[number]}
+        {**trial(value), "number": number, "metrics": {"H": value}, "folds": folds[number]}
         for number, value in enumerate((0.3, 0.5, 0.4))
     ]
     identity = IDENTITY | {"task": "gzsl", "metric": "H,seconds"}

@@ -34,7 +34,7 @@ import mlflow.pyfunc
 
 model = mlflow.pyfunc.load_model(sys.argv[1])
 told = json.loads(sys.stdin.read())
-own = model.predict(np.array(told["rows"], dtype=np.float32), params={"scores": True})
+own = model.predict(np.array(told["rows"]), params={"scores": True})
 new = model.predict(np.array(told["rows"], dtype=np.float32), params={**told["params"], "scores": True})
 print(json.dumps([own.to_dict("list"), new.to_dict("list")]))
 """

@@ -69,14 +69,15 @@ def test_a_model_is_loaded_by_run_and_by_folder_and_tells_what_it_is(runs, tmp_p
 
 def test_predict_and_export_say_which_model_they_use_and_how_it_is_loaded(runs, call, tmp_path):
     line = f"model: eszsl on digit-pairs, run {runs[1]}"
-    predict = ("predict", runs[1][:10], "--input", "rows.npy", "--output", "found.csv")
+    predict = ("predict", "rows.npy", "--run", runs[1][:10], "--output", "found.csv")
     assert line in call(*predict).stderr.splitlines()
     assert line not in call(*predict, "-q").stderr
     answer = json.loads(call(*predict, "--json").stdout)
     assert (answer["run"], answer["study"]) == (runs[1], "")
     exported = call("export", "latest", "--to", "served").stdout.splitlines()
     assert exported[1:3] == [f"  {line}", "  in Python: mlflow.pyfunc.load_model('served')"]
-    assert "model: eszsl on digit-pairs, folder " in call("predict", "served", *predict[2:]).stderr
+    assert "model: eszsl on digit-pairs, folder " in call("predict", "rows.npy", "--run", "served").stderr
+    assert (tmp_path / "predictions.csv").read_text() == (tmp_path / "found.csv").read_text()
 
 
 def test_what_models_have_in_common_is_there_once_and_goes_with_the_last_that_needs_it(runs, call, tmp_path):

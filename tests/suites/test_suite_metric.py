@@ -23,7 +23,7 @@ def searches(suite):
 def test_tuned_tasks_that_have_the_metric_select_by_it_and_the_others_by_their_own():
     suite = require_selection(suite_from("two", {**CONTENT, "metric": "H"}))
     assert searches(suite) == {
-        ("eszsl", "gzsl"): {"metric": "calibrated_H"},
+        ("eszsl", "gzsl"): {"metric": "H"},
         ("eszsl", "zsl"): {},  # it is handed what the first task chose
         ("plain", "zsl"): {},
     }
@@ -33,7 +33,7 @@ def test_tuned_tasks_that_have_the_metric_select_by_it_and_the_others_by_their_o
 def test_the_command_overrules_the_file(new_store):
     options = {"suite": {**CONTENT, "metric": "H"}, "metric": "AUSUC,H", "store": new_store()}
     suite, *_ = suite_request(complete_options(BenchCommand, options, "bench"))
-    assert searches(suite)["eszsl", "gzsl"] == {"metric": "AUSUC,calibrated_H"}
+    assert searches(suite)["eszsl", "gzsl"] == {"metric": "AUSUC,H"}
 
 
 def test_a_metric_that_no_tuned_task_has_is_refused_with_those_that_they_have():

@@ -174,7 +174,9 @@ def _text(row: dict[str, Any]) -> str:
 class ExplainOptions(TypedDict, total=False):
     """The options of ``explain``."""
 
-    code: Annotated[str, Option("Code of a check: ZSP101.", REQUIRED, complete="checks", positional=True)]
+    code: Annotated[
+        str, Option("Code of a check, as ZSP101 (zslplat list checks).", REQUIRED, complete="checks", positional=True)
+    ]
     json: Json
 
 

@@ -299,7 +299,8 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
             if name in values:
                 flag = _flags(name, options[name])[0]
                 raise UsageError(f"{name} is given twice, as {value} and by {flag}; leave one out")
-            values[name] = [value] if is_list(cli_type_of(declaration, name)) else value
+            cli_type = cli_type_of(declaration, name)
+            values[name] = [value] if is_list(cli_type) else cli_type(value) if cli_type is Path else value
         for name, option in options.items():
             if option.default is REQUIRED and name not in values:
                 way = (
@@ -331,8 +332,6 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _check_is_no_file(method: str, command: str) -> None:
     """Raise :class:`UsageError` for a data set or a study file in the place of a method, with the right command."""
-    from pathlib import Path
-
     from zslplat.registry import registry
 
     path = Path(method.partition("(")[0])
@@ -344,8 +343,6 @@ def _check_is_no_file(method: str, command: str) -> None:
 
 def _remember(root: Any) -> None:
     """Keep the data root of a command that succeeded for those that follow, and say so."""
-    from pathlib import Path
-
     from zslplat.settings import remember_data_root
 
     file = remember_data_root(Path(root))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+import typer
+
 from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import DataRootOptions, Json, SilenceOptions, Store, read_assignments
@@ -85,15 +87,26 @@ class LookDataOptions(DataRootOptions, SilenceOptions, total=False):
 
 @app.command()
 def check(options: LookDataOptions) -> None:
-    """Print a card of a data set, what looks wrong with it, and the line that mends each thing."""
-    from zslplat.cli.output import stdout_console
-    from zslplat.data.card import card_lines, missing_parts
+    """Print a card of a data set, what looks wrong with it, and the line that mends each thing.
+
+    Exit code 1 where something looks wrong.
+    """
+    from zslplat.data.card import missing_parts
 
     look = _look(options)
     missing = list(missing_parts(look.dataset))
     if options["json"]:
         print_json({**look.to_json(), "missing": [{"what": what, "mend": line} for what, line in missing]})
-        return
+    else:
+        _print_card(look, missing)
+    if missing or look.findings:
+        raise typer.Exit(1)
+
+
+def _print_card(look: "_Look", missing: list[tuple[str, str]]) -> None:
+    from zslplat.cli.output import stdout_console
+    from zslplat.data.card import card_lines
+
     console = stdout_console()
     lines = [look.dataset.name, *(f"  {line}" for line in card_lines(look.dataset))]
     for what, line in [*missing, *((finding.line, _remedy(finding.code)) for finding in look.findings)]:

@@ -12,10 +12,6 @@ from zslplat.names import counted
 
 app = Commands(help="Models of final evaluations: list, show, remove.", default="list")
 
-Run = Annotated[
-    str, Option("Run, study or method with a model, latest, or the folder of a model.", REQUIRED, by_position=True)
-]
-
 
 def register(group: Commands) -> None:
     """Add the commands to the application."""
@@ -28,9 +24,12 @@ def register(group: Commands) -> None:
 class PredictOptions(StoreOptions, total=False):
     """The options of ``predict``."""
 
-    run: Run
-    input: Annotated[Path, Option("Rows, unprocessed as data sets hold them: .npy (n, d), .csv or .parquet.", REQUIRED)]
-    output: Annotated[Path, Option("File for the predictions: .csv or .parquet.", REQUIRED)]
+    input: Annotated[
+        Path,
+        Option("Rows, unprocessed as data sets hold them: .npy (n, d), .csv or .parquet.", REQUIRED, by_position=True),
+    ]
+    run: Annotated[str, Option("Run, study or method with a model, latest, or the folder of a model.", "latest")]
+    output: Annotated[Path, Option("File for the predictions: .csv or .parquet.", Path("predictions.csv"))]
     signatures: Annotated[
         Path | None,
         Option("New classes instead of the run's: .csv or .parquet, a line per class: its name, then its attributes."),
@@ -56,6 +55,8 @@ def predict(options: PredictOptions) -> None:
         echo(place.line(model), err=True)
     rows = RowFile(options["input"], model.features.views)
     with progress(quiet=options["quiet"]) as reporter:
+        if rows.ignored:
+            reporter.note(f"{options['input']}: columns that are no features are ignored: {', '.join(rows.ignored)}")
         if model.joint:
             reporter.note(f"{model.method_name} scores rows jointly: all rows of {options['input']} are one batch")
         blocks = predictions(
@@ -78,7 +79,9 @@ def predict(options: PredictOptions) -> None:
 class ExportOptions(TrackingOptions, total=False):
     """The options of ``export``."""
 
-    run: Run
+    run: Annotated[
+        str, Option("Run, study or method with a model, latest, or the folder of a model.", REQUIRED, by_position=True)
+    ]
     to: Annotated[Path, Option("New folder for the MLflow model.", REQUIRED)]
     json: Json
 

@@ -80,7 +80,7 @@ def list_(options: ListStudyOptions) -> None:
 class ShowStudyOptions(TrackingOptions, total=False):
     """The options of ``studies show``."""
 
-    study: Annotated[str, Option("Name of a study.", REQUIRED, complete="studies", positional=True)]
+    study: Annotated[str, Option("A study, or a method with one.", REQUIRED, complete="studies", positional=True)]
     all: Annotated[bool, Option(f"All trials; default: the best {MOST_TRIALS}.", False)]
     importance: Annotated[bool, Option("Say which hyperparameters mattered, too; that takes a few seconds.", False)]
     json: Json
@@ -91,7 +91,6 @@ def show(options: ShowStudyOptions) -> None:
     """Show a study: what it asks, its trials, the best first, and the test evaluations of its winner."""
     from zslplat.checks.base import findings_of
     from zslplat.cli.output import warn
-    from zslplat.errors import UnknownNameError
     from zslplat.front.requests import settings_of
     from zslplat.listeners import catch_up
     from zslplat.records.opening import existing_records
@@ -102,23 +101,22 @@ def show(options: ShowStudyOptions) -> None:
     settings = settings_of(options)
     catch_up(settings, warn)
     records = existing_records(settings, warn)
-    if options["study"] not in (names := records.study_names()):
-        raise UnknownNameError("study", options["study"], names)
     overview = Overview(records)
-    values, trials = overview.values(options["study"]), [record for _, record in overview.finished(options["study"])]
-    tests = list(records.evaluations(STUDY + options["study"]).values())
+    study = _study_called(options["study"], records, overview)
+    values, trials = overview.values(study), [record for _, record in overview.finished(study)]
+    tests = list(records.evaluations(STUDY + study).values())
     mattered = None
     if options["importance"]:
         from zslplat.records.importance import importance_of
 
-        mattered = importance_of(records.study(options["study"]).optuna_trials())
+        mattered = importance_of(records.study(study).optuna_trials())
     records.close()
     finished, about = values.get("finished") or {}, values.get("about") or {}
     sign = -1.0 if about.get("primary", {}).get("maximise", True) else 1.0
     choices = _choices(values, trials)
     ordered = sorted(trials, key=lambda r: (r["value"] is None, sign * (r["value"] or 0.0), r["number"]))
     content = {
-        **{"study": options["study"], "experiment": values.get("identity"), "finished": finished or None},
+        **{"study": study, "experiment": values.get("identity"), "finished": finished or None},
         "trials": [{k: r.get(k) for k in ("number", "run", "state", "value", "parameters", "reason")} for r in trials],
         "choices": choices,
         **({} if mattered is None else {"importance": mattered.shares or mattered.why_not}),
@@ -127,7 +125,7 @@ def show(options: ShowStudyOptions) -> None:
     if options["json"]:
         print_json(content)
         return
-    echo(f"study {options['study']}")
+    echo(f"study {study}")
     for name, value in (values.get("identity") or {}).items():
         echo(f"  {name}: {format_value(value) if not isinstance(value, dict) else _in_words(value)}")
     echo(f"{counted(len(trials), 'trial')}{'' if finished else ', unfinished'}")
@@ -143,6 +141,22 @@ def show(options: ShowStudyOptions) -> None:
         text = ", ".join(f"{name}={value:.4f}" for name, value in record["metrics"].items())
         old = "" if record["winner"] == finished.get("winner") else ", of an earlier winner"
         echo(f"test of trial {record['winner']}, repeat {record.get('repeat', 0)}{old}: {text}")
+
+
+def _study_called(name: str, records: Any, overview: Any) -> str:
+    """Return the study of a name, or the one of a method; of several it raises :class:`AmbiguousNameError`."""
+    from zslplat.errors import AmbiguousNameError, UnknownNameError
+
+    names = records.study_names()
+    if name in names:
+        return name
+    methods = {study: str((overview.value(study, "identity") or {}).get("method", "")) for study in names}
+    fitting = [study for study, method in methods.items() if name in (method, method.partition("(")[0])]
+    if not fitting:
+        raise UnknownNameError("study or method", name, {*names, *methods.values()} - {""})
+    if len(fitting) > 1:
+        raise AmbiguousNameError("method", name, {study: methods[study] for study in fitting})
+    return fitting[0]
 
 
 class DeleteStudyOptions(TrackingOptions, total=False):

@@ -53,15 +53,19 @@ def layout_of(path: Path) -> type[FileSource] | None:
 def find_data_set(root: Path, name: str) -> tuple[Path, type[FileSource] | None] | None:
     """Return what a name means under the data root, with its layout: a folder, or a file without its suffix.
 
-    None where there is nothing of that name; a folder without a layout is passed over where there is a file.
+    None where there is nothing of that name; a folder without a layout is passed over where there is a file. Raises
+    :class:`UsageError` where several files have the name.
     """
     folder = root / name
     if folder.is_dir() and (layout := layout_of(folder)):
         return folder, layout
-    for suffix in FILE_SUFFIXES:
-        file = root / f"{name}{suffix}"
-        if file.is_file():
-            return file, layout_of(file)
+    files = [file for suffix in FILE_SUFFIXES if (file := root / f"{name}{suffix}").is_file()]
+    if len(files) > 1:
+        raise UsageError(
+            f"data set {name!r} may be {' or '.join(file.name for file in files)} in {root}; name the file"
+        )
+    if files:
+        return files[0], layout_of(files[0])
     return (folder, None) if folder.exists() else None
 
 
@@ -214,9 +218,7 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
         if near:
             hint = f"did you mean {', '.join(near)}? One of your own needs a data root, and none is set: {mend}"
             raise UnknownNameError("data set", name, registered, hint)
-        raise MissingDataError(
-            f"data set {name!r} is not built in ({', '.join(sorted(registered))}) and no data root is set; {mend}"
-        )
+        raise MissingDataError(f"data set {name!r} is not built in (zslplat data list) and no data root is set; {mend}")
     if not root.is_dir():
         raise MissingDataError(f"data set {name!r}: data root {root} is no folder; set it with {HOW_TO_SET}")
     for place in roots_below(root):

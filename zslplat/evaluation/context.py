@@ -61,7 +61,9 @@ class ExperimentContext:
         )
         self._source = source_of(experiment.dataset, settings)
         settings.make_store()
-        on_stage(f"loading {experiment.dataset_text}")
+        file = Path(getattr(self._source, "path", "")).name
+        is_said = file in ("", Path(experiment.dataset.name).name)
+        on_stage(f"loading {experiment.dataset_text}{'' if is_said else f' from {file}'}")
         with collect_warnings() as self._loading_warnings, with_right_form(registry.known_as(type(self._source))):
             self.dataset = in_files(open_dataset(experiment.dataset, settings), settings.cache / "data")
         self.task = self.task.suited(self.dataset)

@@ -47,13 +47,7 @@ def criteria_of(task: Task, names: str | Sequence[str] | None) -> tuple[Metric, 
 def search_entry(task: Task, names: str | Sequence[str] | None) -> dict[str, str]:
     """Return the entry of a search that names its metrics; nothing for the task's primary metric alone."""
     criteria = criteria_of(task, names)
-    if criteria == (task.primary,):
-        return {}
-
-    # What a metric is called may be the alias of another one.
-    other_names = {name: alias for alias, name in task.aliases.items()}
-    names = [other_names[one.name] if one.name in task.aliases else one.name for one in criteria]
-    return {METRIC: ",".join(names)}
+    return {} if criteria == (task.primary,) else {METRIC: ",".join(one.name for one in criteria)}
 
 
 def values_of(record: Mapping[str, Any], criteria: Sequence[Metric]) -> tuple[float, ...]:

@@ -97,6 +97,8 @@ def make_dataset(
     if columns:  # columns of the frame of features
         by_row |= {key: X[column] for key, column in columns.items()}
         X = X.drop(columns=list(columns.values()))
+    if isinstance(y, str) and "y" not in columns:
+        raise UnknownNameError("column of X", y, named_columns(X) or ())
     y, split, groups, folds = by_row.values()
     arrays: dict[str, Any] = {"y": _column(y, "y"), **{key: array_of(value, key) for key, value in more.items()}}
     views = {f"X_{view}": value for view, value in X.items()} if isinstance(X, Mapping) else {"X": X}

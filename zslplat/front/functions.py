@@ -190,7 +190,7 @@ def sweep(
 
 
 @with_options(CompareOptions)
-def compare(*names: str | Study, **options: Unpack[CompareOptions]) -> Comparisons:
+def compare(*names: str | Study | Sequence[str | Study], **options: Unpack[CompareOptions]) -> Comparisons:
     """Compare recorded test scores, with intervals of their differences, as ``zslplat compare``.
 
     The arguments are the options of the command, with its defaults; those that may be repeated take a text or several.

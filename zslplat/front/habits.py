@@ -15,6 +15,7 @@ _ARGUMENTS = {
     "space": ("param_grid", "param_distributions", "param_space", "search_space", "ranges", "grid"),
     "method": ("model", "estimator", "algorithm", "methods"),
     "study": ("study_name", "name"),
+    "storage_url": ("storage",),
     "store": ("storage", "output", "output_dir", "directory"),
     "task": ("protocol", "setting", "mode"),
     "metric": ("scoring", "metrics", "objective"),
@@ -26,7 +27,8 @@ _ARGUMENTS = {
     "features": ("preprocessing", "scaler"),
 }
 # For these only a hint is given: elsewhere the name means something else, or takes other values.
-_ANSWERED_ONLY = ("set", "space", "store", "metric", "repeats", "quiet", "features")
+_ANSWERED_ONLY = ("set", "space", "repeats", "features")
+_FOLDS = ("cv", "folds", "n_folds", "n_splits")
 _ATTRIBUTES = {
     "best_params": ("best_params_", "best", "best_parameters", "best_hyperparameters"),
     "best_value": ("best_score_", "best_score", "value"),
@@ -53,6 +55,8 @@ def same_argument(name: str, options: Iterable[str]) -> str:
 
 def argument_hint(name: str, options: Iterable[str]) -> str:
     """Return what an argument of another library is called here; empty where nothing fits."""
+    if name in _FOLDS and "task" in options:
+        return "the number of validation folds is an option of the task, as zsl(folds=5)"
     matches = [ours for ours, theirs in _ARGUMENTS.items() if name in theirs and ours in options]
     return f"here it is called {' or '.join(matches)}" if matches else ""
 

@@ -268,7 +268,7 @@ def carry_out_study(options: TuneCommand) -> Study | StudyPlan:
 def study_request(options: TuneCommand) -> tuple[Experiment, StudyOptions, Settings]:
     """Return what a study searches, how it is carried out, and where it is recorded."""
     if options["method"] is None:
-        raise UsageError("give a method (--method), such as eszsl, or a config that names one; zslplat list methods")
+        raise UsageError("give a method, as in zslplat tune eszsl; zslplat list methods shows them all")
     check_search(options["sampler"], options["pruner"])
     settings = settings_of(options)
     dataset = dataset_spec(options["dataset"], settings)

@@ -141,8 +141,11 @@ class SavedModel(ABC):
         }
 
     def __repr__(self) -> str:
+        from zslplat.data.catalogue import title_of
+
         facts = self.describe()
-        return f"<{type(self).__name__} {facts['method']} of {facts['dataset']}, task {facts['task']}>"
+        dataset = title_of(Spec.parse(facts["dataset"]))
+        return f"<{type(self).__name__} {facts['method']} of {dataset}, task {facts['task']}>"
 
     def _fresh(self) -> Any:
         """Return the method, or a copy where it may remember a batch that is scored jointly."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.formats.array_likes import names_of, numbers_of
+from zslplat.data.formats.feature_files import is_identifier
+from zslplat.data.formats.fields import ALIASES
 from zslplat.data.formats.npz import require_whole
 from zslplat.data.store.atomic_files import replacing
 from zslplat.data.store.precision import DOUBLE, beyond_whole, in_type, require_exact
@@ -25,6 +27,8 @@ from zslplat.models.model import SavedModel, load_saved
 
 SUFFIXES = (".npy", ".csv", ".parquet")
 _FEATURES = ("features", "X")
+# Columns of a data set that are no features.
+_BESIDE = {name for role, names in ALIASES.items() if role != "X" for name in names}
 
 
 class RowFile:
@@ -38,6 +42,7 @@ class RowFile:
         self.path, self.views, self.suffix = path, views, path.suffix.lower()
         self.width = sum(view.width for view in views)
         self.rows = self._count()
+        self.ignored = self._ignored()
 
     def blocks(self, rows: int) -> Iterator[np.ndarray]:
         """Yield (n, d) blocks of at most so many rows, in order; raises :class:`DataError` for what cannot be read."""
@@ -55,6 +60,18 @@ class RowFile:
         if self.suffix == ".parquet":
             return int(self._parquet().rows)
         return None
+
+    def _ignored(self) -> list[str]:
+        """Return the named columns beside the features: labels, splits and identifiers, where the others fit."""
+        names: list[str] = []
+        if self.suffix == ".parquet":
+            lists, names = _columns(self._parquet().schema)
+            names = [] if self._chosen(lists) else names
+        elif self.suffix == ".csv":
+            with suppress(OSError, UnicodeDecodeError), self.path.open(encoding="utf-8-sig", newline="") as file:
+                names = _cells(next((line for line in file if line.strip()), ""))
+        beside = [name for name in names if name in _BESIDE or is_identifier(name)]
+        return beside if len(names) - len(beside) == self.width else []
 
     def _header(self) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
         """Return shape, order, type and the place of the first byte of an ``.npy`` file."""
@@ -100,7 +117,7 @@ class RowFile:
             with self.path.open(encoding="utf-8-sig", newline="") as file:
                 lines = (line for line in file if line.strip())
                 begin = next(lines, "")
-                header = [cell.strip().strip('"') for cell in begin.split(",")]
+                header = _cells(begin)
                 # Words alone are names of columns; a row with an empty cell or a slip is none, and is refused below.
                 first_lines = [begin] if any(map(_is_number, header)) else []
                 names = [] if first_lines else header
@@ -109,8 +126,11 @@ class RowFile:
                         f"{self.path}: the first line, 0,1,2, ..., counts the columns, as pandas writes them without "
                         "names; write the rows with header=False, or give the columns names"
                     )
+                columns = [i for i, name in enumerate(names) if name not in self.ignored] if self.ignored else None
                 while chunk := [*first_lines, *islice(lines, rows - len(first_lines))]:
-                    block = np.loadtxt(chunk, dtype=np.float64, delimiter=",", comments=None, quotechar='"', ndmin=2)
+                    block = np.loadtxt(
+                        chunk, np.float64, comments=None, delimiter=",", usecols=columns, ndmin=2, quotechar='"'
+                    )
                     if block.shape[1] != self.width:
                         shown = f", {', '.join(names[:4])} ..." if names else ""
                         raise UsageError(
@@ -137,7 +157,7 @@ class RowFile:
     def _of_parquet(self, rows: int) -> Iterator[np.ndarray]:
         part = self._parquet()
         lists, numbers = _columns(part.schema)
-        chosen = self._chosen(lists)
+        chosen, numbers = self._chosen(lists), [name for name in numbers if name not in self.ignored]
         if not chosen and len(numbers) != self.width:
             raise UsageError(
                 f"{self.path}: {len(numbers)} columns of numbers and {len(lists)} of lists; the "
@@ -187,6 +207,10 @@ def _columns(schema: Any) -> tuple[list[str], list[str]]:
         ):
             numbers.append(column.name)
     return lists, numbers
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip().strip('"') for cell in line.split(",")]
 
 
 def _is_number(cell: str) -> bool:

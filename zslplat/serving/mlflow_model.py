@@ -37,7 +37,7 @@ from zslplat.models.predictions import Served
 
 
 class Model(PythonModel):
-    _skip_type_hint_validation = True  # the signature has the types
+    _skip_type_hint_validation = True  # the model checks rows itself
 
     def load_context(self, context):
         self.served = Served(Path(context.artifacts["model"]))
@@ -100,10 +100,13 @@ def export_model(settings: Settings, source: str, target: Path) -> Exported:
     )
 
 
-def signature_of(model: Any) -> Any:
-    """Return MLflow's signature of a model: rows of numbers, and the parameters of a request."""
+def signature_of_requests() -> Any:
+    """Return MLflow's signature of a model: the parameters of a request.
+
+    It says nothing of rows, whose type MLflow would insist on: float32 where float64 is given. The model checks them.
+    """
     from mlflow.models import ModelSignature
-    from mlflow.types import DataType, ParamSchema, ParamSpec, Schema, TensorSpec
+    from mlflow.types import DataType, ParamSchema, ParamSpec
 
     kinds: Mapping[str, tuple[DataType, tuple[int, ...] | None]] = {
         "classes": (DataType.string, (-1,)),
@@ -113,15 +116,7 @@ def signature_of(model: Any) -> Any:
         "scores": (DataType.boolean, None),
     }
     params = [ParamSpec(name, kinds[name][0], default, kinds[name][1]) for name, default in PARAMETERS.items()]
-    rows = TensorSpec(row_type(model), (-1, model.width))
-    return ModelSignature(inputs=Schema([rows]), params=ParamSchema(params))
-
-
-def row_type(model: Any) -> np.dtype[Any]:
-    """Return the type of numbers that rows are given as: that of the rows that the model was trained on."""
-    kinds = {np.dtype(kind) for kind in model.features.types}
-    dtype = np.result_type(*kinds) if kinds else np.dtype(np.float64)
-    return dtype if dtype.kind == "f" and dtype.itemsize >= 4 else np.dtype(np.float64)
+    return ModelSignature(params=ParamSchema(params))
 
 
 def requirements(model: Any) -> list[str]:
@@ -146,14 +141,14 @@ def _save(place: Path, model: Any) -> None:
 
     code = place / "zslplat_model.py"
     code.write_text(CODE)
-    example = np.random.default_rng(0).random((EXAMPLE_ROWS, model.width)).astype(row_type(model))
+    example = np.random.default_rng(0).random((EXAMPLE_ROWS, model.width))
     description = model.describe()
     with _quiet():
         mlflow.pyfunc.save_model(
             str(place / "mlflow"),
             python_model=str(code),
             artifacts={MODEL: str(place / MODEL)},
-            signature=signature_of(model),
+            signature=signature_of_requests(),
             input_example=(example, {name: value for name, value in PARAMETERS.items() if value != []}),
             pip_requirements=requirements(model),
             metadata={name: description[name] for name in ("method", "kind", "task", "dataset", "digest")},

@@ -110,7 +110,7 @@ def study_view(values: Mapping[str, Any], name: str, started: float) -> RunView:
     tags = common_tags(identity, about, environment)
     return RunView(
         key=PARENT,
-        name=_titled(method, name, "study"),
+        name=_titled(method, about, name, "study"),
         method=method,
         facts=_facts(identity, name),
         parameters={f"space.{key}": text for key, text in identity["space"].items()},
@@ -188,7 +188,7 @@ def test_view(
     hyperparameters = {**Experiment.from_json(identity).method.parameters, **trial["parameters"]}
     return RunView(
         key=repeat_key(winner, repeat),
-        name=_titled(method, name, f"test {result(record['metrics'].get(primary))}", repeat),
+        name=_titled(method, about, name, f"test {result(record['metrics'].get(primary))}", repeat),
         method=method,
         facts={**_facts(identity, name), "seed": record["seed"], "chosen": chosen(hyperparameters)},
         parameters={**hyperparameters, **{f"carried.{k}": v for k, v in trial[RECORD_CHOICES].items()}},
@@ -283,7 +283,7 @@ def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None, ends: 
     outcome = f"{prefix} {result(record['metrics'].get(primary))}"
     return RunView(
         key=key,
-        name=_titled(method, "", outcome, record["repeat"] if record.get("repeats", 1) > 1 else 0),
+        name=_titled(method, about, "", outcome, record["repeat"] if record.get("repeats", 1) > 1 else 0),
         method=method,
         facts={**_facts(experiment, ""), "seed": record["seed"], "chosen": chosen(parameters)},
         parameters=parameters,
@@ -350,10 +350,11 @@ def _facts(experiment: Mapping[str, Any], study: str) -> dict[str, Any]:
     return {"method": method_of(experiment), **{k: experiment[k] for k in ("dataset", "task", "seed")}, **named}
 
 
-def _titled(method: str, study: str, what: str, repeat: int = 0) -> str:
-    """Return the name of a run: the method, what came out, and the name that a user has given the study."""
+def _titled(method: str, about: Mapping[str, Any], study: str, what: str, repeat: int = 0) -> str:
+    """Return the name of a run: the method, of a suite the data, what came out, the name that a user gave the study."""
+    data = _part_of(about).get("data")
     suffix = f" ({study})" if study and not study.startswith(f"{method}@") else ""
-    return f"{method} {what}{f' repeat {repeat}' if repeat else ''}{suffix}"
+    return f"{method}{f' on {data}' if data else ''} {what}{f' repeat {repeat}' if repeat else ''}{suffix}"
 
 
 def _curve_name(curve: str, primary: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from zslplat.checks.base import Check
 from zslplat.checks.facts import StudyFacts
 from zslplat.checks.outcome import NotBetter
-from zslplat.statistics import LEAST_CLASSES
+from zslplat.statistics import LEAST_CLASSES, NOT_ENOUGH
 
 LARGEST_ERROR = 0.05
 
@@ -43,8 +43,8 @@ class FewTestClasses(Check):
         if facts.kind == "zero-shot" and 0 < count < LEAST_CLASSES:
             unseen = "unseen " if facts.seen else ""
             yield (
-                f"the test has {count} {unseen}classes: with fewer than {LEAST_CLASSES} no verdict on a difference "
-                "between methods is given"
+                f"the test has {count} {unseen}classes: with fewer than {LEAST_CLASSES} the verdict on a difference "
+                f"is always {NOT_ENOUGH!r}"
             )
 
 

@@ -14,14 +14,14 @@ S->T come. Metrics (accuracies are means over the classes that have rows):
 
 Tuning maximises AUSUC: it needs no bias and so does not mix the choice of hyperparameters with that of the bias. The
 chosen bias is the mean of the folds' biases with the best H. The calibrated metrics of validation are those with that
-mean, which the refit gets as well. A study that is to select by H (``--metric H``) selects by them, ``calibrated_H``;
-H of the scores as they are is ``uncalibrated_H`` there.
+mean, which the refit gets as well. ``--metric H`` selects by H of the scores as they are, ``--metric calibrated_H`` by
+that with the bias.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -85,12 +85,6 @@ class GeneralizedZeroShot(ZeroShotTask):
     summary = "generalised zero-shot recognition: AUSUC, U->U, S->S, U->T, S->T, H, calibrated stacking"
     citation = "Chao et al.: Generalized Zero-Shot Learning for Object Recognition in the Wild. ECCV 2016"
     primary = Metric("AUSUC")
-    aliases: ClassVar[Mapping[str, str]] = {
-        "H": "calibrated_H",
-        "u": "calibrated_u",
-        "s": "calibrated_s",
-        "uncalibrated_H": "H",
-    }
     held_out = parameter("share of each training class held out as seen", Real(0.0, 0.9, open_low=True), default=0.2)
     protocol = parameter(
         "where seen test rows come from: the data set's own split 'test_seen', or a fifth of 'train' (paper)",
@@ -106,7 +100,7 @@ class GeneralizedZeroShot(ZeroShotTask):
 
     def criteria(self) -> tuple[str, ...]:
         """Return what validation may select by: no bias, and no H at a bias that is picked on the scored rows."""
-        return tuple(name for name in self.metric_names() if name not in ("H", "bias", "oracle_H"))
+        return tuple(name for name in self.metric_names() if name not in ("bias", "oracle_H"))
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per class-disjoint fold, with held-out rows of its training classes as seen samples.
