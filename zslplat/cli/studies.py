@@ -147,7 +147,7 @@ def _study_called(name: str, records: Any, overview: Any) -> str:
     """Return the study of a name, or the one of a method; of several it raises :class:`AmbiguousNameError`."""
     from zslplat.errors import AmbiguousNameError, UnknownNameError
 
-    names = records.study_names()
+    names: list[str] = records.study_names()
     if name in names:
         return name
     methods = {study: str((overview.value(study, "identity") or {}).get("method", "")) for study in names}

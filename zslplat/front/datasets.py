@@ -97,10 +97,9 @@ def make_dataset(
     if columns:  # columns of the frame of features
         by_row |= {key: X[column] for key, column in columns.items()}
         X = X.drop(columns=list(columns.values()))
-    if isinstance(y, str) and "y" not in columns:
-        raise UnknownNameError("column of X", y, named_columns(X) or ())
     y, split, groups, folds = by_row.values()
-    arrays: dict[str, Any] = {"y": _column(y, "y"), **{key: array_of(value, key) for key, value in more.items()}}
+    arrays: dict[str, Any] = {key: array_of(value, key) for key, value in more.items()}
+    arrays["y"] = _column(y, "y", named_columns(X))
     views = {f"X_{view}": value for view, value in X.items()} if isinstance(X, Mapping) else {"X": X}
     arrays |= {view: numbers_of(value, view) for view, value in views.items()}
     index = None if callable(getattr(S, "index", None)) else getattr(S, "index", None)
@@ -167,7 +166,10 @@ def _check_names(more: Mapping[str, Any]) -> None:
             raise UnknownNameError("argument of make_dataset", name, allowed)
 
 
-def _column(y: Any, what: str) -> np.ndarray:
+def _column(y: Any, what: str, names: Sequence[str] | None = None) -> np.ndarray:
+    """Return labels as an array; ``names`` are the columns that a text would have named."""
+    if isinstance(y, str):
+        raise UnknownNameError("column of X", y, names or ())
     labels = plain_labels(array_of(y, what), what)
     return labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
