@@ -32,7 +32,7 @@ from zslplat.comparison.ranks import over_splits
 from zslplat.evidence.scores import Scored
 from zslplat.metrics.ausuc import winners
 from zslplat.metrics.intervals import draws, draws_of_things, jackknifed, resampled_ausuc, resampled_means
-from zslplat.suites.result_files import keep_results
+from zslplat_papers.reproduction.results import keep_results
 
 CLASSES = (5, 10, 20, 50)
 LEVEL, MEAN, CLASS_SD, CORRELATION = 0.05, 0.5, 0.8, 0.7

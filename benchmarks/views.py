@@ -33,8 +33,8 @@ from zslplat.errors import ZslplatError
 from zslplat.families.coding.methods.estimator import KernelCodingMethod
 from zslplat.registry import component
 from zslplat.space import Choice, Integer, Real, Space
-from zslplat.suites.result_files import keep_results
 from zslplat_papers.data_sets.region_covariance import region_covariances
+from zslplat_papers.reproduction.results import keep_results
 
 RESULTS = Path(__file__).parents[1] / "plugins/zslplat-papers/zslplat_papers/reproduction/results"
 Line = dict[str, Any]

@@ -1,7 +1,6 @@
 """The platform without the package of the papers' tables: every command works, and the papers' commands are gone."""
 
 import importlib.metadata
-import json
 import sys
 
 import pytest
@@ -10,7 +9,7 @@ import typer
 from zslplat.cli.app import app
 
 CORE = sorted(typer.main.get_command(app).commands)
-PAPERS = ("claims", "published", "reproduce")
+PAPERS = ("claims", "keep", "published", "reproduce")
 
 
 @pytest.fixture(autouse=True)
@@ -56,13 +55,11 @@ def test_fetching_data_names_the_plugin_that_brings_it(call, typed):
 
 
 @pytest.mark.long
-def test_a_suite_is_carried_out_kept_and_compared(call, tmp_path):
+def test_a_suite_is_carried_out_and_compared(call, tmp_path):
     (tmp_path / "two.toml").write_text(
         'trials = 1\nrepeats = 1\nworkers = 1\ntasks = ["zsl"]\n[[data]]\nname = "digits"\ndataset = "digit-pairs"\n'
         '[[row]]\nname = "linear"\nmethod = "eszsl"\n[[row]]\nname = "ridge"\nmethod = "ridge-prototypes"\n'
     )
-    kept = [json.loads(call("bench", "two.toml", "--keep", "--json").stdout)["kept"] for _ in range(2)]
-    assert [one["same"] > 0 for one in kept] == [False, True]
-    assert (tmp_path / "results" / "bench-two-scores.csv").is_file()
+    assert call("bench", "two.toml").returncode == 0
     for command in (("compare",), ("report",), ("list",), ("list", "plugins"), ("studies", "list")):
         assert call(*command).returncode == 0, command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -69,3 +70,12 @@ def toml_content(path: Path) -> dict[str, Any]:
         raise ValueError("brackets in brackets too deep to read") from error
     except ValueError as error:
         raise ValueError(quoted(str(error), 300)[1:-1]) from error
+
+
+def check_folder(folder: Path, option: str) -> None:
+    """Raise :class:`UsageError` where a folder cannot be made or written; better now than after hours."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise UsageError(f"cannot write to {folder}: {existing} is not a folder; give {option} another path")
+    if not os.access(existing, os.W_OK):
+        raise UsageError(f"cannot write to {folder}: no permission to write in {existing}; give {option} another path")

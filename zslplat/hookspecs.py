@@ -81,14 +81,6 @@ def zslplat_suites() -> Mapping[str, Any]:  # type: ignore[empty-body]
 
 
 @hookspec
-def zslplat_tables() -> Mapping[str, Any]:  # type: ignore[empty-body]
-    """Return {name: path of a CSV file} of published tables of results.
-
-    ``zslplat bench SUITE`` compares its scores with those in the table ``bench-SUITE-scores``, as ``--keep`` writes it.
-    """
-
-
-@hookspec
 def zslplat_checks() -> Mapping[str, Any]:  # type: ignore[empty-body]
     """Return {code: class or "module:Class"} of checks (subclasses of :class:`zslplat.api.Check`).
 

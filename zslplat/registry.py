@@ -33,7 +33,6 @@ _MOST_NAMES = 20  # so many names fit into a message
 REGISTERED = {
     **COMPONENTS,
     "suites": "suite",
-    "tables": "published table",
     "listeners": "listener",
     "kinds": "kind of methods",
 }
@@ -63,7 +62,6 @@ _HOOKS = "zslplat_"
 # What stands for data.
 _DATA = {
     "suites": "the path of a TOML file or its content as a mapping",
-    "tables": "the path of a CSV file",
     "kinds": "a zslplat.api.Kind",
 }
 

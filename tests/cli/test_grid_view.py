@@ -12,7 +12,6 @@ from zslplat.evidence.scores import Scored
 from zslplat.front.grid_progress import GridTerminal, ended_text, grid_table, progress_text
 from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, WAITING, Cell
 from zslplat.suites.clock import Clock, duration
-from zslplat.suites.earlier_results import Agreement
 from zslplat.suites.entries import Entry
 from zslplat.suites.plan import Estimate, Plan
 from zslplat.suites.result import GridResult
@@ -105,7 +104,7 @@ def test_brackets_in_names_are_no_markup(capsys):
     scored = Scored(row, row, row, values, {"per_class_accuracy": np.full((1, 9), 0.5)}, {}, "same")
     entry = Entry("study", {}, (0.5,), "per_class_accuracy", trials=1)
     result = GridResult(suite, (cell,), entries={cell.key: entry}, scores={cell.key: scored})
-    print_grid(result, Agreement(0, ()), (), as_json=False)
+    print_grid(result, (), as_json=False)
     told = capsys.readouterr().out
     assert told.count(data) == told.count(row) == 2  # scores and budgets
     live = shown(grid_table([cell]))

@@ -234,17 +234,6 @@ def test_a_suite_is_carried_out_as_by_the_command(studies, call, tmp_path):
     assert grid.failed == []
     assert "1 done" in repr(grid)
     assert grid.plot().axes
-    assert "kept results" not in repr(grid)
-
-
-def test_a_grid_is_kept_and_compared_with_what_was_kept(studies, tmp_path):
-    store, _ = studies
-    content = {"name": "kept", "tasks": ["zsl"], "trials": 1, "data": [{"name": "toy", "dataset": "marked"}]}
-    content["row"] = [{"name": "linear", "method": "eszsl"}]
-    for keep, same in ((True, 0), (False, 1)):
-        grid = zslplat.bench(content, keep=keep, results=tmp_path, store=store, **HERE)
-        assert (grid.agreement.same, grid.agreement.others) == (same, ())
-    assert "kept results: 1 of 1 test scores are as kept" in repr(grid)
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,6 @@ def test_every_part_that_the_records_have_is_there(whole):
         "Budget",
         "Sensitivity",
         "The two best, class by class",
-        "Maps",
         "Cost",
         "How to read this",
     ):
@@ -112,7 +111,6 @@ def test_every_part_that_the_records_have_is_there(whole):
         "Best validation score by seconds of computing",
         "Sensitivity of eszsl to gamma",
         "Confusion of",
-        "Where mfmr-joint puts the test rows",
         "objective by iteration",
         "accuracy by alpha",
     ):

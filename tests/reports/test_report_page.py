@@ -33,10 +33,8 @@ from zslplat.reports.charts import (
     Line,
     Swatch,
     line_chart,
-    map_chart,
     matrix_chart,
     thinned,
-    thinned_evenly,
 )
 from zslplat.reports.context import PageContext
 from zslplat.reports.page import render_page
@@ -55,13 +53,11 @@ def charts(name=EVIL):
     """Return a chart of every kind, with this name wherever a name can be."""
     style = Style(3)
     line = Line(name, [1, 2, 3], [0.1, 0.5, 0.4], style, marked=[(2, 0.5)])
-    points = np.random.default_rng(0).normal(size=(6, 2))
     return [
         line_chart([line], Axes(name, name, logx=True), "a", name, name),
         line_chart([line], Axes(name, name, names=[name, "b", "c"]), "b", name, name),
         forest_svg(Forest(forest_rows(name), name, name, level=0.3, band=(0.2, 0.3), signed=True), "c", name),
         matrix_chart(np.eye(2), [name, "b"], [name, "b"], (name, name), "e", name, name),
-        map_chart(points, [name, "b"] * 3, "f", name, name),
     ]
 
 
@@ -231,13 +227,6 @@ def test_a_thinned_line_keeps_its_ends_and_its_shape():
     assert (kept_x[0], kept_x[-1]) == (0.0, 1.0)
     assert np.mean(np.abs(np.interp(x, kept_x, kept_y) - y)) < 0.01
     assert thinned([1, 2], [3, 4], 100) == ([1, 2], [3, 4])
-
-
-def test_classes_are_thinned_evenly():
-    labels = ["a"] * 900 + ["b"] * 100
-    kept = thinned_evenly(labels, 100)
-    assert len(kept) == 100
-    assert np.sum(kept < 900) == 50
 
 
 def test_only_numbers_that_have_a_place_among_others_are_sorted_by():

@@ -11,7 +11,7 @@ from zslplat.evidence.results import Evaluation, Result, Sweep
 from zslplat.records.costs import total_seconds
 from zslplat.reports.artifacts import class_scores, series_of, table_of
 from zslplat.reports.blocks import Chart, Folded, Paragraph, TableBlock
-from zslplat.reports.classes import MOST_CLASSES, confusion_blocks, differences_of_best, map_blocks
+from zslplat.reports.classes import MOST_CLASSES, confusion_blocks, differences_of_best
 from zslplat.reports.contents import Chapter, Contents
 from zslplat.reports.context import PageContext
 from zslplat.reports.curves import best_so_far, feature_curves, sweep_chart
@@ -119,27 +119,16 @@ def test_what_is_shown_of_the_first_of_several_repeats_says_so(tmp_path):
         "confusion": "true,predicted,rows,share\nx,x,2,0.5\nx,y,2,0.5\n",
         "objective": "step,objective\n1,3\n2,2\n",
     }
-    tables |= {
-        "projection": "panel,class,x,y\nfeatures,x,0,1\nfeatures,x,1,0\n",
-        "curve": "features,accuracy\n1,0.5\n2,0.6\n",
-    }
+    tables |= {"curve": "features,accuracy\n1,0.5\n2,0.6\n"}
     tested = [evaluation(tmp_path / str(number), **tables) for number in range(3)]
     found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, [row("a", "")])
     for repeats in (1, 3):
         entry = run_of(*tested[:repeats])
         blocks = study_section(entry, "a", "here", PageContext()).blocks
         shown = {block.summary: block.blocks for block in blocks if isinstance(block, Folded)}
-        (confusion,), (series,), (placed,) = (
-            shown["Confusion"],
-            shown["Convergence"],
-            map_blocks([entry], PageContext()),
-        )
-        titles = [
-            *(chart.title for chart in (confusion, series, placed)),
-            confusion.description,
-            confusion.table.caption,
-        ]
-        assert [("the first of 3 repeats" in title) for title in titles] == [repeats == 3] * 5
+        (confusion,), (series,) = shown["Confusion"], shown["Convergence"]
+        titles = [confusion.title, series.title, confusion.description, confusion.table.caption]
+        assert [("the first of 3 repeats" in title) for title in titles] == [repeats == 3] * 4
         (chart,) = feature_curves(Chapter("digit-pairs", "zsl", Metric("accuracy"), found, {"a": entry}), PageContext())
         assert ("First repeat" in chart.note) == (repeats == 3)
 
@@ -156,20 +145,6 @@ def test_values_of_a_sweep_may_be_words_and_points_may_be_missing():
     assert "gaussian" in chart.svg
     assert "1 points failed" in chart.note
     assert chart.table.rows[1][1].text == "–"
-
-
-def test_where_a_map_is_missing_the_command_that_makes_it_is_told(tmp_path):
-    config = tmp_path / "my best.toml"
-    identity = {**IDENTITY, "method": "mfmr-joint"}
-    able = study([trial(0.5)], identity, tested=[evaluation(tmp_path / "e")], about={"maps": True}, config=config)
-    words, commands = map_blocks([able], PageContext())
-    assert isinstance(words, Paragraph)
-    assert commands.lines == [f"zslplat run --test --config '{config}' --export maps"]
-    # What the record says counts, also of a method that is not installed here.
-    theirs = {**IDENTITY, "method": "a-method-of-theirs"}
-    for identity, maps in ((theirs, True), (theirs, False), (able.identity, False)):
-        other = replace(able, name="u", identity=identity, about={"maps": maps})
-        assert bool(list(map_blocks([other], PageContext()))) == maps
 
 
 def row(name, verdict, **more):

@@ -20,12 +20,7 @@ from zslplat.errors import PluginError, UnknownNameError, split_code
 from zslplat.registry import COMPONENTS, Entry, one_line, registry
 
 Scope = Literal["study", "data", "comparison", "suite"]
-SCOPES: dict[str, type] = {
-    "study": StudyFacts,
-    "data": DataFacts,
-    "comparison": ComparisonFacts,
-    "suite": SuiteFacts,
-}
+SCOPES: dict[str, type] = {"study": StudyFacts, "data": DataFacts, "comparison": ComparisonFacts, "suite": SuiteFacts}
 # The code under which a check that fails is reported.
 BROKEN = "ZSP901"
 # The code under which warnings that name no check are shown.

@@ -241,12 +241,7 @@ class NoEffect(Check):
 
 
 def is_at_chance(
-    values: Sequence[float],
-    chances: Sequence[float],
-    *,
-    maximise: bool = True,
-    tried: int = 1,
-    row_error: float = 0.0,
+    values: Sequence[float], chances: Sequence[float], *, maximise: bool = True, tried: int = 1, row_error: float = 0.0
 ) -> bool:
     """Tell whether values (one per fold) are above their chance levels by no more than noise.
 

@@ -11,18 +11,7 @@ from typing import Any
 
 import typer
 
-from zslplat.cli import (
-    catalogue,
-    completion,
-    data,
-    experiments,
-    models,
-    plugins,
-    results,
-    store,
-    studies,
-    ui,
-)
+from zslplat.cli import catalogue, completion, data, experiments, models, plugins, results, store, studies, ui
 from zslplat.cli.commands import Commands, Group, make_command
 from zslplat.cli.guidance import corrected, in_our_words
 from zslplat.cli.invocation import (

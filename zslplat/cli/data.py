@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from zslplat.data.dataset import Dataset
     from zslplat.settings import Settings
 
-app = Commands(
-    default="list",
-    help="Data sets: list, check, describe, import.",
-)
+app = Commands(default="list", help="Data sets: list, check, describe, import.")
 
 
 class ListDataOptions(DataRootOptions, total=False):
@@ -272,17 +269,7 @@ class TemplateDataOptions(TypedDict, total=False):
             "npz, npy, parts (a folder of parts), csv, mat, hdf5, parquet, arrow or torch.",
             REQUIRED,
             metavar="FORMAT",
-            complete=(
-                "npz",
-                "npy",
-                "parts",
-                "csv",
-                "mat",
-                "hdf5",
-                "parquet",
-                "arrow",
-                "torch",
-            ),
+            complete=("npz", "npy", "parts", "csv", "mat", "hdf5", "parquet", "arrow", "torch"),
             positional=True,
         ),
     ]

@@ -127,8 +127,7 @@ class CrossValidateCommand(
 
     method: Annotated[str, Option(METHOD_HELP, REQUIRED, short="-m", complete="methods", by_position=True)]
     dataset: Annotated[
-        str,
-        Option("Data set: a name or a path.", REQUIRED, short="-d", complete="datasets", by_position=True),
+        str, Option("Data set: a name or a path.", REQUIRED, short="-d", complete="datasets", by_position=True)
     ]
     task: Annotated[
         str,
@@ -196,6 +195,6 @@ def bench(options: BenchCommand) -> None:
         print_plan(planned, settings.cache_gigabytes, as_json=options["json"])
         return
     grid = carry_out_suite(options)
-    print_grid(grid.result, grid.agreement, grid.settings.silenced, as_json=options["json"])
+    print_grid(grid.result, grid.settings.silenced, as_json=options["json"])
     if grid.result.exit_code:
         raise typer.Exit(grid.result.exit_code)

@@ -14,8 +14,8 @@ from zslplat.names import counted
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING
 
 
-def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: bool) -> None:
-    """Print the tables of a grid, what failed, what was left out, whether it is as kept, and what its checks found."""
+def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
+    """Print the tables of a grid, what failed, what was left out, and what its checks found."""
     from zslplat.suites.tables import SCORES, tables_of
 
     unheard = result.missing_metrics()
@@ -31,7 +31,6 @@ def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: boo
                 "out": result.out,
                 "cells_in_tables": result.filled_cells[0],
                 "cells_of_suite": result.filled_cells[1],
-                "kept": again.to_json(),
                 "warnings": [*unheard, *messages.lines],
                 "findings": messages.findings,
                 "silenced": messages.silenced,
@@ -51,8 +50,6 @@ def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: boo
     in_tables, cells = result.filled_cells
     if result.out is not None and in_tables:
         lines.append(f"tables: {result.out}, {in_tables} of the suite's {cells} cells")
-    if again.line:
-        lines.append(again.line)
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     print_warnings(console, messages.lines, messages.silenced)

@@ -21,10 +21,7 @@ def warn(text: str) -> None:
 
 
 def metrics_table(
-    validation: Mapping[str, float],
-    test: list[dict[str, float]],
-    primary: str,
-    chance: Mapping[str, float],
+    validation: Mapping[str, float], test: list[dict[str, float]], primary: str, chance: Mapping[str, float]
 ) -> Table:
     """Return the closing table: validation and test of every metric, with the spread over repeats and chance levels."""
     import numpy as np

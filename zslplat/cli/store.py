@@ -58,10 +58,7 @@ def show(options: ShowStoreOptions) -> None:
 
     places = settings_of(options)
     records = existing_records(places, warn)
-    counts = {
-        "studies": len(records.identities()),
-        "evaluations": sum(1 for _ in records.all_evaluations()),
-    }
+    counts = {"studies": len(records.identities()), "evaluations": sum(1 for _ in records.all_evaluations())}
     content = {"store": str(places.store), "identity": records.identity, "schema": records.schema, **counts}
     records.close()
     sizes = {path.name: size_of(path) for path in sorted(places.store.iterdir())}

@@ -107,7 +107,7 @@ def show(options: ShowStudyOptions) -> None:
     tests = list(records.evaluations(STUDY + study).values())
     mattered = None
     if options["importance"]:
-        from zslplat.records.importance import importance_of
+        from zslplat.records.trials import importance_of
 
         mattered = importance_of(records.study(study).optuna_trials())
     records.close()

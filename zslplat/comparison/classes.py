@@ -101,9 +101,7 @@ def class_differences(scored: Sequence[Scored], pairs: Sequence[tuple[int, int]]
     return differences
 
 
-def family_p_values(
-    gaps: Sequence[Estimate | None],
-) -> tuple[list[Estimate | None], np.ndarray, np.ndarray]:
+def family_p_values(gaps: Sequence[Estimate | None]) -> tuple[list[Estimate | None], np.ndarray, np.ndarray]:
     """Return the differences from one baseline moderated as one family, their p-values, and Holm's; NaN for none."""
     moderated = moderate(gaps)
     values = np.array([np.nan if gap is None else gap.p_value for gap in moderated])

@@ -68,11 +68,7 @@ COLUMNS = (
     Column("test", lambda row: _with_spread(row), 0, "test"),
     Column("score on\nthese rows", lambda row: ends(row, "low", "high"), 12, "low", _NEW_ROWS),
     Column(
-        "score on\nnew classes",
-        lambda row: ends(row, "low_classes", "high_classes"),
-        11,
-        "low_classes",
-        _NEW_CLASSES,
+        "score on\nnew classes", lambda row: ends(row, "low_classes", "high_classes"), 11, "low_classes", _NEW_CLASSES
     ),
     Column("difference", lambda row: number(row["difference"], sign=True), 1, "difference"),
     Column(

@@ -1,15 +1,8 @@
-"""Components by their specs: built and checked, with what they search, know and declare.
-
-A method imports its libraries, and importing twenty methods takes seconds. Attributes that are literals in the body of
-a class, such as tags, are therefore read from its source.
-"""
+"""Components by their specs: built and checked, with what they search, know and declare."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +13,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.store.preprocessing import parse_steps
 from zslplat.errors import DataError, UnknownNameError, UsageError, ZslplatError
-from zslplat.evaluation.code import module_file
-from zslplat.kinds import FROM_MEMORY, KNOWN, UNSEEN_SIGNATURES
+from zslplat.kinds import KNOWN, UNSEEN_SIGNATURES
 from zslplat.settings import Settings
 from zslplat.space import ANY, Space, check_value, parse_range
 from zslplat.spec import Spec
@@ -106,11 +98,6 @@ def describe_knowledge(method: Spec, signatures: str | None = None) -> str:
     return ", ".join(ordered) or NOTHING
 
 
-def is_from_memory(method: Spec) -> bool:
-    """Return whether a method is declared to be written from memory, without its source at hand."""
-    return FROM_MEMORY in class_attribute("methods", method.name, "tags")
-
-
 def defaults_of(template: Method, space: Space) -> dict[str, Any]:
     """Return the default values of the searched parameters that have one."""
     values = template.defaults
@@ -119,71 +106,3 @@ def defaults_of(template: Method, space: Space) -> dict[str, Any]:
         for name in space
         if name in values and (values[name] is None or isinstance(values[name], int | float | str | bool | np.number))
     }
-
-
-def class_attribute(kind: str, name: str, attribute: str) -> Any:
-    """Return a class attribute of a component: from its source if it is a literal there, else by importing the class.
-
-    Raises like :meth:`zslplat.registry.Registry.component`.
-    """
-    target = registry.registry().entry(kind, name).target
-    if isinstance(target, str):
-        module, _, class_name = target.partition(":")
-        with suppress(_UnreadableError):
-            return _literal(module, class_name, attribute)
-    return getattr(registry.component(kind, name), attribute)
-
-
-class _UnreadableError(Exception):
-    """The source does not have the attribute as a literal, or in a way that is understood here."""
-
-
-def _literal(module: str, name: str, attribute: str) -> Any:
-    """Return the literal of an attribute in a class, or in the first of its bases that has one."""
-    classes, imported, set_later = _top(module)
-    if (name, attribute) in set_later:
-        raise _UnreadableError
-    if name not in classes:
-        if name not in imported:
-            raise _UnreadableError
-        return _literal(*imported[name], attribute)
-    body = classes[name]
-    for statement in body.body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-        if any(isinstance(t, ast.Name) and t.id == attribute for t in targets):
-            try:
-                return ast.literal_eval(getattr(statement, "value", None) or ast.Name("none"))
-            except (ValueError, TypeError):
-                raise _UnreadableError from None
-        if getattr(statement, "name", None) == attribute:  # a property, say
-            raise _UnreadableError
-    # With several bases Python may look elsewhere first; a decorator or a metaclass may set anything.
-    if len(body.bases) != 1 or not isinstance(body.bases[0], ast.Name) or body.decorator_list or body.keywords:
-        raise _UnreadableError
-    return _literal(module, body.bases[0].id, attribute)
-
-
-@cache
-def _top(module: str) -> tuple[dict[str, ast.ClassDef], dict[str, tuple[str, str]], set[tuple[str, str]]]:
-    """Return a module's top-level classes, the origins of imported names, and attributes set outside class bodies."""
-    file = module_file(module)
-    try:
-        source = file.source() if file is not None else None
-        tree = ast.parse(source or "")
-    except (OSError, ValueError, SyntaxError):
-        raise _UnreadableError from None
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    imported = {
-        alias.asname or alias.name: (node.module, alias.name)
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level
-        for alias in node.names
-    }
-    set_later = {
-        (target.value.id, target.attr)
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)
-    }
-    return classes, imported, set_later

@@ -29,7 +29,7 @@ from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe
 from zslplat.evaluation.jobs import PrepareJob
 from zslplat.evaluation.scoring.messages import MOST_TEXTS, Entries, collect_warnings, warning_entries
 from zslplat.keys import METRIC, key_of
-from zslplat.kinds import require_kind
+from zslplat.kinds import FROM_MEMORY, require_kind
 from zslplat.methods.base import Method
 from zslplat.settings import Settings
 from zslplat.space import Space
@@ -121,13 +121,12 @@ class ExperimentContext:
         """
         steps = {role: self.preprocessing.text_of(role) for role in ("features", "signatures")}
         description = "; ".join(f"{role}={text}" for role, text in steps.items())
-        maps = hasattr(self.method_class, "embeddings")
         usual = self.template.space
         searched = self.experiment.space.items()
         ranges = [n for n, d in searched if n not in usual or describe_range(usual[n]) != describe_range(d)]
         tags = self.settings.tags
         return describe_surroundings(
-            self.experiment, self.dataset, self.task, description, part_of, maps=maps, own_ranges=ranges, tags=tags
+            self.experiment, self.dataset, self.task, description, part_of, self.method_class, ranges, tags
         )
 
     def knowledge(self, parameters: Mapping[str, Any]) -> str:
@@ -276,14 +275,13 @@ def describe_surroundings(
     task: Task,
     preprocessing: str,
     part_of: Mapping[str, str] | None = None,
-    *,
-    maps: bool = False,
+    method: type[Method] | None = None,
     own_ranges: Sequence[str] = (),
     tags: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the experiment, the primary metric, the preprocessing in words, and where the data come from.
 
-    ``maps``: whether the method can show where it puts rows. ``own_ranges``: the parameters that are searched in
+    ``method``: None for scores that were made elsewhere. ``own_ranges``: the parameters that are searched in
     another range than their method's. ``tags``: those of the user. ``part_of``: the ``suite`` that the experiment
     belongs to, with its names for ``data`` and ``row`` and the number of the ``split``; and, where the parameters were
     ``searched`` for another task, that task and the number of ``trials``. The suite is the MLflow experiment then.
@@ -305,7 +303,7 @@ def describe_surroundings(
         **({"tags": dict(tags)} if tags else {}),
         "primary": {"name": primary.name, "maximise": primary.maximise},
         "preprocessing": preprocessing,
-        "maps": maps,
+        "from_memory": method is not None and FROM_MEMORY in method.tags,
         "own_ranges": list(own_ranges),
         "data": {
             "name": data.name,

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zslplat.errors import StoreError, ZslplatError
-from zslplat.evaluation.components import is_from_memory
+from zslplat.errors import StoreError
 from zslplat.evaluation.scoring.outcomes import class_values, read_outcomes, replicates
 from zslplat.evidence.results import Evaluation, Result
 from zslplat.records.costs import costs
-from zslplat.spec import Spec
 from zslplat.tasks.base import Metric, Task
 
 
@@ -66,16 +63,11 @@ def scores_of(results: Sequence[Result]) -> list[Scored]:
     A result is labelled by its method, and by its study or run as well where several have the same method.
     """
     counts = Counter(result.method for result in results)
-    from_memory = {method: _from_memory(method) for method in counts}
-    return [_scored(result, counts[result.method] > 1, from_memory[result.method]) for result in results]
+    return [_scored(result, counts[result.method] > 1) for result in results]
 
 
 def with_outcomes(
-    scored: Scored,
-    result: Result,
-    task: Task,
-    warn: Callable[[str], None],
-    metrics: Collection[str] | None = None,
+    scored: Scored, result: Result, task: Task, warn: Callable[[str], None], metrics: Collection[str] | None = None
 ) -> Scored:
     """Return scores with what their intervals are made of; ``warn`` is called for outcomes that cannot be read.
 
@@ -85,7 +77,7 @@ def with_outcomes(
     return replace(scored, replicates=drawn, **_over_classes(result, task, metrics))
 
 
-def _scored(result: Result, ambiguous: bool, from_memory: bool) -> Scored:
+def _scored(result: Result, ambiguous: bool) -> Scored:
     labelled = f"{result.method} [{result.name}]"
     words = {f"[{text}]" for text in (result.tag, result.digest, *result.particulars.values())}
     values = [_values(evaluation.record) for evaluation in result.tested]
@@ -102,7 +94,7 @@ def _scored(result: Result, ambiguous: bool, from_memory: bool) -> Scored:
         images=result.images,
         names=frozenset({labelled, *result.aliases, *words}),
         code=result.code_mark,
-        from_memory=from_memory,
+        from_memory=bool(result.about.get("from_memory")),
         primary=result.primary,
     )
 
@@ -111,12 +103,6 @@ def _values(record: Mapping[str, Any]) -> dict[str, float]:
     """Return a record's metrics, what the method reports of itself (incoherence, say), seconds and memory."""
     numbers = {k: float(v) for fold in record["folds"] for k, v in fold.get("numbers", {}).items()}
     return {**numbers, **costs(record), **{k: float(v) for k, v in record["metrics"].items()}}
-
-
-def _from_memory(method: str) -> bool:
-    with suppress(ZslplatError):
-        return is_from_memory(Spec.parse(method))
-    return False
 
 
 def _replicates(

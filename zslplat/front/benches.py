@@ -18,7 +18,7 @@ from zslplat.front.results import Result, warning_lines
 from zslplat.front.table_options import BenchCommand
 from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell, GridOptions, require_selection
-from zslplat.suites.earlier_results import Agreement, carry_out_and_compare
+from zslplat.suites.grid import carry_out
 from zslplat.suites.result import GridResult
 from zslplat.suites.saved_cells import tables_folder
 from zslplat.suites.suite import MEAN, Suite, load_suite, suite_from
@@ -32,11 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Grid(Result):
-    """A suite that was carried out: ``result`` holds how each cell ended, ``agreement`` what equals earlier results."""
+    """A suite that was carried out: ``result`` holds how each cell ended."""
 
     result: GridResult
     settings: Settings = field(repr=False)
-    agreement: Agreement
 
     @property
     def failed(self) -> list[Cell]:
@@ -98,7 +97,6 @@ class Grid(Result):
             *(f"left out: {name}: {reason}" for name, reason in left_out.items()),
             *(f"failed: {cell.title}: {cell.reason}" for cell in self.failed),
             *(f"failed: {line}" for line in result.missing_metrics()),
-            *([self.agreement.line] if self.agreement.line else []),
             *warning_lines(findings.lines, findings.silenced),
         ]
         return Summary(f"suite {result.suite.name}: {counts}", [table], lines)
@@ -107,12 +105,8 @@ class Grid(Result):
 def carry_out_suite(options: BenchCommand) -> Grid:
     """Carry out the suite that the options of the command or the function name."""
     suite, grid_options, settings = suite_request(options)
-    folder = None if options["results"] is None else Path(options["results"])
     with grid_progress(quiet=options["quiet"]) as reporter:
-        result, agreement = carry_out_and_compare(
-            suite, grid_options, settings, reporter, keep=options["keep"], folder=folder
-        )
-    return Grid(result, settings, agreement)
+        return Grid(carry_out(suite, grid_options, settings, reporter), settings)
 
 
 def suite_request(options: BenchCommand) -> tuple[Suite, GridOptions, Settings]:

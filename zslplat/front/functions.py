@@ -215,11 +215,9 @@ def bench(suite: str | Path | Mapping[str, Any] | Suite, **options: Unpack[Bench
 
     The arguments are the options of the command, with its defaults. ``suite`` is a name, the path of a TOML file, or
     the content of one as a dictionary, whose ``name`` it goes by. The same call goes on where it was stopped. A cell
-    that fails leaves the others alone: see ``failed`` of the result. ``keep`` keeps the tables among the results in the
-    folder ``results``; what is kept there already is compared with, see ``agreement``.
+    that fails leaves the others alone: see ``failed`` of the result.
 
-    Raises :class:`~zslplat.errors.UsageError` for what is wrong in the suite, :class:`~zslplat.errors.StoreError` for
-    kept results that are damaged, and like :func:`~zslplat.tune`.
+    Raises :class:`~zslplat.errors.UsageError` for what is wrong in the suite, and like :func:`~zslplat.tune`.
 
     >>> content = {"name": "two", "tasks": ["zsl"], "trials": 1,
     ...            "data": [{"name": "digits", "dataset": "digit-pairs"}],

@@ -365,13 +365,7 @@ class TuneCommand(TuneArguments, TuneOptions, total=False):
     """The options of the command ``tune``."""
 
     dry_run: Annotated[
-        bool,
-        Option(
-            "Say what would be done, and how long it takes.",
-            False,
-            not_in_study_file=True,
-            panel=WORK,
-        ),
+        bool, Option("Say what would be done, and how long it takes.", False, not_in_study_file=True, panel=WORK)
     ]
     write_config: Annotated[
         Path | None,
@@ -451,8 +445,7 @@ class SweepArguments(TypedDict, total=False):
         Option(_SEVERAL_METHODS_HELP, REQUIRED, short="-m", complete="methods", cli_type=list[str], by_position=True),
     ]
     param: Annotated[
-        str,
-        Option("What varies: a hyperparameter, or an option of the task.", REQUIRED, short="-p", by_position=True),
+        str, Option("What varies: a hyperparameter, or an option of the task.", REQUIRED, short="-p", by_position=True)
     ]
     range: Annotated[
         Any,

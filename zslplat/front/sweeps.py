@@ -113,12 +113,6 @@ def carry_out_sweep(options: SweepCommand) -> Sweep:
             result = run_task_sweep(experiments, swept.name, values, run_options, settings, reporter)
         else:
             result = run_sweep(
-                experiments[0],
-                swept.name,
-                swept.dimension,
-                run_options,
-                settings,
-                reporter,
-                points=options["points"],
+                experiments[0], swept.name, swept.dimension, run_options, settings, reporter, points=options["points"]
             )
     return Sweep(result, swept, experiments[0], settings)

@@ -34,13 +34,6 @@ class BenchOptions(StudyWorkOptions, RecordOptions, total=False):
         ),
     ]
     out: Annotated[Folder | None, Option("Folder of the tables; default: suites/SUITE in the store.")]
-    keep: Annotated[
-        bool, Option("Keep scores and differences with their provenance among the results.", False, advanced=True)
-    ]
-    results: Annotated[
-        Folder | None,
-        Option("Folder of kept results; default: ./results.", advanced=True),
-    ]
     abreast: Annotated[
         int | None,
         Option("Studies carried out side by side; default: as many as keep the workers busy.", least=1, advanced=True),
@@ -93,24 +86,17 @@ class CompareOptions(TrackingOptions, SilenceOptions, total=False):
     task: Annotated[
         SeveralTexts | None,
         Option(
-            "Task; may be repeated. Default: all that are recorded.",
-            short="-t",
-            complete="tasks",
-            cli_type=CLI_LIST,
+            "Task; may be repeated. Default: all that are recorded.", short="-t", complete="tasks", cli_type=CLI_LIST
         ),
     ]
     method: Annotated[
         SeveralTexts | None,
         Option(
-            'These methods only: names, specs, patterns as "mfmr*".',
-            short="-m",
-            complete="methods",
-            cli_type=CLI_LIST,
+            'These methods only: names, specs, patterns as "mfmr*".', short="-m", complete="methods", cli_type=CLI_LIST
         ),
     ]
     study: Annotated[
-        SeveralTexts | None,
-        Option("These studies only, by name or pattern.", complete="studies", cli_type=CLI_LIST),
+        SeveralTexts | None, Option("These studies only, by name or pattern.", complete="studies", cli_type=CLI_LIST)
     ]
     mlflow_experiment: Annotated[
         SeveralTexts | None,
@@ -129,15 +115,10 @@ class CompareOptions(TrackingOptions, SilenceOptions, total=False):
         ),
     ]
     against: Annotated[
-        Any,
-        Option(
-            "What the others are compared with; default: the best on validation.",
-            cli_type=str | None,
-        ),
+        Any, Option("What the others are compared with; default: the best on validation.", cli_type=str | None)
     ]
     metric: Annotated[
-        SeveralTexts | None,
-        Option("Metric; may be repeated. Default: the task's own.", cli_type=CLI_LIST),
+        SeveralTexts | None, Option("Metric; may be repeated. Default: the task's own.", cli_type=CLI_LIST)
     ]
     all: Annotated[bool, Option("A row per study and run, not one per experiment.", False)]
 

@@ -154,41 +154,6 @@ def thinned(x: Sequence[float], y: Sequence[float], most: int) -> tuple[list[flo
 MOST_POINTS = 400
 
 
-def map_chart(points: np.ndarray, labels: Sequence[str], key: str, title: str, description: str) -> Markup:
-    """Return points (m, 2) with the style of their class; the axes of an embedding have no unit, and are not drawn."""
-    classes = sorted(set(labels))
-    numbers = np.array([classes.index(label) for label in labels])
-    with axes_of(430, 440, left=16, bottom=10, top=30) as (canvas, drawn):
-        for number, _ in enumerate(classes):
-            members, style = points[numbers == number], Style(number)
-            drawn.plot(
-                members[:, 0],
-                members[:, 1],
-                linestyle="",
-                marker=style.marker,
-                markersize=4.6,
-                color=style.shade,
-                markeredgewidth=0,
-                alpha=0.85,
-            )
-        drawn.set_xticks([])
-        drawn.set_yticks([])
-        drawn.set_title(plain(title, 60), fontsize=9.75)
-        for spine in drawn.spines.values():
-            spine.set_visible(False)
-        return to_svg(canvas, key, title, description)
-
-
-def thinned_evenly(labels: Sequence[str], most: int = MOST_POINTS) -> np.ndarray:
-    """Return at most ``most`` places (k,), as many of every class as there are, in order."""
-    place = np.empty(len(labels), dtype=np.int64)
-    texts = np.array(labels)
-    for label in np.unique(texts):
-        members = np.flatnonzero(texts == label)
-        place[members] = np.arange(len(members))
-    return np.sort(np.argsort(place, kind="stable")[:most])
-
-
 WRITTEN = 20  # a larger matrix has no figures in its cells
 LEAST = 0.005  # a smaller share is 0 in percent, and not drawn
 TURN = 0.75  # cells above this are dark enough for the other colour of figures

@@ -16,7 +16,7 @@ from zslplat.evidence.results import Record, Result
 from zslplat.names import counted
 from zslplat.records.studies import parts_of
 from zslplat.reports.blocks import Block, Cell, Column, Commands, Folded, Items, Page, Paragraph, Section, TableBlock
-from zslplat.reports.classes import differences_of_best, map_blocks
+from zslplat.reports.classes import differences_of_best
 from zslplat.reports.contents import Chapter, Contents
 from zslplat.reports.context import PageContext
 from zslplat.reports.curves import budget_charts, feature_curves, seen_unseen_chart, sweep_chart
@@ -297,7 +297,6 @@ def chapter_section(
         ("Budget", "budget", budget_charts(chapter, context) if in_full else ()),
         ("Sensitivity", "sensitivity", (sweep_chart(sweep, context) for sweep in chapter.sweeps)),
         ("The two best, class by class", "classes", differences_of_best(chapter, context)),
-        ("Maps", "maps", _maps(chapter, context) if in_full else ()),
         ("Cost", "cost", cost_blocks(chapter, entries, context)),
         ("Numbers of the methods", "numbers", _reported(entries) if in_full else ()),
         ("What they know, and what to look at", "look", _look(chapter, entries, looks, context)),
@@ -380,10 +379,6 @@ def chapter_results(chapter: Chapter) -> list[tuple[str, Result]]:
 
 def _validated(chapter: Chapter) -> Sequence[Result]:
     return [run for run in chapter.further if run.split == VALIDATION]
-
-
-def _maps(chapter: Chapter, context: PageContext) -> Iterator[Block]:
-    return map_blocks([*chapter.results.values(), *_validated(chapter)], context)
 
 
 def _reported(entries: Sequence[tuple[str, Result]]) -> list[Block]:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
+from zslplat.config import check_folder
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evidence.scores import Scored
 from zslplat.records.database import Records
@@ -62,6 +63,8 @@ def carry_out(suite: Suite, options: GridOptions, settings: Settings, reporter: 
             f"the tables under {suite.name!r} in this store are those of another suite of that name ({before}), and "
             "this one takes their place; rename the file of one of them to keep both"
         )
+    if options.out is not None:
+        check_folder(options.out, "--out")
     settings.make_store()
     return _Grid(suite, options, settings, reporter, pieces, absent).run()
 

@@ -31,13 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.comparison.classes import (
-    class_difference,
-    class_verdict,
-    family_p_values,
-    over_classes,
-    score_ends,
-)
+from zslplat.comparison.classes import class_difference, class_verdict, family_p_values, over_classes, score_ends
 from zslplat.comparison.over_datasets import draw_p_value
 from zslplat.comparison.paired import Interval, difference, interval, mean_difference
 from zslplat.comparison.ranks import over_splits

@@ -35,16 +35,7 @@ from zslplat.tracking.experiment_page import arrange, page_facts
 from zslplat.tracking.projection import Projection
 from zslplat.tracking.run_view import FINAL_STAGE, STUDY_STAGE, SUPERSEDED_STAGE, SWEEP_STAGE, TRIAL_STAGE, work_name
 from zslplat.tracking.server import reading
-from zslplat.tracking.study_figures import write_history, write_search_figures
-from zslplat.tracking.views import (
-    TRIAL_STATUS,
-    finished_view,
-    run_view,
-    study_view,
-    sweep_view,
-    test_view,
-    trial_view,
-)
+from zslplat.tracking.views import TRIAL_STATUS, finished_view, run_view, study_view, sweep_view, test_view, trial_view
 
 _MOST_OUTAGES = 3  # that are waited for at the end of a study
 # Lies in an owner's folder as long as MLflow may not show all that is recorded of it.
@@ -343,11 +334,8 @@ class ShownStudy:
             shutil.copy(best, staged / best.name)
         (staged / "environment.json").write_text(json.dumps(self.values["environment"], indent=1))
         findings = [finding.to_json() for finding in findings_of(finished)]
-        importance = write_search_figures(staged, self.study.optuna_trials(), self._primary, self.warn)
         content = {**self.values["identity"], "prepared": finished["counts"], "findings": findings}
-        content["importance"] = importance.shares or importance.why_not
         (staged / "study.json").write_text(json.dumps(content, indent=1))
-        write_history(staged, trials, self._primary, self.values["about"]["primary"]["maximise"], self.warn)
         ends = interval_of(self.records, self.values["identity"]["task"], self._primary, test)
         view = finished_view(self._parent(), self.values, self.study.name, trials, test, staged, ends)
         self.projection.show(view, self.study.run(PARENT))

@@ -52,12 +52,7 @@ class Projection:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        mlflow_experiment: str,
-        owner: str,
-        store: str,
-        on_away: Callable[[str], None],
+        self, settings: Settings, mlflow_experiment: str, owner: str, store: str, on_away: Callable[[str], None]
     ) -> None:
         self.settings, self.owner, self.store, self.on_away = settings, owner, store, on_away
         self.mlflow_experiment = mlflow_experiment

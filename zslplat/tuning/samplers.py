@@ -17,14 +17,7 @@ from zslplat.errors import UnknownNameError, UsageError
 from zslplat.space import Choice, Integer, Range, Space
 
 # The samplers, and the package that each needs beside Optuna.
-SAMPLERS = {
-    "tpe": "",
-    "random": "",
-    "grid": "",
-    "qmc": "",
-    "gp": "torch",
-    "nsga2": "",
-}
+SAMPLERS = {"tpe": "", "random": "", "grid": "", "qmc": "", "gp": "torch", "nsga2": ""}
 # Those that can search for two metrics at once.
 FOR_TWO = ("nsga2", "random", "qmc", "grid")
 POPULATION = 12  # trials of a generation of NSGA-II, at least

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from zslplat.checks.base import Finding, drop_silenced, warning_facts
-from zslplat.config import write_config
+from zslplat.config import check_folder, write_config
 from zslplat.errors import StoreError, UnknownNameError, UsageError, ZslplatError
 from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, repeat_seed
@@ -36,16 +35,6 @@ ARTIFACT_SUFFIXES = frozenset({".csv", ".npy", ".npz", ".png", ".json", ".toml"}
 def names_artifact(target: Path) -> bool:
     """Tell whether an export asks for one artifact: a path that ends in a file's name, and is no folder."""
     return target.suffix.lower() in ARTIFACT_SUFFIXES and not target.is_dir()
-
-
-def check_export(target: Path) -> None:
-    """Raise :class:`UsageError` where nothing can be written to; better now than after the evaluation."""
-    folder = target.parent if names_artifact(target) else target
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not existing.is_dir():
-        raise UsageError(f"cannot export to {target}: {existing} is not a folder; give --export another path")
-    if not os.access(existing, os.W_OK):
-        raise UsageError(f"cannot export to {target}: no permission to write in {existing}; give --export another path")
 
 
 def export(artifacts: Path, target: Path, repeat: int | None) -> Path:
@@ -95,7 +84,8 @@ def run_experiment(
     """Evaluate the method's fixed parameters; raises like :func:`zslplat.tuning.study.run_study`."""
     reporter = reporter or SilentReporter()
     if options.export_to is not None:
-        check_export(options.export_to)
+        target = options.export_to
+        check_folder(target.parent if names_artifact(target) else target, "--export")
     reach_database(settings, reporter.warn)
     context = ExperimentContext(experiment, settings, on_stage=reporter.stage)
     context.require_problems(TEST if options.test else VALIDATION)

@@ -172,12 +172,7 @@ class _Sweep:
     """The points of one sweep, each recorded as soon as it is known."""
 
     def __init__(
-        self,
-        session: Session,
-        swept: SweptParameter,
-        points: int,
-        repeats: int,
-        splits: Sequence[str],
+        self, session: Session, swept: SweptParameter, points: int, repeats: int, splits: Sequence[str]
     ) -> None:
         dimension, parameter = swept.dimension, swept.name
         if not isinstance(dimension, Choice) and not np.isfinite([dimension.low, dimension.high]).all():

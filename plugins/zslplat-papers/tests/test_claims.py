@@ -16,7 +16,6 @@ from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
 from zslplat.statistics import NOT_ENOUGH, estimate_mean
 from zslplat.suites.cells import Cell, GridOptions
-from zslplat.suites.earlier_results import keep_grid
 from zslplat.suites.entries import Entry
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import suite_from
@@ -35,6 +34,7 @@ from zslplat_papers.reproduction.claims import keep_claims, recorded_claims, run
 from zslplat_papers.reproduction.contrasts import contrast, contrasts_of, named
 from zslplat_papers.reproduction.page import pages
 from zslplat_papers.reproduction.results import read_file
+from zslplat_papers.reproduction.suite_results import keep_grid
 from zslplat_papers.reproduction.verdicts import CLASSES, DRAWS, HOLDS, HOLDS_NOT, NOT_TESTED, SEEDS
 
 ROOT = Path(__file__).parents[3]

@@ -8,13 +8,13 @@ import pytest
 
 from zslplat.errors import StoreError, UsageError
 from zslplat.suites.cells import pieces_of
-from zslplat.suites.earlier_results import SCORE_KEY
 from zslplat.suites.suite import load_suite
 from zslplat_papers.reproduction.claims import KEY, RESULTS, recorded_claims
 from zslplat_papers.reproduction.figures import claim_forest, in_words, named_forest
 from zslplat_papers.reproduction.page import pages, write_page
 from zslplat_papers.reproduction.reproduce import CELL_KEY
 from zslplat_papers.reproduction.results import PACKAGED, keep_results
+from zslplat_papers.reproduction.suite_results import SCORE_KEY
 from zslplat_papers.reproduction.verdicts import HOLDS, NOT_COMPARED
 
 ROOT = Path(__file__).parents[3]

@@ -8,11 +8,6 @@ down from the method process finds all of them. The kernel hands orphans to thei
 other code, and ends, with everything below it, on SIGTERM or when its scorer, the fork server or the leader has ended.
 It has a session of its own, so a signal to the leader's group does not end it.
 
-Where the system allows it, the scorer is put into a control group (version 2, Linux 5.14), which can be killed as a
-whole (``cgroup.kill``), including processes that are being forked at that moment. Nothing else ends a program that
-multiplies faster than the guardian can list its processes. A control group can be made where that of this process is
-delegated to its user: in a user's own systemd services, in many containers, as root.
-
 What the processes print passes through the guardian into a log of bounded size.
 """
 
@@ -62,11 +57,8 @@ def guard(connection: Connection, settings: WorkerSettings, environment: Mapping
     leader = multiprocessing.parent_process()
     assert leader is not None
     printed, output = os.pipe() if settings.log else (None, None)
-    group = ControlGroup.made()
     scorer = os.fork()
     if scorer == 0:
-        if group is not None:
-            group.join()
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
@@ -81,8 +73,6 @@ def guard(connection: Connection, settings: WorkerSettings, environment: Mapping
         os.set_blocking(printed, False)
         log = WorkerLog(settings.log, printed)
     code = _watch(scorer, leader.sentinel, woken, log)
-    if group is not None:
-        group.end(_END_SECONDS)
     end_descendants()
     if log is not None:
         log.copy()
@@ -181,73 +171,6 @@ def remove_address() -> None:
         if isinstance(address, str) and address.startswith("/"):
             os.unlink(address)
             os.rmdir(os.path.dirname(address))
-
-
-_PREFIX = "zslplat-"
-
-
-class ControlGroup:
-    """A folder of the control group file system; processes that join it, and all that they start, end with it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    @classmethod
-    def made(cls, parent: Path | None = None) -> ControlGroup | None:
-        """Return a new group below ``parent``, by default below this process's group; None where none can be made."""
-        parent = parent or _own_group()
-        if parent is None or not (parent / "cgroup.procs").exists():
-            return None
-        _clear_up(parent)
-        folder = parent / f"{_PREFIX}{os.getpid()}"
-        try:
-            folder.mkdir()
-        except OSError:
-            return None
-        group = cls(folder)
-        if not (folder / "cgroup.kill").exists():
-            group.remove()
-            return None
-        return group
-
-    def join(self) -> None:
-        """Move this process into the group, if that is allowed."""
-        with contextlib.suppress(OSError):
-            (self.folder / "cgroup.procs").write_text("0")
-
-    def end(self, seconds: float) -> None:
-        """Kill everything in the group, wait at most this long for its end, and remove the group."""
-        end = time.monotonic() + seconds
-        with contextlib.suppress(OSError):
-            (self.folder / "cgroup.kill").write_text("1")
-            while "populated 1" in (self.folder / "cgroup.events").read_text() and time.monotonic() < end:
-                time.sleep(_PAUSE_SECONDS)
-        self.remove()
-
-    def remove(self) -> None:
-        """Remove the group; the system refuses while a process is in it."""
-        with contextlib.suppress(OSError):
-            self.folder.rmdir()
-
-
-def _own_group() -> Path | None:
-    """Return the folder of this process's control group."""
-    try:
-        mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
-        groups = Path("/proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return None
-    mounted = next((fields[1] for fields in mounts if len(fields) > 2 and fields[2] == "cgroup2"), None)
-    name = next((line.removeprefix("0::/") for line in groups if line.startswith("0::/")), None)
-    return None if mounted is None or name is None else Path(mounted) / name
-
-
-def _clear_up(parent: Path) -> None:
-    """Remove empty groups of guardians that were killed before they could do it."""
-    with contextlib.suppress(OSError):
-        for folder in parent.glob(f"{_PREFIX}*"):
-            if not Path("/proc", folder.name.removeprefix(_PREFIX)).exists():
-                ControlGroup(folder).remove()
 
 
 # A log that grows beyond this is renamed to ``NAME.1``, replacing the one before, and a new one begins.

@@ -181,12 +181,7 @@ class Worker:
         self._child: Child | None = None
         self._stopped = self._starting = False
 
-    def run(
-        self,
-        job: Job,
-        limits: Limits,
-        on_progress: Callable[[float], None] | None = None,
-    ) -> Answer:
+    def run(self, job: Job, limits: Limits, on_progress: Callable[[float], None] | None = None) -> Answer:
         """Run a job; ``on_progress`` is called now and then with how far it is.
 
         Processes that have imported the modules of another experiment are replaced. A process that crashes fails its

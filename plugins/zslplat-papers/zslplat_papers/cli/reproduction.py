@@ -1,4 +1,4 @@
-"""``reproduce`` and ``claims``: published tables made again, and what is left of their claims."""
+"""``reproduce``, ``claims`` and ``keep``: tables made again, what is left of claims, and suites kept as results."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +7,7 @@ import typer
 
 from zslplat.front.options import Json, PlaceOptions, Quiet, Seed, WorkOptions
 from zslplat.front.schema import Option
+from zslplat.front.table_options import BenchArguments, BenchOptions
 
 
 class ReproduceOptions(WorkOptions, PlaceOptions, total=False):
@@ -71,13 +72,12 @@ def reproduce(options: ReproduceOptions) -> None:
     from zslplat.cli.invocation import echo, print_json
     from zslplat.front.progress import progress
     from zslplat.front.requests import settings_of, workforce_of
-    from zslplat.suites.result_files import FOLDER, check_file, check_places
     from zslplat_papers.cli.printing import list_tables, print_reproduction
     from zslplat_papers.reproduction.cells import Budget, check_root, only_by_table
     from zslplat_papers.reproduction.recipe import WAYS, load_recipe, recipes_of
     from zslplat_papers.reproduction.reproduce import keep_cells, write_cells
     from zslplat_papers.reproduction.reproduce import reproduce as carry_out
-    from zslplat_papers.reproduction.results import check_files
+    from zslplat_papers.reproduction.results import FOLDER, check_file, check_files, check_places
 
     check_reproduction(options)
     if options["table"] is None:
@@ -161,7 +161,6 @@ def claims(options: ClaimsOptions) -> None:
     from zslplat.errors import UsageError
     from zslplat.front.progress import progress
     from zslplat.front.requests import settings_of, workforce_of
-    from zslplat.suites.result_files import FOLDER, check_file, check_places
     from zslplat_papers.cli.printing import print_claims
     from zslplat_papers.reproduction.cells import check_root
     from zslplat_papers.reproduction.claims import (
@@ -173,7 +172,7 @@ def claims(options: ClaimsOptions) -> None:
         write_claims,
     )
     from zslplat_papers.reproduction.page import check_page, write_page
-    from zslplat_papers.reproduction.results import check_files
+    from zslplat_papers.reproduction.results import FOLDER, check_file, check_files, check_places
 
     check_file(options["out"], "--out")
     check_places(*(path.parent for path in (options["out"], options["page"]) if path))
@@ -228,3 +227,34 @@ def claims(options: ClaimsOptions) -> None:
         print_claims(judgements)
     if any(judged.failed for judged in judgements):
         raise typer.Exit(1)
+
+
+class KeepOptions(BenchArguments, BenchOptions, total=False):
+    """The options of ``keep``."""
+
+    results: Annotated[Path | None, Option("Folder of kept results; default: ./results.")]
+    json: Json
+
+
+def keep(options: KeepOptions) -> None:
+    """Keep the tables of a suite as results, each line with its provenance; what is missing is carried out first.
+
+    Says how many of the test scores are as they were kept before. What was kept of other data sets stays.
+    """
+    from zslplat.cli.grid_view import print_grid
+    from zslplat.cli.invocation import echo, print_json
+    from zslplat.front.benches import carry_out_suite, suite_request
+    from zslplat_papers.reproduction.suite_results import check_kept_suite, compare_scores, earlier_scores, keep_grid
+
+    suite, _, settings = suite_request(options)  # type: ignore[arg-type]
+    check_kept_suite(suite, options["results"])
+    before = earlier_scores(suite.name, options["results"])
+    result = carry_out_suite(options).result  # type: ignore[arg-type]
+    agreement, files = compare_scores(result, before), keep_grid(result, options["results"])
+    if options["json"]:
+        print_json({"kept": agreement.to_json(), "files": files})
+    else:
+        print_grid(result, settings.silenced, as_json=False)
+        echo("\n".join([*([agreement.line] if agreement.line else []), *(f"kept: {path}" for path in files)]))
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)

@@ -19,7 +19,6 @@ from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, GridOptions
 from zslplat.suites.grid import carry_out
 from zslplat.suites.result import GridResult
-from zslplat.suites.result_files import Line, number
 from zslplat.suites.suite import Suite
 from zslplat_papers.published import Claim, load_claims
 from zslplat_papers.reproduction.claim_tests import (
@@ -33,7 +32,7 @@ from zslplat_papers.reproduction.claim_tests import (
 from zslplat_papers.reproduction.contrasts import contrasts_of, named
 from zslplat_papers.reproduction.measures import load_measure
 from zslplat_papers.reproduction.measures.ground import DATA, DRAWN, Ground
-from zslplat_papers.reproduction.results import keep_results, read_results
+from zslplat_papers.reproduction.results import Line, keep_results, number, read_results
 from zslplat_papers.reproduction.verdicts import (
     EXACT,
     NOT_TESTED,

@@ -13,14 +13,13 @@ from zslplat.errors import UsageError
 from zslplat.figures import Forest, ForestRow
 from zslplat.names import counted
 from zslplat.statistics import NOT_ENOUGH
-from zslplat.suites.earlier_results import SCORE_KEY
-from zslplat.suites.result_files import Line, number
 from zslplat.suites.tables import GIVEN
 from zslplat_papers.published import load_table
 from zslplat_papers.reproduction.claims import Judged, recorded_claims
 from zslplat_papers.reproduction.recipe import OURS
 from zslplat_papers.reproduction.reproduce import CELL_KEY
-from zslplat_papers.reproduction.results import read_results
+from zslplat_papers.reproduction.results import Line, number, read_results
+from zslplat_papers.reproduction.suite_results import SCORE_KEY
 from zslplat_papers.reproduction.verdicts import HOLDS, HOLDS_NOT, Contrast
 
 SUITE = "suite "

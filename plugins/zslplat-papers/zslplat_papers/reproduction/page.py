@@ -13,7 +13,6 @@ from pathlib import Path
 from zslplat.data.store.atomic_files import WholeFile
 from zslplat.names import counted
 from zslplat.suites.cells import pieces_of
-from zslplat.suites.result_files import Line, number, result_names
 from zslplat.suites.suite import load_suite, suite_names
 from zslplat_papers.published import PublishedTable, load_table
 from zslplat_papers.reproduction.cells import every_cell
@@ -21,7 +20,7 @@ from zslplat_papers.reproduction.claims import Judged, recorded_claims
 from zslplat_papers.reproduction.figures import SUITE, claim_forest, given_scores
 from zslplat_papers.reproduction.recipe import load_recipe
 from zslplat_papers.reproduction.reproduce import CELL_KEY
-from zslplat_papers.reproduction.results import read_results
+from zslplat_papers.reproduction.results import Line, number, read_results, result_names
 from zslplat_papers.reproduction.verdicts import CLAIM_VERDICTS
 
 _CELLS, _GRID, _SCORES, _SUITES = "reproduce-", "bench-", "-scores", "suites"

@@ -30,14 +30,13 @@ from zslplat.records.database import SEALED, Records
 from zslplat.registry import one_line
 from zslplat.settings import Settings
 from zslplat.statistics import estimate_mean
-from zslplat.suites.result_files import key_of
 from zslplat.tuning.options import StudyResult
 from zslplat.tuning.study import run_study
 from zslplat_papers.published import load_table
 from zslplat_papers.reproduction.cells import Budget, Cell, Missing, planned
 from zslplat_papers.reproduction.oracle import Oracle, score_trials
 from zslplat_papers.reproduction.recipe import WAYS, facts_of_data, load_recipe
-from zslplat_papers.reproduction.results import keep_results, read_results
+from zslplat_papers.reproduction.results import keep_results, key_of, read_results
 from zslplat_papers.reproduction.verdicts import NOT_COMPARED, Estimate, Verdict, cell_verdict
 
 ROWS, CLASSES, SEEDS = "these test rows", "new classes", "these seeds"

@@ -1,4 +1,4 @@
-"""A suite carried out and compared with the results that are kept of it, and its tables kept as results.
+"""The tables of a suite kept as results, and compared with those that are kept already.
 
 What is kept has six digits. Numbers that differ in them come of other code, libraries or processors (a search may end
 elsewhere where two of its trials are level to rounding), or of other data under the same name.
@@ -13,14 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import UsageError
-from zslplat.evaluation.reporter import Reporter
-from zslplat.settings import Settings
-from zslplat.suites.cells import GridOptions
-from zslplat.suites.grid import carry_out
 from zslplat.suites.result import GridResult
-from zslplat.suites.result_files import FOLDER, check_files, check_places, keep_results, key_of, number, read_results
 from zslplat.suites.suite import MEAN, Suite, load_suite, suite_names
 from zslplat.suites.tables import BUDGETS, DIFFERENCES, GIVEN, SCORES, tables_of
+from zslplat_papers.reproduction.results import (
+    FOLDER,
+    check_files,
+    check_places,
+    keep_results,
+    key_of,
+    number,
+    read_results,
+)
 
 SCORE_KEY = ("data", "row", "task", "metric", "split")
 DIFFERENCE_KEY = ("task", "metric", "ahead", "behind", "data", "split")
@@ -102,34 +106,19 @@ def compare_scores(result: GridResult, earlier: Mapping[tuple[str, ...], tuple[s
     return Agreement(same, tuple(sorted(others, key=lambda one: -abs(one.now - one.kept))))
 
 
-def carry_out_and_compare(
-    suite: Suite, options: GridOptions, settings: Settings, reporter: Reporter, *, keep: bool, folder: Path | None
-) -> tuple[GridResult, Agreement]:
-    """Carry out a suite; return how it ended, and which of its test scores are as kept in ``folder`` before.
+def check_kept_suite(suite: Suite, folder: Path | None) -> None:
+    """Raise for results that the tables of a suite cannot be added to, before anything is computed.
 
-    ``keep`` keeps its tables there. What is kept of a built-in suite is nothing to a file of the same name. Raises
-    :class:`UsageError` for such a file that is to be kept beside it, :class:`StoreError` for kept results that are
-    damaged and for folders that cannot be written, before anything is computed, and like
-    :func:`~zslplat.suites.grid.carry_out`.
+    :class:`UsageError` for a file that has the name of a registered suite and would be kept beside its results,
+    :class:`StoreError` for kept results that are damaged and for a folder that cannot be written.
     """
-    foreign = folder is None and suite.name in suite_names() and load_suite(suite.name).origin != suite.origin
-    if foreign and keep:
+    if folder is None and suite.name in suite_names() and load_suite(suite.name).origin != suite.origin:
         raise UsageError(
-            f"--keep: suite {suite.where} has the name of the registered suite {suite.name}, whose results are kept "
-            "under it; give the file another name, or a folder of your own with --results"
+            f"suite {suite.where} has the name of the registered suite {suite.name}, whose results are kept under it; "
+            "give the file another name, or a folder of your own with --results"
         )
-    before = {} if foreign else earlier_scores(suite.name, folder)
-    if keep:
-        check_files([f"bench-{suite.name}-{part}" for part in KEPT_TABLES], folder)
-    tables_folder = (
-        None if options.out is None or options.out.absolute().is_relative_to(settings.store) else options.out
-    )
-    check_places(tables_folder, (folder or FOLDER) if keep else None)
-    result = carry_out(suite, options, settings, reporter)
-    again = compare_scores(result, before)
-    if keep:
-        keep_grid(result, folder)
-    return result, again
+    check_files([f"bench-{suite.name}-{part}" for part in KEPT_TABLES], folder)
+    check_places(folder or FOLDER)
 
 
 def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from zslplat.suites.result_files import keep_results, read_file
+from zslplat_papers.reproduction.results import keep_results, read_file
 
 
 def test_results_of_commands_abreast_are_all_kept(tmp_path):

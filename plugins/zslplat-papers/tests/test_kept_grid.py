@@ -37,7 +37,7 @@ def kept(tmp_path_factory, carried_out):
     """The folder of a suite whose results were kept, and what the command told."""
     folder = tmp_path_factory.mktemp("kept")
     (folder / "suite.toml").write_text(HEAD + rows_of(ROWS))
-    done = carried_out(folder, "bench", "suite.toml", "--out", "out", "--keep", "--results", "kept", "--json")
+    done = carried_out(folder, "keep", "suite.toml", "--out", "out", "--results", "kept", "--json")
     assert done.returncode == 0, done.stderr
     return folder, json.loads(done.stdout)
 
@@ -57,23 +57,27 @@ def test_what_searches_found_is_kept_and_gives_the_same_without_store_and_search
 def test_a_grid_says_whether_its_numbers_are_those_that_are_kept(kept, call, tmp_path):
     folder, first = kept
     assert first["kept"] == {"same": 0, "others": []}
-    again = ("bench", folder / "suite.toml", "--out", "again", "--store", folder / "mlruns")
+    again = ("keep", folder / "suite.toml", "--out", "again", "--store", folder / "mlruns", "--results", "kept")
     copytree(folder / "kept", tmp_path / "kept")
-    assert "kept results: 4 of 4 test scores are as kept\n" in call(*again, "--results", "kept").stdout
-    assert "kept results" not in call(*again, "--results", "kept", "--repeats", "1").stdout
+    assert "kept results: 4 of 4 test scores are as kept\n" in call(*again).stdout
+    assert "kept results" not in call(*again, "--repeats", "1").stdout
     file = tmp_path / "kept" / "bench-suite-scores.csv"
     lines = lines_of(file)
     lines[0]["test"] = str(float(lines[0]["test"]) + 0.25)
     lines[1]["test"] = str(float(lines[1]["test"]) * (1 + 1e-4))
     lines[2]["trials"] = "30"  # of another search: nothing to compare
-    with open(file, "w", newline="") as out:
-        writer = csv.DictWriter(out, list(lines[0]))
-        writer.writeheader()
-        writer.writerows(lines)
-    said = call(*again, "--results", "kept").stdout
+
+    def run(*more):
+        with open(file, "w", newline="") as out:
+            writer = csv.DictWriter(out, list(lines[0]))
+            writer.writeheader()
+            writer.writerows(lines)
+        return call(*again, *more).stdout
+
+    said = run()
     place = f"{lines[0]['metric']} of {lines[0]['row']} on toy, task {lines[0]['task']}"
     assert f"kept results: 1 of 3 test scores are as kept; farthest: {place}: " in said
-    told = json.loads(call(*again, "--results", "kept", "--json").stdout)["kept"]
+    told = json.loads(run("--json"))["kept"]
     assert told["same"] == 1
     assert [(one["row"], one["task"]) for one in told["others"]] == [(s["row"], s["task"]) for s in lines[:2]]
     assert told["others"][0]["kept"] - told["others"][0]["now"] == pytest.approx(0.25, abs=1e-6)
@@ -92,7 +96,7 @@ def test_damaged_results_are_told_before_anything_is_computed(call, tmp_path, co
     (tmp_path / "suite.toml").write_text(HEAD + rows_of(ROWS))
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "bench-suite-scores.csv").write_bytes(content)
-    done = call("bench", "suite.toml", "--results", "kept")
+    done = call("keep", "suite.toml", "--results", "kept")
     assert done.returncode == 1
     assert told in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -104,7 +108,7 @@ def test_what_a_grid_will_be_added_to_is_read_before_anything_is_computed(call, 
     (tmp_path / "suite.toml").write_text(HEAD + rows_of(ROWS))
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / f"bench-suite-{part}.csv").write_text("data,row\ntoy\n")
-    done = call("bench", "suite.toml", "--keep", "--results", "kept")
+    done = call("keep", "suite.toml", "--results", "kept")
     assert done.returncode == 1
     assert f"bench-suite-{part}.csv, line 2: 1 cells, expected 2 as in the first line" in done.stderr
     assert not (tmp_path / "mlruns" / "suites").exists()
@@ -113,13 +117,10 @@ def test_what_a_grid_will_be_added_to_is_read_before_anything_is_computed(call, 
 def test_a_file_with_the_name_of_a_registered_suite_has_nothing_to_do_with_its_kept_results(call, tmp_path):
     rows = rows_of({"eszsl": "eszsl(gamma=1, alpha=1)"})
     (tmp_path / "quick.toml").write_text(HEAD.replace('name = "toy"', 'name = "digit-pairs"') + rows)
-    done = call("bench", "quick.toml", "-q")
-    assert done.returncode == 0, done.stderr
-    assert "kept results" not in done.stdout
-    done = call("bench", "quick.toml", "--keep", "-q")
+    done = call("keep", "quick.toml", "-q")
     assert done.returncode == 2
     assert "has the name of the registered suite quick, whose results are kept under it" in " ".join(
         done.stderr.split()
     )
-    assert call("bench", "quick.toml", "--keep", "--results", "own", "-q").returncode == 0
-    assert "kept results: 2 of 2" in call("bench", "quick.toml", "--results", "own", "-q").stdout
+    assert call("keep", "quick.toml", "--results", "own", "-q").returncode == 0
+    assert "kept results: 2 of 2" in call("keep", "quick.toml", "--results", "own", "-q").stdout
