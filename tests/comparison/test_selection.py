@@ -304,7 +304,7 @@ def test_several_data_sets_give_a_table_with_mean_ranks(made, show, tmp_path):
     drawing = (tmp_path / "ranks.svg").read_text()
     assert "critical difference" in drawing
     assert "conse" not in drawing
-    with pytest.raises(UsageError, match="ranks are over data sets"):
+    with pytest.raises(UsageError, match="ranks are of two methods or more"):
         export_each([show("made")], tmp_path / "one.png")
     everything = compare(show.__closure__[0].cell_contents, [], warn=pytest.fail)
     assert everything.to_json() == found.to_json()

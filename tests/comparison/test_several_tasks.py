@@ -62,13 +62,9 @@ def test_the_command_takes_several_tasks_and_metrics_and_all(two, settings, call
 
 
 def test_files_of_several_tables_hold_all_of_them(two, settings, tmp_path):
-    from pyarrow import parquet
-
     found = compare_each(settings, ["made"], warn=pytest.fail)
-    rows = [row for one in found for row in one.rows]
-    for ending in (".md", ".tex", ".json", ".parquet"):
+    for ending in (".md", ".tex", ".json"):
         export_each(found, tmp_path / f"all{ending}")
-    assert parquet.read_table(tmp_path / "all.parquet").to_pylist() == rows
     assert json.loads((tmp_path / "all.json").read_text()) == json.loads(json.dumps([o.to_json() for o in found]))
     assert (tmp_path / "all.md").read_text().count("**test per\\_class\\_accuracy of task") == 2
     assert (tmp_path / "all.tex").read_text().count(r"\begin{table}") == 2

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import pytest
 from html_reader import read_html, table_called
-from outside_toys import DATA
 from support import ESZSL
 
 pytestmark = pytest.mark.long
@@ -168,30 +167,6 @@ def test_commands_lead_to_a_store_that_is_not_the_usual_one(call, store, tmp_pat
         assert shlex.split(line)[-2:] == ["--store", str(elsewhere)]
     again = next(line for line in lines if line.startswith("zslplat rerun"))
     assert call(*shlex.split(again)[1:]).returncode == 0
-
-
-def test_the_commands_of_a_study_that_began_at_another_give_the_same_in_a_store_that_has_neither(call, tmp_path):
-    common = ("--method", "eszsl", "--dataset", DATA, "--workers", 1, "-q")
-    for words in (
-        ("--study", "a: (b), c=d", "--trials", 3),
-        ("--study", "warm", "--seed", 1, "--trials", 3, "--warm-start", "a: (b), c=d:2"),
-        ("--study", "a: (b), c=d", "--trials", 12),
-    ):
-        done = call("tune", *common, *words)
-        assert done.returncode == 0, done.stderr
-    begun = [json.loads(call("studies", "show", "warm", "--json").stdout)]
-    reported(call, "warm")
-    text = next("".join(e.content) for e in page_of(tmp_path).every("code") if "zslplat tune" in e.text)
-    lines = [shlex.split(line) for line in text.splitlines() if line.startswith("zslplat tune")]
-    assert len(lines) == 2
-    for line in lines:
-        done = call(*line[1:], "--store", "fresh", "--workers", 1, "-q")
-        assert done.returncode == 0, done.stderr
-    begun.append(json.loads(call("studies", "show", "warm", "--store", "fresh", "--json").stdout))
-    first, second = ([{k: v for k, v in trial.items() if k != "run"} for trial in one["trials"]] for one in begun)
-    assert first == second
-    assert begun[0]["experiment"] == begun[1]["experiment"]
-    assert begun[0]["tests"][0]["metrics"] == begun[1]["tests"][0]["metrics"]
 
 
 def test_an_unknown_name_is_refused_with_those_that_are_near(call, store):

@@ -10,14 +10,14 @@ from zslplat.comparison.compare import Comparison
 from zslplat.evidence.results import Evaluation, Result, Sweep
 from zslplat.records.costs import total_seconds
 from zslplat.reports.artifacts import class_scores, series_of, table_of
-from zslplat.reports.blocks import Chart, Folded, Paragraph, TableBlock
+from zslplat.reports.blocks import Chart, Folded, TableBlock
 from zslplat.reports.classes import MOST_CLASSES, confusion_blocks, differences_of_best
 from zslplat.reports.contents import Chapter, Contents
 from zslplat.reports.context import PageContext
 from zslplat.reports.curves import best_so_far, feature_curves, sweep_chart
 from zslplat.reports.leaderboard import across_section, leaderboard_table, left_out_of_names
 from zslplat.reports.overview import headline, page_of, score_table
-from zslplat.reports.provenance import commands_of, provenance_blocks, tune_command
+from zslplat.reports.provenance import commands_of, tune_command
 from zslplat.reports.study import front_chart, study_section, trial_table
 from zslplat.reports.wording import duration, listed, number, size
 from zslplat.tasks.base import Metric
@@ -320,52 +320,11 @@ def test_a_study_that_goes_on_is_continued_to_the_usual_number_of_trials():
     assert "--trials 21 " in tune_command(replace(entry, trials=[trial(0.5)] * 21))
 
 
-def begun(source, *numbers, count=2, **more):
-    """A study that began at these trials of another, as its identity has it."""
-    trials = [{"trial": number, "parameters": {}} for number in numbers]
-    identity = IDENTITY | {"warm_start": {"from": f"a: b:{count}", "trials": trials}}
-    return study([trial(0.5)], identity, "warm", finished={"winner": 0}, source=source, **more)
-
-
-def test_a_study_that_began_at_another_is_done_again_after_that_one_with_the_trials_that_it_had():
-    values = [0.5, 0.8, None, 0.6, 0.9]  # trial 4 came later
-    source = study([trial(v, state="complete" if v else "failed") for v in values], name="a: b")
-    for numbers, trials in (((1, 3), 4), ((1,), 5), ((0, 1), 3)):
-        first, second, *_ = commands_of(begun(source, *numbers))
-        assert f"--trials {trials} --study 'a: b'" in first
-        assert "--warm-start 'a: b:2' --study warm" in second
-    # The smallest are best.
-    less = replace(source, about={"primary": {"name": "error", "maximise": False}})
-    assert "--trials 5 " in commands_of(begun(less, 0, 3))[0]
-    for of, said in ((None, "is not in the store any more"), (source, "has other best trials now")):
-        *_, words = provenance_blocks(begun(of, 2))
-        assert said in words.text
-    assert not any(isinstance(block, Paragraph) for block in provenance_blocks(begun(source, 1, 3)))
-
-
 def test_files_of_scores_made_elsewhere_are_told_as_they_are_given(tmp_path):
-    folds = [{"name": f"fold-{n}"} for n in (1, 2)]
-    shown = []
-    for files in ({"v.csv, fold-1": "", "v.csv, fold-2": ""}, {"a/v.csv": "", "b/v.csv": ""}):
-        test = {
-            "run": "r",
-            "metrics": {},
-            "folds": [{"name": "test"}],
-            "outside": {"name": "net", "files": {"t.csv": ""}},
-        }
-        test |= {"seconds": 2.5}
-        order = {"manifest": True}
-        test["outside"] |= {"description": "a net", "labels_exported": True, "order": order}
-        of_folds = {"folds": folds, "outside": {"name": "net", "files": files, "order": order}}
-        beside = [Evaluation(of_folds, tmp_path)]
-        export, command = commands_of(run_of(Evaluation(test, tmp_path), validated=beside))
-        assert export.endswith("--with-labels")
-        shown.append(command.partition("--task zsl ")[2])
-    more = "--description 'a net' --seconds 2.5 --manifest split"
-    assert shown == [
-        f"--scores t.csv --validation v.csv {more}",
-        f"--scores t.csv --validation a/v.csv --validation b/v.csv {more}",
-    ]
+    test = {"run": "r", "metrics": {}, "folds": [{"name": "test"}], "outside": {"name": "net", "files": {"t.csv": ""}}}
+    beside = Evaluation({"folds": [], "outside": {"name": "net", "files": {"a/v.csv": "", "b/v.csv": ""}}}, tmp_path)
+    (command,) = commands_of(run_of(Evaluation(test, tmp_path), validated=[beside]))
+    assert command.partition("--task zsl ")[2] == "--scores t.csv --validation a/v.csv --validation b/v.csv"
 
 
 @pytest.mark.parametrize(

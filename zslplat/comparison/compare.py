@@ -41,8 +41,7 @@ class Comparison:
     the table; ``maximise``: whether larger values of the metric are better. ``over_datasets``: where there are several
     data sets, methods x data sets with mean ranks (:func:`zslplat.comparison.over_datasets.over_datasets`).
     ``findings``: what checks find in the rows of each data set, ``silenced``: codes that are counted and not shown.
-    ``unrequested_datasets``: data sets that the task has results on and that were not requested;
-    ``datasets_without_rows``: those requested without a row. ``other_metrics``: metrics that the task optimises on
+    ``other_metrics``: metrics that the task optimises on
     other data sets of the request. ``hidden_results``: the names of the studies and runs of the same experiment that a
     study or run stands for, by its name.
     """
@@ -57,8 +56,6 @@ class Comparison:
     over_datasets: list[dict[str, Any]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     silenced: tuple[str, ...] = ()
-    unrequested_datasets: tuple[str, ...] = ()
-    datasets_without_rows: tuple[str, ...] = ()
     hidden_results: dict[str, tuple[str, ...]] = field(default_factory=dict)
     other_metrics: tuple[str, ...] = ()
 
@@ -202,8 +199,6 @@ def compare(
         over_datasets=_over_datasets(collected.rows, shown, entries, baseline_studies, name, maximise=maximise),
         findings=collected.findings,
         silenced=settings.silenced,
-        unrequested_datasets=tuple(dataset for dataset in table.datasets(task) if dataset not in results),
-        datasets_without_rows=tuple(dataset for dataset in results if dataset not in shown),
         hidden_results={
             e.scored.study: tuple(other.name for other in e.group.others) for e in entries if e.group.others
         },

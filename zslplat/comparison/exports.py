@@ -1,15 +1,13 @@
 """Files of a comparison, by their ending.
 
-``.csv``, ``.parquet`` and ``.json`` hold the rows as they are, in full precision; ``.md`` and ``.tex`` tables to be
+``.csv`` and ``.json`` hold the rows as they are, in full precision; ``.md`` and ``.tex`` tables to be
 read, with rounded numbers, the best score of each group in bold, and those that are not significantly different marked;
 ``.svg`` and ``.png`` the critical-difference diagram of several data sets.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -31,23 +29,6 @@ _IN_MARKDOWN |= {"difference on\nnew classes", "verdict", "p (Holm)", "smallest\
 _IN_LATEX = {"method", "test", "score on\nnew classes", "difference", "difference on\nnew classes", "p (Holm)"}
 _IN_LATEX |= {"tied", "trials"}
 _LONG_NAME = 22
-_MOST_NAMED = 3
-_FLAGS = frozenset({"from_memory", "transductive", "class_balance", "unseen_signatures", "labels_exported"})
-_COUNTS = frozenset({"classes", "trials", "repeats", "seed", "folded"})
-_TEXTS = {"dataset", "task", "metric", "short", "method", "study", "knows", "code", "verdict", "verdict_rows", "tied"}
-_TEXTS |= {
-    "group",
-    "baseline",
-    "kind",
-    "tested",
-    "features",
-    "signatures",
-    "mlflow_experiment",
-    "suite",
-    "tags",
-    "data",
-}
-_TEXTS |= {"selected_by", "test_rows", "runs", "others", "unequal"}
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>|#~$&]")
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -173,30 +154,6 @@ def _write_json(comparisons: Sequence[Comparison], path: Path) -> None:
     path.write_text(plain_json(contents[0] if len(contents) == 1 else contents, indent=1) + "\n", encoding="utf-8")
 
 
-def _write_parquet(each: Sequence[Comparison], path: Path) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    rows = _rows(each)
-    notes = list(dict.fromkeys(note for one in each for note in one.notes))
-    names = {name: text for one in each for name, text in one.names.items()}
-
-    # A column without a single value has its type all the same, so that files of several comparisons can be joined.
-    fields = [(name, _arrow_type(name, [row[name] for row in rows])) for name in each[0].columns]
-    schema = pa.schema(fields, metadata={"notes": json.dumps(notes), "names": json.dumps(names)})
-    parquet.write_table(pa.Table.from_pylist(rows, schema=schema), path)
-
-
-def _arrow_type(name: str, values: Sequence[Any]) -> Any:
-    import pyarrow as pa
-
-    for names, kind in ((_TEXTS, pa.string()), (_FLAGS, pa.bool_()), (_COUNTS, pa.int64())):
-        if name in names:
-            return kind
-    inferred = pa.array(values).type
-    return pa.float64() if pa.types.is_null(inferred) or pa.types.is_integer(inferred) else inferred
-
-
 def _draw_ranks(comparisons: Sequence[Comparison], path: Path) -> None:
     """Draw critical-difference diagrams: one file, or one for each task, metric and group that have ranks.
 
@@ -210,8 +167,10 @@ def _draw_ranks(comparisons: Sequence[Comparison], path: Path) -> None:
         if (across := ranks_of(table)) is not None
     ]
     if not ranked:
-        # The widest comes nearest to having ranks.
-        raise UsageError(f"{path.name}: {_why_no_ranks(max(comparisons, key=lambda one: len(one.datasets)))}")
+        raise UsageError(
+            f"{path.name}: ranks are of two methods or more of a group that have a score on each of several data sets; "
+            "evaluate what lacks one (the table shows it), or name data sets that two methods share with --dataset"
+        )
     keys = [(one.task, one.metric, group) for one, group, _ in ranked]
     for (one, _, across), texts in zip(ranked, keys, strict=True):
         distinct = [text for text, values in zip(texts, zip(*keys, strict=True), strict=True) if len(set(values)) > 1]
@@ -227,46 +186,10 @@ def _draw_ranks(comparisons: Sequence[Comparison], path: Path) -> None:
             ) from error
 
 
-def _why_no_ranks(comparison: Comparison) -> str:
-    """Return why no method of a comparison has a rank, and what is to be done."""
-    if len(comparison.datasets) == 1:
-        (shown,) = comparison.datasets
-        if comparison.unrequested_datasets:
-            others = " ".join(
-                f"--dataset {shlex.quote(name)}" for name in comparison.unrequested_datasets[:_MOST_NAMED]
-            )
-            return (
-                f"ranks are over data sets, and {shown} is the only one requested; leave --dataset out, or give "
-                f"also {others}"
-            )
-        if comparison.datasets_without_rows:
-            others = ", ".join(comparison.datasets_without_rows[:_MOST_NAMED])
-            return (
-                f"ranks are over data sets, and the requested methods have a score on {shown} alone, none on {others}; "
-                "leave one filter out, or evaluate it there"
-            )
-        return (
-            f"ranks are over data sets, and task {comparison.task} is recorded on {shown} alone; evaluate two methods "
-            "or more on another one, too (tune, or run --test)"
-        )
-    reasons = []
-    for table in comparison.over_datasets:
-        lacks = {method["method"]: [d for d, s in method["scores"].items() if s is None] for method in table["methods"]}
-        lines = [f"{name} lacks {', '.join(sets[:_MOST_NAMED])}" for name, sets in lacks.items() if sets]
-        whole = [name for name, sets in lacks.items() if not sets]
-        reasons.append(f"{table['group']}: {', '.join([*(f'{n} has all' for n in whole), *lines[:_MOST_NAMED]])}")
-    return (
-        f"ranks are of methods of a group that have a score on each of the {len(comparison.datasets)} data sets, and "
-        f"no group has two of them ({'; '.join(reasons)}); evaluate methods where they lack a score (tune, or run "
-        "--test), or name data sets that two or more share with --dataset"
-    )
-
-
 FORMATS: Mapping[str, Callable[[Sequence[Comparison], Path], None]] = {
     ".md": lambda comparisons, path: _write_text(path, "\n\n".join(map(markdown, comparisons))),
     ".tex": lambda comparisons, path: _write_text(path, "\n\n".join(map(latex, comparisons))),
     ".csv": _write_csv,
-    ".parquet": _write_parquet,
     ".json": _write_json,
     ".svg": _draw_ranks,
     ".png": _draw_ranks,

@@ -1,6 +1,6 @@
 """Tables of a comparison for people, whatever they are written in: cells of text, marks, and notes in words.
 
-The terminal, Markdown and LaTeX write the same sheets; CSV, Parquet and JSON have the rows as they are.
+The terminal, Markdown and LaTeX write the same sheets; CSV and JSON have the rows as they are.
 """
 
 from __future__ import annotations

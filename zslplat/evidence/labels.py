@@ -25,7 +25,7 @@ from zslplat.spec import Spec, format_value
 LONG = 36  # a name of more characters is cut, and stands in full beside the table
 ALONE = 30  # a spec of at most so many characters that has none beside it is shown as it is
 _DIGEST = "scores"
-_SEVERAL = "other scores on each data set; their digests stand under method in the rows of .csv, .parquet and .json"
+_SEVERAL = "other scores on each data set; their digests stand under method in the rows of .csv and .json"
 Place = TypeVar("Place", bound=Hashable)
 
 

@@ -64,8 +64,7 @@ class Result:
     ``chance`` and ``test_chance`` are the scores of guessing on validation and test.
 
     The last fields are filled by :meth:`~zslplat.evidence.table.ResultTable.detailed` alone: ``trials`` are the records
-    of all trials, ``config`` the file with the best hyperparameters, and ``source`` the study at whose best trials this
-    one began, None where it is not in the store.
+    of all trials, and ``config`` the file with the best hyperparameters.
     """
 
     name: str
@@ -83,7 +82,6 @@ class Result:
     trials: Sequence[Record] = ()
     environment: Record = field(default_factory=dict)
     config: Path | None = None
-    source: Result | None = None
 
     @property
     def method(self) -> str:

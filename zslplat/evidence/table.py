@@ -126,18 +126,12 @@ class ResultTable:
         except StoreError as error:
             self._leave_out(study.name, error)
             return None
-        begun = str(study.warm_start["from"]).rpartition(":")[0] if study.warm_start else ""
-        # A source is older than what began at it.
-        names = list(self.identities)
-        older = begun in names and names.index(begun) < names.index(study.name)
-        source = next(iter(self._read_studies([begun])), None) if older else None
         config = study_folder(settings, study.name) / "best.toml"
         return replace(
             study,
             trials=trials,
             environment=environment or {},
             config=config if config.is_file() else None,
-            source=None if source is None else self._detailed(source, settings),
         )
 
     def _tested_identities(self) -> list[Record]:

@@ -59,7 +59,7 @@ class Comparisons(Result):
         return pd.DataFrame([row for table in self.tables for row in table.rows])
 
     def export(self, path: str | Path) -> None:
-        """Write the tables into a file, by its ending, as the command's ``--out``: .md, .tex, .csv, .parquet, .json."""
+        """Write the tables into a file, by its ending, as the command's ``--out``: .md, .tex, .csv, .json."""
         check_ending(Path(path))
         try:
             export_each(self.tables, Path(path))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, groupby
-from typing import Any
 
 from zslplat.evaluation.components import NOTHING
 from zslplat.evaluation.experiment import TEST
@@ -53,21 +50,18 @@ def provenance_blocks(entry: Result, store_options: str = "") -> Iterator[Block]
     columns = [Column("what"), Column("value")]
     yield TableBlock("What it was made with", columns, [[Cell(name), Cell(value)] for name, value in rows])
     yield Commands("Do it again", [command + store_options for command in commands_of(entry)])
-    if entry.warm_start and (entry.source is None or _trials_begun_at(entry) is None):
-        gone = "is not in the store any more" if entry.source is None else "has other best trials now"
+    if entry.warm_start:
         yield Paragraph(
-            f"The study at which it began ({entry.warm_start['from']}) {gone}: in another store these commands cannot "
-            "give the same again.",
+            f"Its search began at the best trials of {entry.warm_start['from']}: a store needs these as they were.",
             "note",
         )
 
 
 def commands_of(entry: Result) -> list[str]:
     """Return the commands that make an entry, evaluate its winner again and check its numbers."""
-    outside = [one.record["outside"] for one in entry.tested if "outside" in one.record]
-    if outside:
-        return _score_commands(entry, outside)
-    lines = [*_source_commands(entry), tune_command(entry)] if entry.is_study else []
+    if any("outside" in one.record for one in entry.tested):
+        return [_score_command(entry)]
+    lines = [tune_command(entry)] if entry.is_study else []
     if entry.config is not None:
         lines.append(f"zslplat run --test --config {shlex.quote(str(entry.config))}")
     elif not entry.is_study:
@@ -75,43 +69,17 @@ def commands_of(entry: Result) -> list[str]:
     return lines + [f"zslplat rerun {run} --check" for run in entry.runs[:1]]
 
 
-def _source_commands(entry: Result) -> list[str]:
-    """Return the commands of the studies at whose best trials a study began, the first of all first."""
-    if entry.source is None:
-        return []
-    return [*_source_commands(entry.source), tune_command(entry.source, _trials_begun_at(entry))]
-
-
-def _trials_begun_at(entry: Result) -> int | None:
-    """Return how many trials its source had when a study began at the best of them; None where it never had these."""
-    if entry.source is None or entry.warm_start is None:
-        return None
-    begun = {int(trial["trial"]) for trial in entry.warm_start["trials"]}
-    count = int(str(entry.warm_start["from"]).rpartition(":")[2])
-    primary = entry.source.primary
-    sign = 1 if primary is not None and not primary.maximise else -1
-    best: list[tuple[float, int]] = []
-    count_then = None
-    for number, record in enumerate(entry.source.trials):
-        if record["state"] == "complete" and record["value"] is not None:
-            insort(best, (sign * float(record["value"]), number))
-            del best[count:]
-        count_then = number + 1 if begun <= {place for _, place in best} else count_then
-    return count_then
-
-
-def tune_command(entry: Result, trials: int | None = None) -> str:
+def tune_command(entry: Result) -> str:
     """Return the ``tune`` command of a study: every option that is not the default.
 
-    ``trials``: how many there are to be, by default as many as there are. One that has not come to its end gets the
-    default number, as the requested one is not recorded.
+    One that has not come to its end gets the default number of trials, as the requested one is not recorded.
     """
     identity, words = entry.identity, ["zslplat", "tune", *_common(entry)]
     for name, text in _searched_ranges(entry).items():
         words += ["--space", f"{name}={text}"]
     count = len(entry.trials)
-    if trials or entry.finished is not None or (count > TRIALS and identity.get("sampler") != "grid"):
-        words += ["--trials", str(trials or count)]
+    if entry.finished is not None or (count > TRIALS and identity.get("sampler") != "grid"):
+        words += ["--trials", str(count)]
     if entry.warm_start:
         words += ["--warm-start", str(entry.warm_start["from"])]
     for name, usual in _DEFAULTS.items():
@@ -140,51 +108,19 @@ def _run_command(entry: Result) -> str:
     return shlex.join(words)
 
 
-def _score_commands(entry: Result, outside: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the commands that take scores made elsewhere, with the names that their files had.
+def _score_command(entry: Result) -> str:
+    """Return the command that takes scores made elsewhere, with the names that their files had.
 
-    What said the order of rows and classes says it again: a file, or a split that is exported again. Scores whose order
-    was said otherwise than that of those before them have a command of their own.
+    Rows and classes are in the order of the split that ``export-split`` writes, unless files say another.
     """
-    dataset, task, seed = entry.dataset, entry.task, entry.identity.get("seed", 0)
-    of = ["--dataset", dataset, "--task", task, *(["--seed", str(seed)] if seed else [])]
-    exported = any(one.get("labels_exported") for one in outside)
-    commands: list[list[str]] = []
-    for order, members in groupby(entry.tested, key=lambda one: _order(one.record)):
-        tested, (rows, classes, manifest) = list(members), order
-        first = tested[0].record
-        words = ["zslplat", "score", "--name", str(outside[0]["name"]), *of]
-        words += [] if entry.split == TEST else ["--split", entry.split]
-        words += ["--repeat", str(first["repeat"])] if commands else []
-        files = [("--scores", file) for one in tested for file in _files(one.record)]
-        validated = [] if commands else entry.validated
-        files += [("--validation", file) for one in validated for file in _files(one.record)]
-        words += chain.from_iterable(files)
-        words += ["--rows", rows] if rows else []
-        words += ["--classes", classes] if classes else []
-        words += ["--knows", str(first["knows"])] if first.get("knows") not in (None, NOTHING) else []
-        described = first.get("outside", outside[0]).get("description")
-        words += ["--description", str(described)] if described else []
-        words += ["--seconds", str(first["seconds"])] if "seconds" in first else []
-        needs = exported or manifest or any(_order(one.record)[2] for one in validated)
-        commands.append([*words, *(["--manifest", "split"] if needs else [])])
-    export = ["zslplat", "export-split", "--to", "split", *of, *(["--with-labels"] if exported else [])]
-    needed = [export] if any("--manifest" in words for words in commands) else []
-    return [shlex.join(words) for words in (*needed, *commands)]
-
-
-def _order(record: Mapping[str, Any]) -> tuple[str, str, bool]:
-    """Return the files that gave the order of rows and classes of scores, and whether a manifest did."""
-    sources = record["outside"]["order"]
-    return str(sources.get("rows", "")), str(sources.get("classes", "")), bool(sources["manifest"])
-
-
-def _files(record: Mapping[str, Any]) -> list[str]:
-    """Return the names of the files of scores of an evaluation; a file that held all folds once."""
-    names, folds = list(record["outside"]["files"]), [str(fold["name"]) for fold in record["folds"]]
-    if len(names) == len(folds):
-        names = [name.removesuffix(f", {fold}") for name, fold in zip(names, folds, strict=True)]
-    return list(dict.fromkeys(names))
+    first, seed = entry.tested[0].record, entry.identity.get("seed", 0)
+    words = ["zslplat", "score", "--name", str(first["outside"]["name"]), "--dataset", entry.dataset]
+    words += ["--task", entry.task, *(["--seed", str(seed)] if seed else [])]
+    words += [] if entry.split == TEST else ["--split", entry.split]
+    for option, evaluations in (("--scores", entry.tested), ("--validation", entry.validated)):
+        for name in dict.fromkeys(name for one in evaluations for name in one.record["outside"]["files"]):
+            words += [option, str(name)]
+    return shlex.join([*words, *(["--knows", str(first["knows"])] if first.get("knows", NOTHING) != NOTHING else [])])
 
 
 def _common(entry: Result) -> Sequence[str]:
