@@ -46,7 +46,6 @@ def assert_hidden(done, store):
         (("rerun", "0123456789abcdef", "--debug"), 1),
         (("compare", "--dataset", "marked"), 1),
         (("compare", "--dataset", "marked", "--debug"), 1),
-        (("query", "--run", "0123456789abcdef", "--input", "x.npy"), 1),
         (("ui",), 0),
     ],
 )
@@ -58,7 +57,7 @@ def test_no_command_shows_the_password_of_the_tracking_server(call, new_store, c
     done = call(*command, *place)
     assert done.returncode == code, done.stderr
     # Those that only read ask the records, and have no need of the server.
-    if command[0] not in ("rerun", "compare", "query"):
+    if command[0] not in ("rerun", "compare"):
         assert "http://me:***@127.0.0.1:9/" in done.stdout + done.stderr
     assert_hidden(done, store)
 

@@ -289,25 +289,3 @@ def test_a_rebuild_connects_once_and_shows_the_runs_of_each_owner_as_before(call
         assert shown(store) == before
         assert len(before) == 2
     assert len(connections) == 2
-
-
-def test_a_copy_is_another_store_to_a_tracking_server_and_a_moved_one_is_not(tmp_path):
-    def records(name, **more):
-        settings = resolve_settings({"store": tmp_path / name, "tracking_uri": "http://127.0.0.1:9", **more})
-        settings.make_store()
-        opened = Records(settings)
-        opened.close()
-        return opened
-
-    first = records("first")
-    assert records("first").shown_as == first.shown_as == first.identity
-    shutil.copytree(tmp_path / "first", tmp_path / "copy")
-    copy = records("copy")
-    assert copy.identity == first.identity
-    assert records("copy").shown_as == copy.shown_as != first.shown_as
-    shutil.copytree(tmp_path / "copy", tmp_path / "copy of the copy")
-    assert len({records(name).shown_as for name in ("first", "copy", "copy of the copy")}) == 3
-    shutil.move(tmp_path / "copy", tmp_path / "moved")
-    assert records("moved").shown_as == copy.shown_as
-    # In its own file of MLflow's, which is copied along, it goes on with what is there.
-    assert records("copy of the copy", tracking_uri=None).shown_as == first.identity

@@ -1,4 +1,4 @@
-"""``predict``, ``export``, ``query`` and ``models``: what final evaluations learned, used on rows of one's own."""
+"""``predict``, ``export`` and ``models``: what final evaluations learned, used on rows of one's own."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,6 @@ def register(group: Commands) -> None:
     """Add the commands to the application."""
     group.command()(predict)
     group.command()(export)
-    group.command()(query)
     group.add_typer(app, name="models")
 
 
@@ -103,46 +102,6 @@ def export(options: ExportOptions) -> None:
     echo(f"  {done.line}")
     echo(f"  in Python: mlflow.pyfunc.load_model({str(done.folder)!r})")
     echo(f"  mlflow models serve --model-uri {done.folder} --env-manager local --port 5001")
-
-
-class QueryOptions(TrackingOptions, total=False):
-    """The options of ``query``."""
-
-    run: Annotated[str, Option("Run of task exemplar-retrieval, or an index folder.", REQUIRED, by_position=True)]
-    input: Annotated[Path, Option("Rows to look up: a .npy file (q, d), as data sets hold them.", REQUIRED)]
-    top: Annotated[int, Option("How many rows of the gallery to show for each.", 10, least=1)]
-    json: Json
-
-
-def query(options: QueryOptions) -> None:
-    """Find the rows of a gallery that are most similar to given ones."""
-    import numpy as np
-    from rich.table import Table
-
-    from zslplat.cli.output import stdout_console, warn
-    from zslplat.data.formats.npz import load_npy
-    from zslplat.errors import DataError
-    from zslplat.families.exemplars.methods.index import ExemplarIndex
-    from zslplat.front.requests import settings_of
-    from zslplat.records.opening import existing_records
-    from zslplat.tuning.rerun import artifact_folder
-
-    folder = Path(options["run"])
-    if not (folder / "index.json").is_file():
-        settings = settings_of(options)
-        folder = artifact_folder(settings, existing_records(settings, warn), options["run"], "index")
-    try:
-        X = load_npy(Path(options["input"]))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{options['input']} cannot be read: {error}; give a .npy file of rows (q, d)") from error
-    columns = ExemplarIndex.load(folder).query(np.atleast_2d(X), options["top"]).columns()
-    if options["json"]:
-        print_json(columns)
-        return
-    table = Table(*columns)
-    for row in zip(*columns.values(), strict=True):
-        table.add_row(*(f"{v:.6g}" if isinstance(v, float) else str(v) for v in row))
-    stdout_console().print(table)
 
 
 class ListModelOptions(StoreOptions, total=False):

@@ -33,48 +33,61 @@ class ListStudyOptions(TrackingOptions, total=False):
 @app.command("list")
 def list_(options: ListStudyOptions) -> None:
     """List the recorded studies, oldest first: how far they are, what validation reached, and what the test gave."""
-    from dataclasses import asdict
-
     from zslplat.cli.output import print_columns, warn
     from zslplat.errors import UnknownNameError
     from zslplat.evidence.matching import fits
+    from zslplat.evidence.table import ResultTable
     from zslplat.front.requests import settings_of
     from zslplat.listeners import catch_up
     from zslplat.records.opening import existing_records
-    from zslplat.records.overview import summaries
 
     settings = settings_of(options)
     catch_up(settings, warn)
     records = existing_records(settings, warn)
-    studies = summaries(records)
+    studies = [_summary(study) for study in ResultTable(records, warn).studies()]
     records.close()
     for noun, key in (("data set", "dataset"), ("task", "task")):
         requested: str | None = options[key]  # type: ignore[literal-required]
-        values = {str(getattr(study, key)) for study in studies}
+        values = {str(study[key]) for study in studies}
         if requested is not None and requested not in values:
             raise UnknownNameError(f"{noun} with a study", requested, values)
-        studies = [study for study in studies if requested in (None, getattr(study, key))]
-    names_of = {one.study: (one.study, one.method or "", (one.method or "").partition("(")[0]) for one in studies}
+        studies = [study for study in studies if requested in (None, study[key])]
+    names_of = {one["study"]: (one["study"], one["method"], one["method"].partition("(")[0]) for one in studies}
     requested_names = options["names"] or ()
     for name in requested_names:
         if not any(fits(name, text) for texts in names_of.values() for text in texts):
             raise UnknownNameError("study or method", name, {text for texts in names_of.values() for text in texts})
     if requested_names:
         studies = [
-            study for study in studies if any(fits(n, text) for n in requested_names for text in names_of[study.study])
+            one for one in studies if any(fits(n, text) for n in requested_names for text in names_of[one["study"]])
         ]
     if options["json"]:
-        print_json([asdict(study) for study in studies])
+        print_json(studies)
         return
     rows = [
         (
-            *(one.study, one.state, str(one.trials), _number(one.validation), _number(one.test), one.selected_by or ""),
-            time.strftime("%Y-%m-%d %H:%M", time.localtime(one.ended)) if one.ended else "",
+            *(one["study"], one["state"], str(one["trials"])),
+            *(_number(one["validation"]), _number(one["test"]), one["selected_by"] or ""),
+            time.strftime("%Y-%m-%d %H:%M", time.localtime(one["ended"])) if one["ended"] else "",
         )
         for one in studies
     ]
     titles = ("study", "state", "trials", "validation", "test", "selected by", "ended")
     print_columns([titles, *rows], right=(2, 3, 4))
+
+
+def _summary(study: Any) -> dict[str, Any]:
+    """Return what is listed of a study; its test is the mean over the evaluations of its best trial's refit."""
+    finished, metric = study.finished or {}, study.primary.name if study.primary else None
+    tested = [one.record["metrics"][metric] for one in study.tested if metric in one.record["metrics"]]
+    ended = "finished" if finished.get("complete", True) else "stopped by its time limit"
+    return {
+        **{"study": study.name, "state": ended if finished else "unfinished"},
+        **{"method": study.method, "dataset": study.dataset, "task": study.task, "seed": study.identity.get("seed")},
+        **{"trials": study.trial_count, "metric": metric, "selected_by": study.selected_by},
+        **{"validation": study.winner.get("value"), "test": sum(tested) / len(tested) if tested else None},
+        **{"evaluations": len(study.tested), "ended": finished.get("ended"), "suite": ", ".join(study.suites) or None},
+    }
 
 
 class ShowStudyOptions(TrackingOptions, total=False):

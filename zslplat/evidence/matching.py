@@ -114,7 +114,7 @@ class Filters:
     """What is shown: entries that one name of each kind fits, where names of that kind are given.
 
     ``names`` are of studies, methods, specs, labels or runs, ``methods`` of a method or its spec, ``studies`` of a
-    study or single run, ``mlflow_experiments`` of the MLflow experiment it is shown in, ``suites`` of the suites that
+    study or single run, ``suites`` of the suites that
     a study belongs to, ``tags`` of tags that users gave, as ``KEY=VALUE`` or ``KEY``. All may be patterns with ``*``
     and ``?``.
     """
@@ -122,12 +122,11 @@ class Filters:
     names: Sequence[str] = ()
     methods: Sequence[str] = ()
     studies: Sequence[str] = ()
-    mlflow_experiments: Sequence[str] = ()
     suites: Sequence[str] = ()
     tags: Sequence[str] = ()
 
     def results(self, results: Sequence[Result]) -> list[int]:
-        """Return the indices of the results that fit by study, MLflow experiment, suite and tag, in order.
+        """Return the indices of the results that fit by study, suite and tag, in order.
 
         To be used before results are grouped by experiment: a result that stands behind another was not recorded for
         what the other was. Raises :class:`UnknownNameError` for a name that fits none of them.
@@ -142,7 +141,7 @@ class Filters:
 
     @property
     def select_results(self) -> bool:
-        """Whether a study, MLflow experiment, suite or tag is given, which a record says of itself."""
+        """Whether a study, suite or tag is given, which a record says of itself."""
         return any(self._names(field) for field in _RESULT_FIELDS)
 
     def by_task(self, results: Mapping[str, Sequence[Result]]) -> dict[str, Filters]:
@@ -188,7 +187,6 @@ EVERYTHING = Filters()
 # By the field of the filters: what messages call such a name, and which texts of a result it may fit.
 _RESULT_FIELDS: dict[str, tuple[str, Callable[[Result], set[str]]]] = {
     "studies": ("study", lambda result: {result.name, *result.aliases}),
-    "mlflow_experiments": ("MLflow experiment", lambda result: {str(result.about.get("mlflow_experiment", ""))}),
     "suites": ("suite", lambda result: set(result.suites)),
     "tags": ("tag", lambda result: {*result.tags, *(f"{k}={v}" for k, v in result.tags.items())}),
 }

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from zslplat.front.studies import Study
 
 # Options that choose what is compared, in the order of the fields of Filters.
-_FILTERS = ("names", "method", "study", "mlflow_experiment", "suite", "tag")
+_FILTERS = ("names", "method", "study", "suite", "tag")
 _WIDTH = 120  # characters of the table in plain text
 
 

@@ -98,10 +98,6 @@ class CompareOptions(TrackingOptions, SilenceOptions, total=False):
     study: Annotated[
         SeveralTexts | None, Option("These studies only, by name or pattern.", complete="studies", cli_type=CLI_LIST)
     ]
-    mlflow_experiment: Annotated[
-        SeveralTexts | None,
-        Option('Show what one MLflow experiment holds only, "zsl: digit-pairs".', cli_type=CLI_LIST, advanced=True),
-    ]
     suite: Annotated[
         SeveralTexts | None, Option("Show what was recorded for this suite only.", cli_type=CLI_LIST, advanced=True)
     ]

@@ -26,7 +26,7 @@ from zslplat.records.engines import alone_on_server, engine_options, form_of_tab
 from zslplat.records.leads import Leads
 from zslplat.records.locks import file_lock
 from zslplat.records.outages import Outages, lasting_errors, patient, shown_address
-from zslplat.records.sqlite_files import address_for_reading, may_not_be_written, place_facts, settle, write_ahead
+from zslplat.records.sqlite_files import address_for_reading, may_not_be_written, settle, write_ahead
 from zslplat.records.studies import RECALLED_FROM, STUDY, OpenStudy, difference
 from zslplat.settings import Settings
 
@@ -87,7 +87,6 @@ class Records:
         self.warn, self.damaged = warn, set[tuple[str, str]]()
         url = settings.storage_url
         self.url, self.shown, self.folder = url, shown_address(url), settings.store
-        self._is_shared = not settings.tracking_is_local
         self.outages = Outages(url, settings, warn)
         parsed = sa.engine.make_url(url)
         self.path = Path(parsed.database) if parsed.drivername.startswith("sqlite") and parsed.database else None
@@ -119,10 +118,7 @@ class Records:
                 if not self.read_only:
                     self._write_facts(optuna=form_of_tables(self.engine) or "")
             if "schema" not in self._facts:
-                place = place_facts(self.path, {})
-                self._write_facts(identity=uuid.uuid4().hex[:16], schema=str(SCHEMA), **place)
-            elif self._is_shared and not self.read_only:
-                self._write_facts(**place_facts(self.path, self._facts))
+                self._write_facts(identity=uuid.uuid4().hex[:16], schema=str(SCHEMA))
             if self.path is not None and not self.read_only and self.schema == str(SCHEMA):
                 write_ahead(self.engine, self.path, durable=True)
 
@@ -140,13 +136,8 @@ class Records:
 
     @property
     def identity(self) -> str:
-        """What tells this store from every other; a copy of a store keeps it, see :attr:`shown_as`."""
+        """What tells this store from every other; a copy of a store keeps it."""
         return self._facts["identity"]
-
-    @property
-    def shown_as(self) -> str:
-        """What tells this store's runs from others' in MLflow; on a server a copy's are not those of its original."""
-        return self._facts.get("copy", self.identity) if self._is_shared else self.identity
 
     @property
     def schema(self) -> str:

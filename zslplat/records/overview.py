@@ -1,7 +1,7 @@
 """What all studies of a store hold, read in a few queries: a store may keep thousands of them.
 
 Opening a study reads all its trials. To show many studies side by side takes a few values of each, one trial, and
-counts; a :class:`Summary` is one line of that.
+counts.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from zslplat.errors import StoreError
 from zslplat.records.costs import total_seconds
 from zslplat.records.database import Records
 from zslplat.records.outages import lasting_errors, patient
-from zslplat.records.studies import RETRIED, STUDY, checked_trials, selected_by, suites_of
+from zslplat.records.studies import RETRIED, checked_trials
 from zslplat.records.trials import FinishedTrial
 
 _NOTED = sa.text(
@@ -34,10 +32,6 @@ _TRIALS = sa.text(
     "left join trial_user_attributes a on a.trial_id = t.trial_id and a.key = 'record' "
     "where s.study_name = :study order by t.trial_id"
 )
-_VALUES = sa.text(
-    "select s.study_name, t.number, v.value from studies s join trials t on t.study_id = s.study_id "
-    "join trial_values v on v.trial_id = t.trial_id where v.objective = 0"
-)
 _COUNTS = sa.text(
     "select s.study_name, count(*) from studies s join trials t on t.study_id = s.study_id group by s.study_name"
 )
@@ -51,8 +45,6 @@ _SAME_TRIAL = sa.text(
     "where a.key = 'record' and t.number = :number and s.study_name in :studies"
 ).bindparams(sa.bindparam("studies", expanding=True))
 _AT_ONCE = 500  # names in one query: some databases take no thousand
-FINISHED, STOPPED, UNFINISHED = "finished", "stopped by its time limit", "unfinished"
-DAMAGED, FOREIGN = "damaged", "of another program"
 
 
 class Overview:
@@ -99,19 +91,6 @@ class Overview:
                 rows = connection.execute(_TRIALS, {"study": study}).all()
             trials = [(number, state, None if text is None else json.loads(text)) for number, state, text in rows]
         return checked_trials(study, trials, self.values(study))
-
-    @patient
-    def best(self) -> dict[str, float]:
-        """Return {study: value of its best trial} of the studies that came to an end."""
-        winners: dict[str, int] = {}
-        for study in self._noted:
-            with contextlib.suppress(StoreError, KeyError):
-                winners[study] = int((self.value(study, "finished") or {})["winner"])
-        with lasting_errors(self.records.url), self.records.engine.connect() as connection:
-            rows = connection.execute(_VALUES).all()
-        values = {study: float(value) for study, number, value in rows if winners.get(study) == number}
-        again = {study: self._retried(study).get(number) for study, number in winners.items() if study not in values}
-        return values | {study: float(record["value"]) for study, record in again.items() if record}
 
     def chosen(self, study: str, number: int, read: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
         """Return the record of one trial: of those that :meth:`trials_of` read for many studies, else by itself.
@@ -161,74 +140,3 @@ def _readable(text: str) -> dict[str, Any] | None:
         if isinstance(record, Mapping) and isinstance(record.get("metrics"), Mapping):
             return dict(record)
     return None
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What is recorded of one study.
-
-    ``metric`` is what was optimised, ``validation`` its value at the best trial and ``test`` its mean over the
-    evaluations of that trial's refit; ``selected_by`` names a second metric as well; ``trials`` counts failed
-    and pruned ones, too. ``began`` and ``ended`` are seconds since 1970. None where nothing is recorded.
-    """
-
-    study: str
-    state: str
-    method: str | None = None
-    dataset: str | None = None
-    task: str | None = None
-    seed: int | None = None
-    trials: int = 0
-    metric: str | None = None
-    selected_by: str | None = None
-    validation: float | None = None
-    test: float | None = None
-    evaluations: int = 0
-    began: float | None = None
-    ended: float | None = None
-    suite: str | None = None
-
-
-def summaries(records: Records) -> list[Summary]:
-    """Return what is recorded of all studies, oldest first; what is damaged of one is left out of its line."""
-    overview = Overview(records, ("identity", "about", "finished", "began"))
-    best = overview.best()
-    scored: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for owner, _, record in records.evaluations_on_split("test"):
-        if owner.startswith(STUDY):
-            scored.setdefault((owner.removeprefix(STUDY), int(record["winner"])), []).append(record["metrics"])
-    return [_summary(name, overview, best.get(name), scored) for name in records.study_names()]
-
-
-def _summary(
-    name: str, overview: Overview, best: float | None, scored: dict[tuple[str, int], list[dict[str, Any]]]
-) -> Summary:
-    trials = overview.trials(name)
-    try:
-        values = overview.values(name)
-    except StoreError:
-        return Summary(name, DAMAGED, trials=trials)
-    identity, about, finished = (values.get(key) or {} for key in ("identity", "about", "finished"))
-    if not identity:
-        return Summary(name, FOREIGN, trials=trials)
-    metric = about.get("primary", {}).get("name")
-    tests = scored.get((name, int(finished["winner"])), []) if "winner" in finished else []
-    tested = [float(metrics[metric]) for metrics in tests if metric in metrics]
-    state = UNFINISHED if not finished else FINISHED if finished.get("complete", True) else STOPPED
-    return Summary(
-        study=name,
-        state=state,
-        method=identity.get("method"),
-        dataset=identity.get("dataset"),
-        task=identity.get("task"),
-        seed=identity.get("seed"),
-        trials=trials,
-        metric=metric,
-        selected_by=selected_by(identity, about),
-        validation=best,
-        test=sum(tested) / len(tested) if tested else None,
-        evaluations=len(tests),
-        began=values.get("began"),
-        ended=finished.get("ended"),
-        suite=", ".join(suites_of(about)) or None,
-    )

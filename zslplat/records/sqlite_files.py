@@ -10,12 +10,9 @@ elsewhere sqlite's default stays. At the end the file is left as one that any pr
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sqlite3
-import uuid
 import weakref
-from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -87,27 +84,3 @@ def on_local_disk(path: Path) -> bool:
             if real.startswith(mount) and len(mount) >= len(longest):
                 longest, kind = mount, part.fstype
     return kind.lower() in _LOCAL
-
-
-def place_facts(database: Path | None, facts: Mapping[str, str]) -> dict[str, str]:
-    """Return what is to be noted of where a database lies, which is nothing where it is noted in ``facts`` already.
-
-    ``place``: its device with its inode, and its path; ``copy``: what tells it from the one that is at its former
-    place still.
-    """
-    if database is None:
-        return {}
-    file, path = _file_key(database), str(database.absolute())
-    place, former = f"{file} {path}", facts.get("place", "")
-    if place == former:
-        return {}
-    former_file, _, former_path = former.partition(" ")
-    with contextlib.suppress(OSError):
-        if file != former_file == _file_key(Path(former_path)):
-            return {"place": place, "copy": uuid.uuid4().hex[:16]}
-    return {"place": place}
-
-
-def _file_key(path: Path) -> str:
-    status = path.stat()
-    return f"{status.st_dev}:{status.st_ino}"

@@ -17,8 +17,6 @@ from zslplat.evaluation.experiment import TEST, VALIDATION
 from zslplat.spec import Spec
 from zslplat.tuning.study_facts import chosen, short
 
-_SALT = "zslplat:216"  # with which the built-in methods' colours are told apart best
-_LEAST_CONTRAST = 3.0  # with white, as WCAG asks of graphics
 Ends = tuple[float, float]
 _MOST_POINTS = 60  # of a sweep, in its table
 _OVER_ROWS = "95 % over draws of the test rows"
@@ -59,21 +57,10 @@ def shell_word(text: str) -> str:
 
 
 def colour(method: str) -> str:
-    """Return the colour of a method, the same in every store: a function of its name."""
-    drawn = hashlib.sha256(f"{_SALT}{method}".encode()).digest()
-    hue, saturation = int.from_bytes(drawn[:2], "big") / 65536, (0.95, 0.7, 0.45)[drawn[2] % 3]
-    lightness = (0.3, 0.42, 0.54)[drawn[3] % 3]
-    while True:
-        channels = colorsys.hls_to_rgb(hue, lightness, saturation)
-        if _contrast_with_white(channels) >= _LEAST_CONTRAST:
-            return "#" + "".join(f"{round(255 * channel):02x}" for channel in channels)
-        lightness -= 0.02
-
-
-def _contrast_with_white(channels: tuple[float, float, float]) -> float:
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    luminance = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-    return 1.05 / (luminance + 0.05)
+    """Return the colour of a method, the same in every store: a hue by its name, dark enough for a white page."""
+    drawn = hashlib.sha256(method.encode()).digest()
+    hue, lightness = int.from_bytes(drawn[:2], "big") / 65536, (0.33, 0.26, 0.2)[drawn[2] % 3]
+    return "#" + "".join(f"{round(255 * channel):02x}" for channel in colorsys.hls_to_rgb(hue, lightness, 0.7))
 
 
 def in_json(value: Any) -> str:
@@ -148,22 +135,6 @@ def running_note(values: Mapping[str, Any]) -> str:
     line = f"{identity['method']} on {identity['dataset']}, task {identity['task']}: no result yet."
     more = "A study that was stopped goes on where the same `zslplat tune` is given again."
     return "\n".join([line, "", *_surroundings(values, None), "", more])
-
-
-def trial_note(values: Mapping[str, Any], record: Mapping[str, Any], experiment: Mapping[str, Any]) -> str:
-    """Return the description of a trial."""
-    about = values["about"]
-    metric = about["primary"]["name"]
-    outcome = f"validation {metric} {result(record['metrics'].get(metric))}"
-    if record["state"] != "complete":
-        outcome = {"pruned": "stopped early, as earlier trials were better by then"}.get(record["state"], "failed")
-        outcome += f" ({record['reason']})" if record["reason"] else ""
-    spec = Spec.parse(experiment["method"])
-    line = f"Trial {record['number']} of {spec.name} on {experiment['dataset']}, task {experiment['task']}: {outcome}."
-    if record["state"] != "complete" or "run" not in record:
-        return line
-    tried = f"- Hyperparameters: {chosen(spec.parameters) or 'the defaults'}."
-    return "\n".join([line, "", tried, "", commands(f"zslplat rerun {record['run']} --check")])
 
 
 def evaluation_note(

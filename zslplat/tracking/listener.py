@@ -104,7 +104,7 @@ class MLflowListener(Listener):
 
         with suppress(StoreError, MlflowException), reading(self.settings, f"run {name!r}") as client:
             tags = client.get_run(name).data.tags
-            if tags.get("zslplat.store") == self.records.shown_as:
+            if tags.get("zslplat.store") == self.records.identity:
                 return str(tags.get("zslplat.run", ""))
         return ""
 
@@ -222,7 +222,7 @@ def show_run(
     mlflow_experiment = next(iter(evaluations.values()))["about"]["mlflow_experiment"]
     projection = opened.get(mlflow_experiment) if opened is not None else None
     if projection is None:
-        projection = Projection(settings, mlflow_experiment, owner, records.shown_as, warn)
+        projection = Projection(settings, mlflow_experiment, owner, records.identity, warn)
     else:
         projection.turn_to(owner)
     if opened is not None:
@@ -262,7 +262,7 @@ class ShownStudy:
         self.records, self.study, self.folder, self.warn = records, study, folder, warn
         self.values = study.values()
         mlflow_experiment = self.values["about"]["mlflow_experiment"]
-        self.projection = Projection(settings, mlflow_experiment, study.owner, records.shown_as, warn)
+        self.projection = Projection(settings, mlflow_experiment, study.owner, records.identity, warn)
         self.began = float(self.values.get("began", 0.0))
         self._shown: dict[int, str] = {}
 

@@ -73,7 +73,7 @@ def _delete_runs(settings: Settings, records: Records, owner: str, values: Mappi
     """Delete the runs of an owner in MLflow; those on a server go to its trash, which the server's own gc empties."""
     if "about" not in values or (settings.tracking_is_local and not (settings.store / "mlflow.db").exists()):
         return 0
-    shown = Projection(settings, values["about"]["mlflow_experiment"], owner, records.shown_as, warn)
+    shown = Projection(settings, values["about"]["mlflow_experiment"], owner, records.identity, warn)
     if shown.away:
         raise StoreError(
             f"MLflow at {settings.shown_tracking_uri} does not answer, and would show the runs of {owner} for ever; "

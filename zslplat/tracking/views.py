@@ -26,7 +26,6 @@ from zslplat.tracking.descriptions import (
     running_note,
     study_note,
     sweep_note,
-    trial_note,
 )
 from zslplat.tracking.run_view import FINAL_STAGE, STUDY_STAGE, SWEEP_STAGE, TRIAL_STAGE, RunView
 from zslplat.tuning.study_facts import chosen
@@ -164,7 +163,6 @@ def trial_view(values: Mapping[str, Any], name: str, record: Mapping[str, Any], 
         ended=record["ended"],
         artifacts=artifacts,
         dataset=dataset_view(about, VALIDATION),
-        note=trial_note(values, record, experiment),
     )
 
 

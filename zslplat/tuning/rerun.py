@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from zslplat.errors import AmbiguousNameError, StoreError, near_names
 from zslplat.evaluation.components import open_dataset
@@ -137,14 +136,3 @@ def differences(recorded: Mapping[str, float], metrics: Mapping[str, float]) -> 
         if abs(before - value) > _SAME * max(1.0, abs(before)):
             lines.append(f"{name}: recorded {before!r}, now {value!r}")
     return compared, lines
-
-
-def artifact_folder(settings: Settings, records: Records, run: str, name: str) -> Path:
-    """Return the path of a folder among a run's artifacts; raises :class:`StoreError` where it has none."""
-    match = find_record(settings, records, run)
-    folder = records.evaluation_folder(match.run) / "artifacts" / name
-    if not folder.is_dir():
-        raise StoreError(
-            f"run {run!r} has no artifact {name!r}; give a final run, or one of `zslplat run`, whose task leaves one"
-        )
-    return folder

@@ -77,15 +77,11 @@ def test_float32_rows_stay_float32_on_disk(data, tmp_path):
     assert isinstance(opened.gallery.vectors, np.memmap)
 
 
-def test_hits_make_a_table(data, tmp_path):
+def test_hits_have_the_class_of_their_row_and_end_with_the_gallery(data, tmp_path):
     negatives, gallery, queries = data
-    method = SLEM().fit(negatives)
-    opened = written(tmp_path / "index", method, gallery, labels=[f"c{i % 3}" for i in range(40)])
-    table = opened.query(queries, top=3).columns()
-    assert list(table) == ["query", "rank", "row", "class", "score"]
-    assert table["query"][:4] == [0, 0, 0, 1]
-    assert table["rank"][:4] == [1, 2, 3, 1]
-    assert table["class"][0] == f"c{table['row'][0] % 3}"
+    opened = written(tmp_path / "index", SLEM().fit(negatives), gallery, labels=[f"c{i % 3}" for i in range(40)])
+    hits = opened.query(queries, top=3)
+    assert hits.labels[0, 0] == f"c{hits.rows[0, 0] % 3}"
     assert len(opened.query(queries, top=100).rows[0]) == 40
 
 

@@ -313,7 +313,7 @@ def test_of_a_large_gallery_no_index_is_kept_and_that_is_told(tmp_path, monkeypa
     task.export(method, problem, tmp_path / "small")
     assert (tmp_path / "small" / "index" / "index.json").exists()
     monkeypatch.setattr("zslplat.families.exemplars.methods.base.ENCODED_BYTES", problem.inputs["gallery"].size * 8 - 1)
-    with pytest.warns(OutcomeWarning, match="no index of the gallery is kept.*zslplat query"):
+    with pytest.warns(OutcomeWarning, match="no index of the gallery is kept.*zslplat predict"):
         task.export(method, problem, tmp_path / "large")
     assert not (tmp_path / "large" / "index").exists()
 

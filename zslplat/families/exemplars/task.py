@@ -359,7 +359,7 @@ class ExemplarRetrieval(Task):
         if is_large_gallery(problem.inputs["gallery"], method):
             gibibytes = problem.inputs["gallery"].size * 8 / 2**30
             warnings.warn(
-                f"no index of the gallery is kept, of {gibibytes:.2g} GiB; `zslplat query` cannot ask this run",
+                f"no index of the gallery is kept, of {gibibytes:.2g} GiB; `zslplat predict` cannot ask this run",
                 OutcomeWarning,
                 stacklevel=2,
             )

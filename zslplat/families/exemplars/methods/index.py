@@ -42,18 +42,6 @@ class Hits:
     scores: np.ndarray
     labels: np.ndarray | None = None
 
-    def columns(self) -> dict[str, list[Any]]:
-        """Return a table: query, rank, row, name of its class where it is known, score."""
-        queries, top = self.rows.shape
-        table: dict[str, list[Any]] = {
-            "query": np.repeat(np.arange(queries), top).tolist(),
-            "rank": np.tile(np.arange(1, top + 1), queries).tolist(),
-            "row": self.rows.ravel().tolist(),
-        }
-        if self.labels is not None:
-            table["class"] = self.labels.ravel().tolist()
-        return {**table, "score": self.scores.ravel().tolist()}
-
 
 @dataclass(frozen=True)
 class ExemplarIndex:
