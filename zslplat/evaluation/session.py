@@ -18,7 +18,7 @@ from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, PrepareJob, WorkerSettings
-from zslplat.evaluation.reporter import Reporter, StageProgress
+from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.scoring.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.workers.pool import Deadline, Workers
 from zslplat.keys import METRIC, RECORD_CHOICES, key_of
@@ -140,7 +140,7 @@ class Session:
         missing = self._missing(jobs)
         if missing:
             self.reporter.stage(f"preparing statistics of {name} for {counted(len(missing), 'problem')}")
-            for answer in self._run_preparations(missing, Limits(), StageProgress(self.reporter, len(missing))):
+            for answer in self._pool.run(missing, Limits(), deadline=self.deadline):
                 if answer.result is None:
                     raise ZslplatError(f"preparing {name} failed: {answer.reason}")
                 context.counts["statistics"] += 1
@@ -184,13 +184,11 @@ class Session:
             waiting = [positions for number, positions in enumerate(waiting) if number not in failed]
         jobs = [self._job(requests[positions[0]], problems, limits) for positions in waiting]
         if jobs or while_waiting is not None:
-            progress = StageProgress(self.reporter)
 
             def finish(number: int, answer: Answer) -> None:
-                progress(number, 1.0)
                 pass_on(waiting[number], answer)
 
-            self._pool.run(jobs, limits, finish, while_waiting, deadline=self.deadline, on_progress=progress)
+            self._pool.run(jobs, limits, finish, while_waiting, deadline=self.deadline)
 
     def _answers_for(
         self, positions: Sequence[int], requests: Sequence[EvaluationRequest], answer: Answer
@@ -225,17 +223,6 @@ class Session:
         self.context.counts["statistics cached"] += len({job.target for job in jobs}) - len(missing)
         return list(missing.values())
 
-    def _run_preparations(
-        self,
-        jobs: Sequence[PrepareJob],
-        limits: Limits,
-        progress: Callable[[int, float], None] = lambda number, done: None,
-    ) -> list[Answer]:
-        def note_end(number: int, answer: Answer) -> None:
-            progress(number, 1.0)
-
-        return self._pool.run(jobs, limits, note_end, deadline=self.deadline)
-
     def _prepare_values(
         self, requests: Sequence[EvaluationRequest], problems: PreparedProblems, limits: Limits
     ) -> dict[int, Answer]:
@@ -245,7 +232,7 @@ class Session:
         missing = self._missing([job for jobs in jobs_by_request for job in jobs])
         if missing:
             self.reporter.stage(f"preparing statistics of {self.experiment.method.name} for new values")
-        answers = self._run_preparations(missing, limits) if missing else []
+        answers = self._pool.run(missing, limits, deadline=self.deadline) if missing else []
         self.context.counts["statistics"] += sum(answer.result is not None for answer in answers)
         failed = {job.target: a for job, a in zip(missing, answers, strict=True) if a.result is None}
         return {

@@ -11,8 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from markupsafe import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.text import Text
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from zslplat.evaluation.reporter import Interrupted, Reporter
 from zslplat.front.terminal import Console
@@ -119,31 +118,22 @@ class TerminalReporter:
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            WholeCounts(),
+            TextColumn("{task.fields[count]}"),
             TextColumn("{task.fields[best]}"),
             TimeElapsedColumn(),
             TextColumn("{task.fields[left]}"),
             console=self.console,
             transient=True,
         )
-        self.task = self.progress.add_task("starting", total=None, best="", left="")
-        self.pieces = Pieces()
+        self.task = self.progress.add_task("starting", total=None, count="", best="", left="")
+        self.time_left = TimeLeft()
         self.progress.start()
 
     def stage(self, text: str) -> None:
         """Show the stage."""
-        self.pieces = Pieces()
-        self.progress.update(self.task, description=visible(text), completed=0, best="", left="")
+        self.time_left = TimeLeft()
+        self.progress.update(self.task, description=visible(text), completed=0, count="", best="", left="")
         self.progress.tasks[0].total = None  # which an update leaves as it was
-
-    def working(self, done: float, total: int | None) -> None:
-        """Move the bar by what the jobs at work have done of themselves."""
-        self.pieces.working(done, total)
-        self._move()
-
-    def _move(self) -> None:
-        pieces = self.pieces
-        self.progress.update(self.task, completed=pieces.completed, total=pieces.total or None, left=pieces.left)
 
     def note(self, text: str) -> None:
         """Print the note above the live line."""
@@ -155,10 +145,8 @@ class TerminalReporter:
 
     def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
         """Advance the bar; failed trials leave a line with their reason."""
-        shown = "" if best is None else f"best {best:.4f}"
-        self.pieces.record(done, total)
-        self.progress.update(self.task, best=shown)
-        self._move()
+        shown, left = "" if best is None else f"best {best:.4f}", self.time_left(done, total)
+        self.progress.update(self.task, completed=done, total=total, count=f"{done}/{total}", best=shown, left=left)
         if record.get("reason"):
             self.note(trial_text(done, total, record, best))
 
@@ -198,13 +186,15 @@ class NotebookReporter(LineReporter):
 
     def __init__(self, show: Callable[[str], Any] | None = None) -> None:
         self._show = show or _displayed
-        self._text, self._best, self._pieces = "starting", "", Pieces()
+        self._text, self._reached = "starting", ""
+        self._time_left = TimeLeft()
         self._shown = 0.0
         self._handle = self._show(self._html())
 
     def stage(self, text: str) -> None:
         """Show the stage."""
-        self._text, self._best, self._pieces = text, "", Pieces()
+        self._text, self._reached = text, ""
+        self._time_left = TimeLeft()
         self._update(now=True)
 
     def note(self, text: str) -> None:
@@ -212,16 +202,12 @@ class NotebookReporter(LineReporter):
 
     def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
         """Move the bar; failed trials leave a line with their reason."""
-        self._pieces.record(done, total)
-        self._best = "" if best is None else f"best {best:.4f}"
+        shown = "" if best is None else f" best {best:.4f}"
+        self._reached = f" {done} of {total}{shown} {self._time_left(done, total)}".rstrip()
+        self._bar = f'<progress value="{done}" max="{total}"></progress> '
         self._update(now=done == total)
         if record.get("reason"):
             _line(trial_text(done, total, record, best))
-
-    def working(self, done: float, total: int | None) -> None:
-        """Move the bar by what the jobs at work have done of themselves."""
-        self._pieces.working(done, total)
-        self._update(now=False)
 
     def close(self) -> None:
         """Remove the line."""
@@ -234,11 +220,8 @@ class NotebookReporter(LineReporter):
             self._handle.update(self._html())
 
     def _html(self) -> str:
-        done, total = self._pieces.completed, self._pieces.total
-        bar = f'<progress value="{done:g}" max="{total}"></progress> ' if total else ""
-        count = f" {int(done)} of {total}" if total else ""
-        left = f" {self._pieces.left}" if self._pieces.left else ""
-        return f"<div>{bar}{escape(visible(self._text))}{count} {escape(self._best)}{left}</div>"
+        bar = self._bar if self._reached else ""
+        return f"<div>{bar}{escape(visible(self._text))}{self._reached}</div>"
 
 
 def in_notebook() -> bool:
@@ -272,7 +255,7 @@ class TimeLeft:
         self.clock = clock
         self._first: tuple[float, float] | None = None
 
-    def __call__(self, completed: float, total: int) -> str:
+    def __call__(self, completed: int, total: int) -> str:
         """Return the rest in words; empty where it is not known or nothing is left."""
         now = self.clock()
         if self._first is None or completed < self._first[1]:
@@ -283,43 +266,6 @@ class TimeLeft:
             return ""
         seconds = (now - began) / (completed - before) * (total - completed)
         return f"about {duration(seconds)} left"
-
-
-class Pieces:
-    """How many pieces of a stage are done: those that are recorded, and shares of those at work."""
-
-    def __init__(self) -> None:
-        self.recorded, self.total, self.completed = 0, 0, 0.0
-        self.left = ""
-        self._before = 0
-        self._time_left = TimeLeft()
-
-    def working(self, done: float, total: int | None) -> None:
-        """Take how much is done; see :class:`~zslplat.evaluation.reporter.ProgressReporter`."""
-        if total is not None:
-            self.recorded, self.total = int(done), total
-            self._move(done)
-            return
-        if not done:
-            self._before = self.recorded
-        self._move(max(float(self.recorded), self._before + done))
-
-    def record(self, done: int, total: int) -> None:
-        """Take how many pieces are recorded."""
-        self.recorded, self.total = done, total
-        self._move(max(float(done), self.completed))
-
-    def _move(self, completed: float) -> None:
-        self.completed = completed
-        self.left = self._time_left(completed, self.total)
-
-
-class WholeCounts(MofNCompleteColumn):
-    """Pieces that are done of all, the begun ones not counted; empty where nobody knows how many there are."""
-
-    def render(self, task: Any) -> Text:
-        """Return the counts."""
-        return Text("") if task.total is None else Text(f"{int(task.completed)}/{int(task.total)}")
 
 
 def duration(seconds: float) -> str:

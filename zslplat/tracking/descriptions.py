@@ -58,8 +58,8 @@ def shell_word(text: str) -> str:
 
 def colour(method: str) -> str:
     """Return the colour of a method, the same in every store: a hue by its name, dark enough for a white page."""
-    drawn = hashlib.sha256(method.encode()).digest()
-    hue, lightness = int.from_bytes(drawn[:2], "big") / 65536, (0.33, 0.26, 0.2)[drawn[2] % 3]
+    drawn = hashlib.sha256(f"zslplat{method}".encode()).digest()
+    hue, lightness = int.from_bytes(drawn[:2], "big") / 65536, 0.2 + 0.13 * drawn[2] / 255
     return "#" + "".join(f"{round(255 * channel):02x}" for channel in colorsys.hls_to_rgb(hue, lightness, 0.7))
 
 

@@ -14,7 +14,7 @@ from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.criteria import front_of
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.jobs import Limits
-from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
+from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import EvaluationRequest, PreparedProblems, Session
 from zslplat.evaluation.workers.pool import Deadline, DeadlineReached
 from zslplat.keys import repeat_key, trial_key
@@ -195,8 +195,6 @@ class StudyRun:
             problems = problems or self._prepare()
             remember_validation(self.recorded_study, self.session.context, [problem for problem, _ in problems])
             self.reporter.stage(f"tuning {self.experiment.method.name} on {len(problems)} validation folds")
-            if isinstance(self.reporter, ProgressReporter):
-                self.reporter.working(len(self.log.records), self.requested)
             if retried:
                 self._evaluate(retried, [self.log.records[n]["parameters"] for n in retried], problems)
             while not self._search_has_ended():

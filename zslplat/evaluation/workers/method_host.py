@@ -17,16 +17,15 @@ import importlib
 import os
 import pickle
 import sys
-import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
 from zslplat.evaluation.workers.memory import own_bytes
 from zslplat.evaluation.workers.method_process import serve
 from zslplat.evaluation.workers.processes import adopt_orphans, ask_for_death_signal, exit_like, has_children
-from zslplat.evaluation.workers.proxies import MethodClient, PendingAnswer, ProcessEnded
+from zslplat.evaluation.workers.proxies import MethodClient, ProcessEnded
 from zslplat.registry import registry
 
 _ENDED = 64  # the exit code of a method process whose evaluation has ended
@@ -140,9 +139,9 @@ class MethodHost:
     bytes that it shares with others.
     """
 
-    def __init__(self, process: Any, connection: Connection, report: Callable[[float], None]) -> None:
+    def __init__(self, process: Any, connection: Connection) -> None:
         self.process, self.number = process, process.pid
-        self._connection, self._report = connection, report
+        self._connection = connection
         self._facts: dict[str, Any] = {}
         self.renewed()
 
@@ -153,72 +152,10 @@ class MethodHost:
         except (EOFError, OSError):
             raise ProcessEnded.of(self.process) from None
         self.method_process = number, shared
-        self.methods = ReportingClient(self.process, self._connection, shared, self._report, self._facts)
+        self.methods = MethodClient(self.process, self._connection, shared, self._facts)
         return bool(left)
 
     def renew(self) -> bool:
         """End the process of this evaluation; tell whether processes that it started are left."""
         self.methods.end()
         return self.renewed()
-
-
-# Often enough to be seen, and cheap for a trial of a thousand short steps.
-_SECONDS = 0.25
-_STEPS = ("start", "advance")
-
-
-class ReportingClient(MethodClient):
-    """A method client that reports how far the job is, from 0 to 1.
-
-    A fold has begun when its method is built; a training in steps is as far as the steps that were asked for. Nothing
-    is known of a single call, so a method without steps advances fold by fold. The result does not depend on any of it.
-    """
-
-    def __init__(
-        self, process: Any, connection: Any, shared_bytes: int, report: Callable[[float], None], facts: dict[str, Any]
-    ) -> None:
-        super().__init__(process, connection, shared_bytes, facts)
-        self._report = report
-        self._most_by_name: dict[str, int] = {}
-        self.follow(1)
-
-    def follow(self, folds: int) -> None:
-        """Start counting: a job with this many folds begins."""
-        self._folds, self._builds, self._steps, self._most = max(1, folds), 0, 0, 0
-        self._reported = time.monotonic()
-
-    def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
-        """Return the proxy of a new method, with which a fold begins."""
-        method = super().build(name, parameters, seed)
-        self._builds += 1
-        self._most = self._most_steps(name, method, parameters)
-        self._report_progress()
-        return method
-
-    def send(self, request: str, *arguments: Any) -> PendingAnswer:
-        """Send a request; a step of a training is counted."""
-        if request in _STEPS:
-            self._steps += 1
-            self._report_progress()
-        return super().send(request, *arguments)
-
-    def _most_steps(self, name: str, method: Any, parameters: Mapping[str, Any]) -> int:
-        """Return the largest number of steps of a training; 0 where it has none."""
-        if name not in self._most_by_name:
-            step = self.step_parameter(name)
-            value = parameters.get(step) if step else 0
-            self._most_by_name[name] = _count(getattr(method, step) if value is None else value)
-        step = self._step_parameters[name]
-        return _count(parameters.get(step, self._most_by_name[name])) if step else 0
-
-    def _report_progress(self) -> None:
-        now = time.monotonic()
-        if now - self._reported < _SECONDS:
-            return
-        self._reported = now
-        before = self._steps / self._most if self._most else self._builds - 1
-        self._report(min(max(before, 0) / self._folds, 1.0))
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0

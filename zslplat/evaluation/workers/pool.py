@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from functools import partial
 from importlib.metadata import entry_points
 from typing import Protocol
 
@@ -88,12 +87,8 @@ class Workers:
         on_answer: Callable[[int, Answer], None] | None = None,
         while_waiting: Callable[[], None] | None = None,
         deadline: Deadline | None = None,
-        on_progress: Callable[[int, float], None] | None = None,
     ) -> list[Answer]:
         """Run the jobs; ``on_answer(position, answer)`` is called as each ends, ``while_waiting`` once after the start.
-
-        ``on_progress(position, done)`` is called now and then by the threads of local workers with how far a job is,
-        from 0 to 1.
 
         Raises :class:`DeadlineReached` at ``deadline``, after stopping the jobs that still run, and :class:`StoreError`
         where the platform failed and not the job.
@@ -102,7 +97,7 @@ class Workers:
         self._start()
         # Submitting starts workers.
         with ctrl_c_blocked():
-            futures = {self._submit(job, limits, i, on_progress): i for i, job in enumerate(jobs)}
+            futures = {self._submit(job, limits): i for i, job in enumerate(jobs)}
         if while_waiting is not None:
             while_waiting()
         pending = set(futures)
@@ -160,14 +155,11 @@ class Workers:
         # An answer that cannot be recorded ends the program, and the processes must not keep it alive.
         atexit.register(self.stop)
 
-    def _submit(
-        self, job: Job, limits: Limits, position: int = 0, on_progress: Callable[[int, float], None] | None = None
-    ) -> Future[Answer]:
+    def _submit(self, job: Job, limits: Limits) -> Future[Answer]:
         if self._cluster is not None:
             return self._cluster.submit(job, limits)
         assert self._threads is not None
-        tell = None if on_progress is None else partial(on_progress, position)
-        return self._threads.submit(self._run_here, job, limits, tell)
+        return self._threads.submit(self._run_here, job, limits)
 
     def _begin_thread(self) -> None:
         # Ctrl-C is for the main thread, not for the processes that this thread starts.
@@ -178,8 +170,8 @@ class Workers:
         if stopped.is_set():
             self._thread.worker.stop()
 
-    def _run_here(self, job: Job, limits: Limits, tell: Callable[[float], None] | None) -> Answer:
-        answer: Answer = self._thread.worker.run(job, limits, tell)
+    def _run_here(self, job: Job, limits: Limits) -> Answer:
+        answer: Answer = self._thread.worker.run(job, limits)
         return answer
 
 

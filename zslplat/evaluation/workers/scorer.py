@@ -24,7 +24,7 @@ from typing import Any
 from zslplat.evaluation.jobs import PrepareJob, WorkerSettings
 from zslplat.evaluation.workers.processes import ask_for_death_signal, die_with_parent, has_children
 
-READY, PROGRESS = "ready", "progress"
+READY = "ready"
 # The modules that jobs need. None lists the plugins when it is imported: they may change.
 NEEDED = (
     "psutil",
@@ -49,8 +49,7 @@ def score_jobs(connection: Connection, settings: WorkerSettings, environment: Ma
 
     The first message says that all processes are ready, so that their start counts for no job, and gives their process
     numbers. An answer is ``(kind, content, next)``; ``next`` is the number of the next method process with the bytes
-    that it shares with others. Without it, this scorer must not be used again. Messages of kind ``progress`` may come
-    before the answer.
+    that it shares with others. Without it, this scorer must not be used again.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ask_for_death_signal()
@@ -96,7 +95,7 @@ def _start_host(connection: Connection, settings: WorkerSettings) -> Any:
     process = context.Process(target=_run_host, args=(theirs, settings, closed), daemon=not forked)
     process.start()
     theirs.close()
-    return MethodHost(process, ours, lambda done: connection.send((PROGRESS, done, None)))
+    return MethodHost(process, ours)
 
 
 def _run_host(connection: Connection, settings: WorkerSettings, closed: tuple[Connection, ...]) -> None:
@@ -150,7 +149,6 @@ def _serve(
         require_unchanged(job.sources, settings.code, settings.cluster_worker)
         # Tasks run in this process.
         seed_generators(getattr(job, "seed", 0))
-        methods.follow(len(getattr(job, "problems", ())))
         result = (evaluation.prepare if isinstance(job, PrepareJob) else evaluation.evaluate)(
             job, settings.cache, methods
         )

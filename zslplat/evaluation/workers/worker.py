@@ -9,7 +9,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
@@ -23,7 +22,7 @@ from zslplat.evaluation.workers.processes import (
     one_thread_variables,
     without_main_module,
 )
-from zslplat.evaluation.workers.scorer import FORKED_WITH, PROGRESS, READY, score_jobs
+from zslplat.evaluation.workers.scorer import FORKED_WITH, READY, score_jobs
 
 # How often the memory of a job is measured, where it is bounded.
 _POLL_SECONDS = 0.05
@@ -73,17 +72,16 @@ class Child:
             with contextlib.nullcontext() if guarded else without_main_module():
                 self.process.start()
 
-    def run(self, job: Job, limits: Limits, on_progress: Callable[[float], None] | None = None) -> Answer:
+    def run(self, job: Job, limits: Limits) -> Answer:
         """Send a job and wait for its answer within the limits; :attr:`alive` tells whether it can take another.
 
-        ``on_progress`` is called now and then with how far the job is, from 0 to 1. The clock of the job starts when
-        its processes are ready.
+        The clock of the job starts when its processes are ready.
         """
         try:
             if not self.ready:
                 self._begin()
             self.connection.send(job)
-            reply = self._wait(limits, on_progress)
+            reply = self._wait(limits)
             if isinstance(reply, Answer):
                 return reply
             kind, content, following = reply
@@ -137,7 +135,7 @@ class Child:
         self.memory = MemoryWatch(self.process.pid, **numbers)
         self.memory.methods, self.memory.shared = following
 
-    def _wait(self, limits: Limits, on_progress: Callable[[float], None] | None) -> Answer | tuple[str, Any, Any]:
+    def _wait(self, limits: Limits) -> Answer | tuple[str, Any, Any]:
         """Wait for the scorer's answer; where the job goes beyond its limits, end it and say so in an answer."""
         deadline = time.monotonic() + limits.seconds if limits.seconds else None
         while True:
@@ -146,10 +144,7 @@ class Child:
             pause = left if limits.bytes is None else _POLL_SECONDS if left is None else min(left, _POLL_SECONDS)
             if self.connection.poll(pause):
                 kind, content, following = self.connection.recv()
-                if kind != PROGRESS:
-                    return kind, content, following
-                if on_progress is not None:
-                    on_progress(content)
+                return kind, content, following
             if deadline is not None and time.monotonic() >= deadline:
                 self.kill()
                 return Answer(None, f"stopped at its deadline of {limits.seconds:g} s")
@@ -181,8 +176,8 @@ class Worker:
         self._child: Child | None = None
         self._stopped = self._starting = False
 
-    def run(self, job: Job, limits: Limits, on_progress: Callable[[float], None] | None = None) -> Answer:
-        """Run a job; ``on_progress`` is called now and then with how far it is.
+    def run(self, job: Job, limits: Limits) -> Answer:
+        """Run a job.
 
         Processes that have imported the modules of another experiment are replaced. A process that crashes fails its
         job. One that was killed from outside says nothing about the job, which runs again, with the same result, up to
@@ -200,7 +195,7 @@ class Worker:
                 break
             if self._stopped or self._child is None:
                 break
-            answer = self._child.run(job, limits, on_progress)
+            answer = self._child.run(job, limits)
             if not self._child.alive:
                 self._child = None
             if not answer.killed:
