@@ -2,7 +2,8 @@
 
 from scipy.stats import t
 
-from zslplat.comparison.forests import Difference, difference_rows, pool, reasons_not_pooled, score_forest
+from zslplat.comparison.forests import difference_rows, score_forest
+from zslplat.comparison.over_datasets import Difference, pool, reasons_not_pooled
 
 CLASSES = 11
 

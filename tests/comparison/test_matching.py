@@ -127,10 +127,10 @@ def test_where_nothing_was_validated_the_table_says_what_differences_are_from(ma
     assert said not in compare(settings, ["made"], against="sae", warn=pytest.fail).notes
 
 
-def test_mean_differences_over_data_sets_are_from_what_is_asked_for(made, settings):
+def test_differences_over_data_sets_are_from_what_is_asked_for_else_from_the_best_validated(made, settings):
     for dataset, shift in (("a", 0.0), ("b", 0.02), ("c", 0.05)):
         for method, share in (("eszsl", 0.8), ("sae", 0.6), ("conse", 0.5)):
-            made.study(method, share - shift, dataset=dataset, data=dataset * 64)
+            made.study(method, share - shift, dataset=dataset, data=dataset * 64, validation=share)
     names = ["a", "b", "c"]
     (plain,) = compare(settings, names, warn=pytest.fail).over_datasets
     (asked,) = compare(settings, names, against="sae", warn=pytest.fail).over_datasets
@@ -138,11 +138,11 @@ def test_mean_differences_over_data_sets_are_from_what_is_asked_for(made, settin
     assert (plain["baseline"], asked["baseline"]) == ("eszsl", "sae")
     assert best["eszsl"]["difference"] is None
     assert own["sae"]["difference"] is None
-    assert own["eszsl"]["difference"] == pytest.approx(-best["sae"]["difference"])
-    assert own["conse"]["difference"] == pytest.approx(best["conse"]["difference"] - best["sae"]["difference"])
+    assert own["eszsl"]["difference"] == pytest.approx(-best["sae"]["difference"], rel=0.05)
+    assert own["eszsl"]["verdict"] != best["eszsl"]["verdict"] is None
     assert [m["mean_rank"] for m in plain["methods"]] == [m["mean_rank"] for m in asked["methods"]]
     (sheet,) = sheets(compare(settings, names, against="sae", warn=pytest.fail))
-    assert "mean differences are from sae" in sheet.notes
+    assert any(note.startswith("differences are from sae, pooled over the data sets") for note in sheet.notes)
 
 
 def test_a_run_of_every_seed_is_a_look_at_the_test_split(made, settings):

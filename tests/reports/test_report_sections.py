@@ -248,7 +248,7 @@ def test_charts_beyond_the_room_are_left_out_and_counted():
 def test_methods_over_data_sets_have_ranks_with_their_reservation():
     methods = [
         {"method": name, "scores": {"x": 0.5, "y": 0.6}, "mean_rank": rank, "rank_low": 1.0, "rank_high": 2.0}
-        | {"difference": None, "tied": "a"}
+        | {"difference": None, "verdict": None, "tied": "a"}
         for name, rank in (("one", 1.0), ("two", 2.0))
     ]
     table = {

@@ -12,8 +12,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zslplat.checks.base import Finding, drop_silenced
-from zslplat.comparison.leaderboard import comparison_findings, larger_is_better, leaderboard, row_details, unequal
-from zslplat.comparison.over_datasets import over_datasets, over_draws
+from zslplat.comparison.leaderboard import (
+    comparison_findings,
+    group_of,
+    larger_is_better,
+    leaderboard,
+    row_details,
+    unequal,
+)
+from zslplat.comparison.over_datasets import best_validated, over_datasets, over_draws
 from zslplat.data.class_draws import draw_of
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import build_component
@@ -107,7 +114,10 @@ class _Entry:
 
 @dataclass(frozen=True)
 class _ComparisonRequest:
-    """What one comparison is of; ``metric`` and ``baseline`` are None where they are chosen for each data set."""
+    """What one comparison is of; ``metric`` and ``baseline`` are None where they are chosen for each data set.
+
+    ``common_baselines``: the short name of what differences are taken from on all data sets, by group.
+    """
 
     table: ResultTable
     task_spec: str
@@ -115,6 +125,7 @@ class _ComparisonRequest:
     metric: str | None
     baseline: str | None
     warn: Warn
+    common_baselines: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -179,9 +190,11 @@ def compare(
     collected = _CollectedRows()
     entries, baseline_studies = _select_entries(request, results, filters, collected, every=every)
     entries, names = _name_entries(entries)
-    collected.notes += [_replaced(entry) for entry in entries if entry.group.replaced]
     # Of rows with several labels a task optimises another metric than it does as it is built: records say which.
     primary = _primary(entries, built_task.primary)
+    if len(results) > 1:
+        request = replace(request, common_baselines=_common_baselines(entries, baseline_studies, primary))
+    collected.notes += [_replaced(entry) for entry in entries if entry.group.replaced]
     for dataset, on_dataset in results.items():
         if datasets or any(e.result.dataset == dataset for e in entries):
             _add_dataset(request, dataset, on_dataset, entries, primary, collected)
@@ -196,7 +209,7 @@ def compare(
         rows=collected.rows,
         names=names,
         notes=collected.notes,
-        over_datasets=_over_datasets(collected.rows, shown, entries, baseline_studies, name, maximise=maximise),
+        over_datasets=_over_datasets(request, collected.rows, shown, entries, name, maximise=maximise),
         findings=collected.findings,
         silenced=settings.silenced,
         hidden_results={
@@ -408,27 +421,53 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Return the rows of one data set, which comparisons that share a table make once, with their short names."""
     table = request.table
+    common = request.common_baselines
+    preferred = frozenset(e.scored.study for e in entries if e.short == common.get(group_of(e.scored.knows)))
 
     def make_rows() -> list[dict[str, Any]]:
         scores = [with_outcomes(e.scored, e.result, request.task, request.warn, (metric,)) for e in entries]
         by_study = {e.scored.study: e for e in entries}
         rows = []
-        for row in leaderboard(scores, metric, primary, baseline):
+        for row in leaderboard(scores, metric, primary, baseline, preferred):
             entry = by_study[row["study"]]
             details = row_details(entry.group, entry.scored.knows, table.trial_seconds(entry.result))
             rows.append({**row, **details})
         return [{**row, "unequal": text} for row, text in zip(rows, unequal(rows, newest), strict=True)]
 
-    key = (dataset, request.task_spec, metric, baseline, tuple((e.scored.study, e.group.aliases) for e in entries))
+    key = (
+        dataset,
+        request.task_spec,
+        metric,
+        baseline,
+        preferred,
+        tuple((e.scored.study, e.group.aliases) for e in entries),
+    )
     short = {e.scored.study: e.short for e in entries}
     return [{"short": short[row["study"]], **row} for row in table.cached_rows(key, make_rows)]
 
 
+def _common_baselines(entries: Sequence[_Entry], named: Collection[str], primary: Metric) -> dict[str, str]:
+    """Return by group the short name of what differences are taken from on all data sets.
+
+    That is the one of the ``named`` studies; without them what has the best mean on validation, of those that are on
+    most data sets: to take the best on test would favour the luckiest.
+    """
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for e in entries:
+        row = {"short": e.short, "validation": e.scored.validation.get(primary.name)}
+        groups.setdefault(group_of(e.scored.knows), []).append(row)
+    if named:
+        short = {e.short for e in entries if e.scored.study in named}
+        return dict.fromkeys(groups, short.pop()) if len(short) == 1 else {}
+    sign = -1.0 if primary.maximise else 1.0
+    return {group: best_validated(rows, sign) for group, rows in groups.items()}
+
+
 def _over_datasets(
+    request: _ComparisonRequest,
     rows: list[dict[str, Any]],
     datasets: Sequence[str],
     entries: Sequence[_Entry],
-    baseline_studies: Collection[str],
     metric: str,
     *,
     maximise: bool,
@@ -440,9 +479,9 @@ def _over_datasets(
     for entry in entries:
         images.setdefault(entry.result.dataset, set()).update(entry.result.images)
     classes = {e.result.dataset: e.result.classes for e in entries if e.result.classes is not None}
-    short = {e.short for e in entries if e.scored.study in baseline_studies}
-    baseline = short.pop() if len(short) == 1 else None
-    tables = over_datasets(rows, datasets, images, maximise=maximise, against=baseline)
+    against = request.common_baselines
+    tables = over_datasets(rows, datasets, images, maximise=maximise, metric=metric, against=against)
     for table in tables:
+        baseline = None if request.baseline is None else against.get(table["group"])
         table["over_draws"] = over_draws(rows, classes, metric, table["group"], baseline, maximise=maximise)
     return tables

@@ -5,73 +5,19 @@ Reports, :meth:`zslplat.front.comparisons.Comparisons.plot` and the pages of pub
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from zslplat import statistics
 from zslplat.comparison.compare import Comparison
+from zslplat.comparison.over_datasets import LEAST_POOLED, Difference, pool, reasons_not_pooled
 from zslplat.evidence.labels import dataset_titles
 from zslplat.figures import Forest, ForestRow
 from zslplat.names import counted
-from zslplat.statistics import LEAST_CLASSES, Pooled
 
 Row = Mapping[str, Any]
 Ends = tuple[float, float]
 MOST_RIVALS = 6
-LEAST_POOLED = 2
 POOLED = "pooled"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A difference on one data set, ``low`` and ``high`` the ends of its 95 % interval over new classes.
-
-    ``classes`` is how many classes the interval is made from, and None where it is over something else; data sets of
-    the same ``images`` count once.
-    """
-
-    data: str
-    value: float
-    low: float | None
-    high: float | None
-    classes: int | None
-    images: str = ""
-
-    @property
-    def ends(self) -> Ends | None:
-        """The ends of the interval, None where there is none."""
-        if self.low is None or self.high is None or not math.isfinite(self.low + self.high):
-            return None
-        return self.low, self.high
-
-
-def pool(differences: Sequence[Difference]) -> Pooled | None:
-    """Return the pooled estimate (:func:`zslplat.statistics.pool`); None for fewer than two data sets."""
-    if len(differences) < LEAST_POOLED:
-        return None
-    ends = [one.ends or (math.nan, math.nan) for one in differences]
-    images = [one.images or number for number, one in enumerate(differences)]
-    values = [one.value for one in differences]
-    return statistics.pool(values, [low for low, _ in ends], [high for _, high in ends], images)
-
-
-def reasons_not_pooled(differences: Sequence[Difference]) -> list[str]:
-    """Return why each difference is no part of the pooled estimate, empty for those that are."""
-    reasons: list[str] = []
-    for one in differences:
-        if one.ends is None:
-            reasons.append("no interval")
-        elif one.classes is None:
-            reasons.append("not over new classes")
-        elif one.classes < LEAST_CLASSES:
-            reasons.append(f"{one.classes} classes")
-        elif one.ends[1] - one.ends[0] <= 1e-12:
-            reasons.append("no spread")
-        else:
-            reasons.append("")
-    return reasons
 
 
 def difference_rows(

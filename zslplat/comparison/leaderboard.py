@@ -11,7 +11,7 @@ the second: a zero-shot test has few classes, and rows within a class are not in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,16 +61,20 @@ _NOT_VALIDATED = ("run:", "sweep:")
 
 
 def leaderboard(
-    scored: Sequence[Scored], metric: str, primary: Metric, against: str | None = None
+    scored: Sequence[Scored],
+    metric: str,
+    primary: Metric,
+    against: str | None = None,
+    preferred: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """Return a row per method, by group, best test score first: validation, test, spread, interval, difference.
 
     ``group`` is ``inductive``, ``transductive``, or ``not recorded`` in older records. ``against`` names a method,
-    label, study or run, from which all differences are taken; by default each group has a ``baseline`` of its own, the
-    one with the best validation value of the primary metric (the first of ``scored`` where none has one): to compare
-    with the winner on test would favour the luckiest. Values are None where there is none; an entry that
-    scored other rows than its baseline has a difference without an interval, and the verdict ``other rows``, or of
-    other data ``other data``.
+    label, study or run, from which all differences are taken; by default each group has a ``baseline`` of its own, one
+    of the ``preferred`` studies, else the one with the best validation value of the primary metric (the first of
+    ``scored`` where none has one): to compare with the winner on test would favour the luckiest. Values are None where
+    there is none; an entry that scored other rows than its baseline has a difference without an interval, and the
+    verdict ``other rows``, or of other data ``other data``.
 
     Over these test rows: ``low``, ``high``, ``difference_low``, ``difference_high``, ``verdict_rows``. Over new
     classes: the same names with ``_classes``; ``classes``, how many there are; ``p_value`` of the difference and
@@ -92,7 +96,8 @@ def leaderboard(
         entries = [entry for entry in scored if group_of(entry.knows) == group]
         if not entries:
             continue
-        baseline = origin or _best_validated(entries, primary.name, sign)
+        baseline = origin or next((entry for entry in entries if entry.study in preferred), None)
+        baseline = baseline or _best_validated(entries, primary.name, sign)
         ordered = sorted(entries, key=lambda e: _sort_key(-direction * float(np.mean(e.values[metric]))))
         shared = {"group": group, "baseline": baseline.label}
         groups.append((ordered, [{**_row(e, baseline, metric, direction), **shared} for e in ordered], baseline))

@@ -18,19 +18,72 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from zslplat import statistics
 from zslplat.comparison.paired import Interval, known_value
 from zslplat.comparison.ranks import Across, Standing, across_sets, over_splits
 from zslplat.data.class_draws import draw_number, draw_of, families
-from zslplat.metrics.intervals import within
+from zslplat.metrics.intervals import margin_of, within
 from zslplat.names import counted
-from zslplat.statistics import AHEAD, BEHIND, holm, quantile_t, two_sided_p
+from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, NOT_ENOUGH, Pooled, holm, quantile_t, two_sided_p
 
 Row = Mapping[str, Any]
+LEAST_POOLED = 2
 _DRAWS = "draws of "
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference on one data set, ``low`` and ``high`` the ends of its 95 % interval over new classes.
+
+    ``classes`` is how many classes the interval is made from, and None where it is over something else; data sets of
+    the same ``images`` count once.
+    """
+
+    data: str
+    value: float
+    low: float | None
+    high: float | None
+    classes: int | None
+    images: str = ""
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The ends of the interval, None where there is none."""
+        if self.low is None or self.high is None or not math.isfinite(self.low + self.high):
+            return None
+        return self.low, self.high
+
+
+def pool(differences: Sequence[Difference]) -> Pooled | None:
+    """Return the pooled estimate (:func:`zslplat.statistics.pool`); None for fewer than two data sets."""
+    if len(differences) < LEAST_POOLED:
+        return None
+    ends = [one.ends or (math.nan, math.nan) for one in differences]
+    images = [one.images or number for number, one in enumerate(differences)]
+    values = [one.value for one in differences]
+    return statistics.pool(values, [low for low, _ in ends], [high for _, high in ends], images)
+
+
+def reasons_not_pooled(differences: Sequence[Difference]) -> list[str]:
+    """Return why each difference is no part of the pooled estimate, empty for those that are."""
+    reasons: list[str] = []
+    for one in differences:
+        if one.ends is None:
+            reasons.append("no interval")
+        elif one.classes is None:
+            reasons.append("not over new classes")
+        elif one.classes < LEAST_CLASSES:
+            reasons.append(f"{one.classes} classes")
+        elif one.ends[1] - one.ends[0] <= 1e-12:
+            reasons.append("no spread")
+        else:
+            reasons.append("")
+    return reasons
 
 
 def over_datasets(
@@ -39,22 +92,23 @@ def over_datasets(
     images: Mapping[str, Iterable[str]],
     *,
     maximise: bool,
-    against: str | None = None,
+    metric: str = "",
+    against: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """Return a dictionary per group of methods that are ranked among themselves, ready for JSON.
 
     An experiment has the same short name (``short``) on all data sets. Draws of the classes of one data set
     (``redrawn``) are one data set: a method's mean over them is its one score there, and is ranked. ``images``:
     what tells the images of a data set from those of others (:func:`zslplat.data.class_draws.images_of`). ``against``
-    is the short name of what differences are taken from, by default what has the best mean rank.
+    has the short name of what differences are taken from, by group.
 
-    ``group``; ``methods``, best mean rank first and those without a rank last, each with ``method``, ``scores`` by
-    data set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``difference`` from
-    ``baseline`` with its ends (means over data sets), and ``tied``; ``baseline``; ``sets``, how many data sets of
-    different rows there are; ``families``, the first data set of those that show the same images, by data set;
-    ``draws``, how many draws there are of each data set that is drawn anew; ``p_value``, ``critical_difference`` and
-    ``reservation`` of :class:`zslplat.comparison.ranks.Across`. Methods that lack a data set, or whose score there is
-    no number, have no rank; where fewer than two have all, none has one.
+    ``group``; ``methods``, best mean rank first and those without a rank last, each with ``method``, ``scores`` by data
+    set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``tied``, and of its
+    ``difference`` from ``baseline``, pooled over data sets, the ends, ``p_holm`` and the ``verdict``; ``baseline``;
+    ``sets``, how many data sets of different rows there are; ``families``, the first data set of those that show the
+    same images, by data set; ``draws``, how many draws there are of each data set that is drawn anew; ``p_value``,
+    ``critical_difference`` and ``reservation`` of :class:`zslplat.comparison.ranks.Across`. Methods that lack a data
+    set, or whose score there is no number, have no rank; where fewer than two have all, none has one.
     """
     tables = []
     sets = {name: _counted_as(name) for name in datasets}
@@ -68,9 +122,7 @@ def over_datasets(
         complete = {
             name: _by_set(by_dataset, sets) for name, by_dataset in scores.items() if len(by_dataset) == len(datasets)
         }
-        origin = against if against in complete else None
-        several = len(complete) > 1
-        across = across_sets(complete, maximise=maximise, families=shared, against=origin) if several else None
+        across = across_sets(complete, maximise=maximise, families=shared) if len(complete) > 1 else None
         ranked = [] if across is None else [standing.method for standing in across.standings]
         sign = -1.0 if maximise else 1.0
         rest = sorted(
@@ -79,11 +131,60 @@ def over_datasets(
         )
         standings = {} if across is None else {standing.method: standing for standing in across.standings}
         methods = [_method(name, scores[name], datasets, standings.get(name)) for name in (*ranked, *rest)]
-        baseline = None if across is None else origin or ranked[0]
         same_images = {name: shared[sets[name]] for name in datasets}
+        baseline = (against or {}).get(group)
+        judged = _pooled(rows, scores, baseline, same_images, metric, maximise=maximise)
+        methods = [{**one, **judged[one["method"]]} for one in methods]
+        baseline = baseline if any(one["verdict"] for one in methods) else None
         summary = _summary(across, sets)
         tables.append({"group": group, "methods": methods, "baseline": baseline, **summary, "families": same_images})
     return tables
+
+
+def _pooled(
+    rows: Sequence[Row],
+    methods: Iterable[str],
+    baseline: str | None,
+    images: Mapping[str, str],
+    metric: str,
+    *,
+    maximise: bool,
+) -> dict[str, dict[str, Any]]:
+    """Return the difference of each method from the baseline, pooled over data sets, with its verdict."""
+    called = {(row["dataset"], row.get("method")): row["short"] for row in rows}
+    pooled, undecided = {}, set()
+    for method in methods:
+        differences = [
+            Difference(
+                str(row["dataset"]),
+                float(row["difference"]),
+                row["difference_low_classes"],
+                row["difference_high_classes"],
+                row["classes"],
+                images[str(row["dataset"])],
+            )
+            for row in rows
+            if row["short"] == method
+            and row.get("difference") is not None
+            and called.get((row["dataset"], row["baseline"])) == baseline
+        ]
+        reasons = reasons_not_pooled(differences)
+        pooled[method] = pool([one for one, why in zip(differences, reasons, strict=True) if not why])
+        if pooled[method] is None and any(one.ends for one in differences):
+            undecided.add(method)
+    corrected = holm(np.array([np.nan if one is None else one.p_value for one in pooled.values()]))
+    turned = {} if maximise else {AHEAD: BEHIND, BEHIND: AHEAD}
+    judged = {}
+    for (method, one), p_holm in zip(pooled.items(), corrected.tolist(), strict=True):
+        verdict = one.verdict(p_holm, margin_of(metric)) if one else NOT_ENOUGH if method in undecided else None
+        judged[method] = {
+            "difference": None if one is None else one.estimate,
+            "difference_low": None if one is None else one.low,
+            "difference_high": None if one is None else one.high,
+            "p_holm": known_value(p_holm),
+            "verdict": turned.get(verdict or "", verdict),
+        }
+    return judged
 
 
 def rank_notes(table: Mapping[str, Any], of: str = "") -> list[str]:
@@ -135,17 +236,12 @@ def _marks(name: str, images: Mapping[str, Iterable[str]], sets: Mapping[str, st
 def _method(
     name: str, scores: Mapping[str, float], datasets: Sequence[str], standing: Standing | None
 ) -> dict[str, Any]:
-    gap = None if standing is None else standing.difference
-    low, high = (None, None) if gap is None else (known_value(gap.low), known_value(gap.high))
     return {
         "method": name,
         "scores": {dataset: scores.get(dataset) for dataset in datasets},
         "mean_rank": None if standing is None else standing.mean_rank,
         "rank_low": None if standing is None else known_value(standing.rank_low),
         "rank_high": None if standing is None else known_value(standing.rank_high),
-        "difference": None if gap is None else gap.estimate,
-        "difference_low": low,
-        "difference_high": high,
         "tied": None if standing is None else standing.tied,
     }
 
@@ -160,7 +256,6 @@ def ranks_of(table: Mapping[str, Any]) -> Across | None:
             mean_rank=row["mean_rank"],
             rank_low=_number(row["rank_low"]),
             rank_high=_number(row["rank_high"]),
-            difference=None,
             tied=row["tied"],
         )
         for row in table["methods"]
@@ -264,7 +359,7 @@ def _table_of_draws(
 ) -> dict[str, Any]:
     sign = -1.0 if maximise else 1.0
     scores, every = _scores(members), _scores(rows)
-    baseline = against if against is not None and len(every.get(against, ())) > 1 else _best_validated(members, sign)
+    baseline = against if against is not None and len(every.get(against, ())) > 1 else best_validated(members, sign)
     draws = set(every[baseline])
     complete = {method: by_draw for method, by_draw in scores.items() if draws <= set(by_draw)}
     methods = []
@@ -285,8 +380,8 @@ def _table_of_draws(
     }
 
 
-def _best_validated(rows: Sequence[Row], sign: float) -> str:
-    """Return the short name of the method with the best mean on validation, of those with the most draws."""
+def best_validated(rows: Sequence[Row], sign: float) -> str:
+    """Return the short name of the method with the best mean on validation, of those with the most rows."""
     values: dict[str, list[float]] = {}
     for row in rows:
         value = row["validation"]

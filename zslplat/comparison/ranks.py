@@ -22,7 +22,7 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from zslplat.comparison.paired import Interval, but_rounding
+from zslplat.comparison.paired import Interval
 from zslplat.errors import UsageError
 from zslplat.statistics import LEVEL, moments, quantile_t, root
 
@@ -38,16 +38,13 @@ class Standing:
     """One method over all data sets.
 
     ``rank_low`` and ``rank_high`` are the ends of the bootstrap interval over data sets, NaN for a single one, which
-    cannot be drawn otherwise. ``difference`` is the mean over data sets of how far it is from one of the methods, with
-    its t interval over data sets (None for that one; ends NaN for a single data set, and where it is the same on all).
-    ``tied`` are its letters: methods that share one do not differ significantly.
+    cannot be drawn otherwise. ``tied`` are its letters: methods that share one do not differ significantly.
     """
 
     method: str
     mean_rank: float
     rank_low: float
     rank_high: float
-    difference: Interval | None
     tied: str
 
 
@@ -73,14 +70,12 @@ def across_sets(
     *,
     maximise: bool = True,
     families: Mapping[str, str] | None = None,
-    against: str | None = None,
 ) -> Across:
     """Return the standing of methods over data sets; ``scores`` maps a method to its score by data set.
 
-    ``families`` maps a data set to the name of what it shares its images with (by default each is its own): ranks and
-    differences are averaged within a family. Differences are from ``against``, by default what has the best mean rank.
-    Data sets that some method lacks are left out. Raises :class:`UsageError` for fewer than two methods, or where no
-    data set has all of them.
+    ``families`` maps a data set to the name of what it shares its images with (by default each is its own): ranks are
+    averaged within a family. Data sets that some method lacks are left out. Raises :class:`UsageError` for fewer than
+    two methods, or where no data set has all of them.
     """
     names = list(scores)
     if len(names) < 2:
@@ -92,7 +87,6 @@ def across_sets(
     table = np.array([[scores[method][name] for method in names] for name in shared])
     of = [name if families is None else families.get(name, name) for name in shared]
     ranks = _by_family(ranked(table, maximise), of)
-    values = _by_family(table, of)
     n, k = ranks.shape
     mean = ranks.mean(axis=0)
     drawn = np.random.default_rng([41, n, k]).integers(n, size=(REPLICATES, n))
@@ -103,15 +97,12 @@ def across_sets(
     p = friedman_p(ranks)
     apart = np.abs(mean[order][:, None] - mean[order]) >= bound
     labels = letters(apart)
-    origin = int(order[0]) if against is None else names.index(against)
-    gaps = but_rounding(values - values[:, [origin]], values)
     standings = tuple(
         Standing(
             names[i],
             float(mean[i]),
             float(low[i]),
             float(high[i]),
-            None if i == origin else _t_interval(gaps[:, i]),
             labels[place],
         )
         for place, i in enumerate(order.tolist())

@@ -385,10 +385,12 @@ def _over_datasets(comparison: Comparison) -> Sheet:
         for row, standing in zip(comparison.on(dataset), standings(comparison.on(dataset)), strict=True)
     }
     memory = {row["short"] for row in comparison.rows if row["from_memory"]}
-    ranked = any(method["mean_rank"] is not None for table in comparison.over_datasets for method in table["methods"])
+    methods = [method for table in comparison.over_datasets for method in table["methods"]]
+    ranked, judged = (any(method[key] for method in methods) for key in ("mean_rank", "verdict"))
     short = dataset_titles(comparison.datasets)
     titles = ["method", *(short[dataset] for dataset in comparison.datasets)]
-    titles += ["mean\nrank", "interval of\nthe rank", "mean\ndifference", "tied"] if ranked else []
+    titles += ["pooled\ndifference", "verdict"] if judged else []
+    titles += ["mean\nrank", "tied"] if ranked else []
     sections = {
         table["group"]: [
             [
@@ -397,6 +399,7 @@ def _over_datasets(comparison: Comparison) -> Sheet:
                     scored.get((method["method"], dataset), Cell(number(score), value=score))
                     for dataset, score in method["scores"].items()
                 ),
+                *(_pooled(method) if judged else []),
                 *(_ranks(method) if ranked else []),
             ]
             for method in table["methods"]
@@ -408,10 +411,12 @@ def _over_datasets(comparison: Comparison) -> Sheet:
         of = f" of {table['group']} methods" if len(comparison.over_datasets) > 1 else ""
         lines += rank_notes(table, of) if table["sets"] is not None or len(table["methods"]) > 1 else []
         if table["baseline"] is not None:
-            among = f" of {table['group']} methods" if len(comparison.over_datasets) > 1 else ""
-            lines.append(f"mean differences{among} are from {table['baseline']}")
+            lines.append(
+                f"differences{of} are from {table['baseline']}, pooled over the data sets where they have an interval "
+                "over new classes; verdicts are by it, after Holm's correction over the rivals"
+            )
     title = f"{comparison.metric} of task {comparison.task} on {len(comparison.datasets)} data sets"
-    right = [0 < place < len(titles) - ranked for place in range(len(titles))]  # names of data sets may be any
+    right = [False, *[True] * len(comparison.datasets), *[True, False] * (judged + ranked)]
     notes = dict.fromkeys([*lines, *_remarks(comparison.rows), *comparison.notes])  # groups may share a reservation
     return Sheet(title, titles, right, sections, list(notes))
 
@@ -465,11 +470,14 @@ def _over_draws(comparison: Comparison, table: Mapping[str, Any]) -> Sheet:
     return Sheet(title, titles, right, {table["group"]: lines}, draw_notes(table))
 
 
+def _pooled(method: Mapping[str, Any]) -> list[Cell]:
+    gap, interval = (
+        number(method["difference"], sign=True),
+        ends(method, "difference_low", "difference_high", sign=True),
+    )
+    return [Cell(f"{gap} ({interval})" if interval else gap, value=method["difference"]), Cell(method["verdict"] or "")]
+
+
 def _ranks(method: Mapping[str, Any]) -> list[Cell]:
-    rank, low, high = (method[name] for name in ("mean_rank", "rank_low", "rank_high"))
-    return [
-        Cell("" if rank is None else f"{rank:.2f}", value=rank),
-        Cell("" if low is None or high is None else f"{low:.2f} .. {high:.2f}", value=low),
-        Cell(number(method["difference"], sign=True), value=method["difference"]),
-        Cell(method["tied"] or ""),
-    ]
+    rank = method["mean_rank"]
+    return [Cell("" if rank is None else f"{rank:.2f}", value=rank), Cell(method["tied"] or "")]

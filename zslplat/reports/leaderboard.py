@@ -111,7 +111,7 @@ def across_section(comparison: Comparison, anchor: str, context: PageContext) ->
     ranks, *draws = sheets(comparison)
     for table in comparison.over_datasets:
         group, of_methods = table["group"], f"{metric_words(comparison.metric)} of {table['group']} methods"
-        origin = [f"mean differences are from {table['baseline']}"] if table["baseline"] else []
+        origin = [f"differences are from {table['baseline']}, pooled over data sets"] if table["baseline"] else []
         blocks.append(_sheet_block(ranks, group, f"{of_methods} over data sets", [*rank_notes(table), *origin]))
         ranked = [method for method in table["methods"] if method["mean_rank"] is not None]
         if len(ranked) > 1:
