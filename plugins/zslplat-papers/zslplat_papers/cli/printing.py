@@ -10,8 +10,10 @@ from rich.table import Table as Shown
 from zslplat.cli.invocation import print_json
 from zslplat.cli.output import stdout_console
 from zslplat_papers.published import load_table
+from zslplat_papers.reproduction.claim_plan import plans
 from zslplat_papers.reproduction.claims import Judged, single_line
 from zslplat_papers.reproduction.oracle import Oracle, gain_words
+from zslplat_papers.reproduction.orders import agreements, in_a_sentence
 from zslplat_papers.reproduction.recipe import OURS, PRINTED, load_recipe, recipe_ids
 from zslplat_papers.reproduction.reproduce import Made, Reproduction
 from zslplat_papers.reproduction.verdicts import CLAIM_VERDICTS
@@ -49,8 +51,10 @@ def print_reproduction(reproduction: Reproduction, settings: Any, *, dry_run: bo
     if of_paper:
         console.print(_cells(of_paper, dry_run=dry_run), markup=False)
     if others:
-        say("Stand-ins: other data, not to be compared with the paper's numbers.")
+        say("Stand-ins: other data, not to be compared with the paper's numbers, but for the order of methods.")
         console.print(_cells(others, dry_run=dry_run), markup=False)
+        if sentence := in_a_sentence(agreements(table, reproduction.on_standins())):
+            say(sentence)
         for label, differs in dict.fromkeys((made.cell.place.id, made.cell.place.differs) for made in others):
             say(f"  {label}: {differs}")
     by_way: dict[str, list[str]] = {}
@@ -90,6 +94,25 @@ def print_claims(judgements: Sequence[Judged]) -> None:
         console.print(shown, markup=False)
     counts = {name: sum(judged.verdict.verdict == name for judged in judgements) for name in CLAIM_VERDICTS}
     console.print("; ".join(f"{name}: {count}" for name, count in counts.items()), highlight=False, markup=False)
+
+
+def print_plans(judgements: Sequence[Judged], *, as_json: bool) -> None:
+    """Print what would decide the open claims, the cheapest first."""
+    found = plans(judgements)
+    if as_json:
+        print_json([plan.to_json() for plan in found])
+        return
+    shown = Shown(
+        "claim", "difference", "would have been seen", "precision needed", "what would decide", "core-seconds"
+    )
+    for plan in found:
+        numbers = [f"{plan.difference:+.3f}", f"{plan.smallest:.3f}", f"x {plan.times:.1f}"]
+        shown.add_row(plan.claim, *numbers, str(plan), f"{plan.seconds:.0f}")
+    console = stdout_console()
+    console.print(shown, markup=False)
+    total = sum(plan.seconds for plan in found if not plan.data_sets)
+    text = f"{len(found)} open claims; those that need no further data set take {total:.0f} core-seconds"
+    console.print(text, highlight=False, markup=False)
 
 
 def _cells(results: list[Made], *, dry_run: bool) -> Shown:

@@ -133,6 +133,7 @@ class ClaimsOptions(WorkOptions, PlaceOptions, total=False):
         list[str] | None,
         Option("Claims by their ids, or papers (000); default: all.", metavar="[CLAIM]...", positional=True),
     ]
+    plan: Annotated[bool, Option("Show what would decide the open claims, and the core-seconds of it.", False)]
     run: Annotated[bool, Option("Carry out the suites and measures that test them.", False)]
     suite: Annotated[list[str] | None, Option("With --run: only these suites or measures. May be repeated.")]
     only: Annotated[list[str] | None, Option("With --run: only these data sets. May be repeated.")]
@@ -161,7 +162,7 @@ def claims(options: ClaimsOptions) -> None:
     from zslplat.errors import UsageError
     from zslplat.front.progress import progress
     from zslplat.front.requests import settings_of, workforce_of
-    from zslplat_papers.cli.printing import print_claims
+    from zslplat_papers.cli.printing import print_claims, print_plans
     from zslplat_papers.reproduction.cells import check_root
     from zslplat_papers.reproduction.claims import (
         RESULTS,
@@ -221,7 +222,9 @@ def claims(options: ClaimsOptions) -> None:
         write_claims(judgements, options["out"])
     if options["page"] is not None:
         write_page(options["page"], options["results"])
-    if options["json"]:
+    if options["plan"]:
+        print_plans(judgements, as_json=options["json"])
+    elif options["json"]:
         print_json([judged.to_json() for judged in judgements])
     else:
         print_claims(judgements)

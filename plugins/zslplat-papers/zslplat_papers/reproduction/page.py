@@ -18,7 +18,8 @@ from zslplat_papers.published import PublishedTable, load_table
 from zslplat_papers.reproduction.cells import every_cell
 from zslplat_papers.reproduction.claims import Judged, recorded_claims
 from zslplat_papers.reproduction.figures import SUITE, claim_forest, given_scores
-from zslplat_papers.reproduction.recipe import load_recipe
+from zslplat_papers.reproduction.orders import agreements, in_a_sentence
+from zslplat_papers.reproduction.recipe import OURS, load_recipe
 from zslplat_papers.reproduction.reproduce import CELL_KEY
 from zslplat_papers.reproduction.results import Line, number, read_results, result_names
 from zslplat_papers.reproduction.verdicts import CLAIM_VERDICTS
@@ -59,7 +60,9 @@ the claim, not about a printed number.
 
 In tables that were made again, the thick line says what the number would be on other rows of the same classes, the
 thin one what it would be on other classes. *printed* is the paper's variant and protocol; the other rows are the
-default form. *Stand-ins* are other data than the paper's, and say nothing about its number.
+default form. *Stand-ins* are other data than the paper's, and say nothing about its number. The order of methods on
+them can be compared: by Spearman's rank correlation and by the pairs of methods in the same order. Their intervals say
+what other methods would show (bootstrap over methods).
 """
 
 
@@ -183,6 +186,11 @@ def _table(table: PublishedTable, lines: Sequence[Line]) -> Iterator[str]:
     yield f"\n### {table.label} (`{table.id}`)\n"
     yield f"{_inline(table.title)}. {_how_many(table, lines)} [Numbers]({_csv(_CELLS + table.id)})."
     why = {line["column"]: line["why"] for line in lines if line["stand_in"] == "yes"}
+    of_standins = [line for line in lines if line["stand_in"] == "yes" and line["way"] == OURS]
+    places = [(line["column"].partition(" ")[0], line.get("stand_in_for", ""), line["metric"]) for line in of_standins]
+    rows = [(line["row"], float(line["ours"])) for line in of_standins]
+    if sentence := in_a_sentence(agreements(table, [(*p, *r) for p, r in zip(places, rows, strict=True)])):
+        yield f"\n{sentence}"
     for column in dict.fromkeys(line["column"] for line in lines):
         title = f"{column}: stand-in, {_inline(why[column])}" if column in why else column
         yield from _folded(title, f"{table.id}/{column}")

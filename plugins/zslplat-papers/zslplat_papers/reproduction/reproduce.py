@@ -35,8 +35,14 @@ from zslplat.tuning.study import run_study
 from zslplat_papers.published import load_table
 from zslplat_papers.reproduction.cells import Budget, Cell, Missing, planned
 from zslplat_papers.reproduction.oracle import Oracle, score_trials
+<<<<<<< HEAD
 from zslplat_papers.reproduction.recipe import WAYS, facts_of_data, load_recipe
 from zslplat_papers.reproduction.results import keep_results, key_of, read_results
+=======
+from zslplat_papers.reproduction.orders import agreements
+from zslplat_papers.reproduction.recipe import OURS, WAYS, facts_of_data, load_recipe
+from zslplat_papers.reproduction.results import keep_results, read_results
+>>>>>>> a130077e (Plans of what would decide open claims, and what the order of methods on stand-ins says)
 from zslplat_papers.reproduction.verdicts import NOT_COMPARED, Estimate, Verdict, cell_verdict
 
 ROWS, CLASSES, SEEDS = "these test rows", "new classes", "these seeds"
@@ -116,11 +122,20 @@ class Reproduction:
     made: list[Made]
     missing: list[Missing]
 
+    def on_standins(self) -> list[tuple[str, str, str, str, float]]:
+        """Return the numbers on stand-ins in our way: (stand-in, its column, metric, row, ours)."""
+        return [
+            (place.standin.id, place.column, place.metric, made.cell.row, made.ours)
+            for made in self.made
+            if (place := made.cell.place).standin and made.cell.way == OURS and made.ours is not None
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
         return {
             "table": self.table,
             "cells": [made.to_json() for made in self.made],
+            "orders": [asdict(one) for one in agreements(load_table(self.table), self.on_standins())],
             "not_at_hand": [asdict(missing) for missing in self.missing],
         }
 

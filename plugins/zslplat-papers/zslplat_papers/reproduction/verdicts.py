@@ -65,7 +65,7 @@ IMAGES = {
     "digits": "digits",
 }
 _NORMAL = 1.959964  # of 95 %
-_SEEN = 2.801585  # errors that a true difference must have to be seen with a power of 80 %
+SEEN = 2.801585  # errors that a true difference must have to be seen with a power of 80 %
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class MeanDifference:
 
     ``p_holds`` and ``p_fails`` are the p-values of the two things that would decide: that it is ahead, and that it is
     behind or equal within the margin. ``p_differs`` is Cochran's, NaN for one data set. ``effects`` and ``errors`` are
-    those of each family of data sets.
+    those of each of the ``families`` of data sets.
     """
 
     of: str
@@ -170,6 +170,7 @@ class MeanDifference:
     p_differs: float
     effects: tuple[float, ...]
     errors: tuple[float, ...]
+    families: tuple[str, ...]
 
     @property
     def data_sets(self) -> int:
@@ -191,7 +192,7 @@ class MeanDifference:
     @property
     def smallest(self) -> float:
         """The smallest true difference that is seen with a power of 80 %."""
-        return _SEEN * self.error
+        return SEEN * self.error
 
     def __str__(self) -> str:
         low, high = self.ends
@@ -230,7 +231,8 @@ def mean_difference(
     if margin > 0 and not level and not (heterogeneous and (abs(effects) + reach >= margin).any()):
         p_equal = min(1.0, float(2 * ndtr((abs(d) - margin) / e)))
     p_holds, p_behind = (p_value, 1.0) if d > 0 else (1.0, p_value)
-    each = tuple(map(float, effects - shift)), tuple(map(float, errors))
+    names = dict.fromkeys(f for f, low in zip(families, lows, strict=True) if math.isfinite(low))
+    each = tuple(map(float, effects - shift)), tuple(map(float, errors)), tuple(names)
     return MeanDifference(of, d - shift, e, p_holds, min(p_behind, p_equal), p_differs, *each)
 
 
