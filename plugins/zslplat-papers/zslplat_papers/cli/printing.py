@@ -98,20 +98,20 @@ def print_claims(judgements: Sequence[Judged]) -> None:
 
 def print_plans(judgements: Sequence[Judged], *, as_json: bool) -> None:
     """Print what would decide the open claims, the cheapest first."""
-    found = plans(judgements)
+    listed = plans(judgements)
     if as_json:
-        print_json([plan.to_json() for plan in found])
+        print_json([plan.to_json() for plan in listed])
         return
     shown = Shown(
         "claim", "difference", "would have been seen", "precision needed", "what would decide", "core-seconds"
     )
-    for plan in found:
+    for plan in listed:
         numbers = [f"{plan.difference:+.3f}", f"{plan.smallest:.3f}", f"x {plan.times:.1f}"]
         shown.add_row(plan.claim, *numbers, str(plan), f"{plan.seconds:.0f}")
     console = stdout_console()
     console.print(shown, markup=False)
-    total = sum(plan.seconds for plan in found if not plan.data_sets)
-    text = f"{len(found)} open claims; those that need no further data set take {total:.0f} core-seconds"
+    total = sum(plan.seconds for plan in listed if not plan.data_sets)
+    text = f"{len(listed)} open claims; those that need no further data set take {total:.0f} core-seconds"
     console.print(text, highlight=False, markup=False)
 
 

@@ -73,8 +73,8 @@ class Plan:
 
 def plans(judgements: Sequence[Judged]) -> list[Plan]:
     """Return what would decide each open claim, those that cost least first."""
-    found = [_plan(judged) for judged in judgements if judged.verdict.verdict == NOT_ENOUGH]
-    return sorted(found, key=lambda plan: (plan.data_sets > 0, plan.seconds))
+    listed = [_plan(judged) for judged in judgements if judged.verdict.verdict == NOT_ENOUGH]
+    return sorted(listed, key=lambda plan: (plan.data_sets > 0, plan.seconds))
 
 
 def _plan(judged: Judged) -> Plan:

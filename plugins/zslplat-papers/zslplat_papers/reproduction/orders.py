@@ -53,22 +53,22 @@ def agreements(table: PublishedTable, numbers: Iterable[tuple[str, str, str, str
     groups: dict[tuple[str, str, str], dict[str, float]] = {}
     for standin, column, metric, row, value in numbers:
         groups.setdefault((standin, column if column in ids else "", metric), {})[row] = value
-    found = []
+    listed = []
     for (standin, column, metric), ours in groups.items():
         columns = [one.id for one in table.columns if one.id == column or (not column and one.metric == metric)]
         printed = _printed(table, columns, list(ours))
         if len(printed) >= LEAST_METHODS:
             pairs = np.array([[ours[row], value] for row, value in printed.items()]).T
-            found.append(_agreement(standin, metric, ", ".join(columns), pairs))
-    return found
+            listed.append(_agreement(standin, metric, ", ".join(columns), pairs))
+    return listed
 
 
-def in_a_sentence(found: Sequence[Agreement]) -> str:
+def in_a_sentence(listed: Sequence[Agreement]) -> str:
     """Return agreements in the table's main metric as one sentence; empty for none."""
-    metrics = dict.fromkeys(one.metric for one in found)
+    metrics = dict.fromkeys(one.metric for one in listed)
     main = next((metric for metric in (*MAIN, *metrics) if metric in metrics), "")
     by_printed: dict[str, list[str]] = {}
-    for one in found:
+    for one in listed:
         if one.metric == main:
             by_printed.setdefault(one.printed, []).append(str(one))
     parts = [f"beside {printed}: {', '.join(texts)}" for printed, texts in by_printed.items()]

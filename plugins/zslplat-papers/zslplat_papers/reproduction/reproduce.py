@@ -35,14 +35,9 @@ from zslplat.tuning.study import run_study
 from zslplat_papers.published import load_table
 from zslplat_papers.reproduction.cells import Budget, Cell, Missing, planned
 from zslplat_papers.reproduction.oracle import Oracle, score_trials
-<<<<<<< HEAD
-from zslplat_papers.reproduction.recipe import WAYS, facts_of_data, load_recipe
-from zslplat_papers.reproduction.results import keep_results, key_of, read_results
-=======
 from zslplat_papers.reproduction.orders import agreements
 from zslplat_papers.reproduction.recipe import OURS, WAYS, facts_of_data, load_recipe
-from zslplat_papers.reproduction.results import keep_results, read_results
->>>>>>> a130077e (Plans of what would decide open claims, and what the order of methods on stand-ins says)
+from zslplat_papers.reproduction.results import keep_results, key_of, read_results
 from zslplat_papers.reproduction.verdicts import NOT_COMPARED, Estimate, Verdict, cell_verdict
 
 ROWS, CLASSES, SEEDS = "these test rows", "new classes", "these seeds"
