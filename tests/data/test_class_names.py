@@ -98,15 +98,6 @@ def test_cells_without_one_text_are_refused_with_their_place(tmp_path, writer, c
         MatlabFile(tmp_path / "c.mat").strings("names")
 
 
-def test_a_cell_that_lies_in_itself_ends(tmp_path):
-    with h5py.File(tmp_path / "c.mat", "w", userblock_size=512) as file:
-        item = file.create_dataset("names", (1, 1), dtype=h5py.ref_dtype)
-        item[0, 0] = item.ref
-        item.attrs["MATLAB_class"] = np.bytes_("cell")
-    with pytest.raises(DataError, match=r"cell 1 of 'names' is cells in \d+ others"):
-        MatlabFile(tmp_path / "c.mat").strings("names")
-
-
 def test_an_empty_class_name_is_refused_with_its_place(tmp_path):
     names = [*NAMES[:3], "", *NAMES[4:]]
     places = write_folder(tmp_path / "toy", splits={"allclasses_names": names})

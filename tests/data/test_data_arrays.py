@@ -187,7 +187,10 @@ BROKEN = {
     "rows": ({"X": np.ones((29, 4))}, r"29 rows of features but 30 labels"),
     "text features": ({"X": np.full((30, 4), "a")}, r"features are of type .*; expected numbers"),
     "shape": ({"X": np.ones(30)}, r"features have shape \(30,\)"),
-    "pickle": ({"X": np.array([{}] * 30, dtype=object)}, r"'X' holds pickled Python objects"),
+    "pickle": (
+        {"X": np.array([{}] * 30, dtype=object)},
+        r"'X': cannot be read .*save it again as an array",
+    ),
     "label without signature": (
         {"S": np.ones((5, 3)), "class_names": np.array(NAMES[:5])},
         r"run to 5, but .* 5 classes",

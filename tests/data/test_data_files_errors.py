@@ -45,7 +45,7 @@ NPY = {
         r"d: no file y or labels or label.*; the folder holds .*say which it is with y=",
     ),
     "no features": ({"X": None}, r"d: no file X or features; the folder holds class_names.*say which it is with X="),
-    "objects": ({"X": np.array([[1], None] * 15, dtype=object)}, r"features\.npy: holds pickled Python objects"),
+    "objects": ({"X": np.array([[1], None] * 15, dtype=object)}, r"features\.npy: cannot be read .*Python objects"),
     "texts": ({"X": np.full((30, 4), "a")}, r"features\.npy: features are of type <U1; expected numbers"),
     "shape": ({"X": np.ones((30, 2, 3))}, r"d: features have shape \(30, 2, 3\); expected \(rows, dimensions\) or"),
     "groups": ({"groups": np.arange(29)}, r"d: 30 rows but 29 groups"),

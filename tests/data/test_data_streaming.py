@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import io
 import tracemalloc
 from itertools import product
 
@@ -14,14 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from file_toys import lists_of
 
-from zslplat.data.formats import feature_files, hdf5_files, reader_process
+from zslplat.data.formats import feature_files, hdf5_files
 from zslplat.data.formats.hdf5 import Hdf5Source
 from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.formats.parquet import ParquetSource
 from zslplat.data.importing import import_arrays
 from zslplat.data.source import DataPlaces
 from zslplat.data.store.rows import BLOCK, RowStream
-from zslplat.errors import DataError
 
 ROWS, WIDTH = 16 * BLOCK, 64
 BLOCK_BYTES = BLOCK * WIDTH * 4
@@ -119,10 +116,7 @@ def test_loading_and_importing_hold_a_few_blocks(tmp_path, X, kind):
 
 
 @pytest.mark.parametrize("chunks", [(300, 24), (5000, 64), (1, 64), (ROWS, 1)])
-@pytest.mark.parametrize("most", [None, 1])
-def test_every_chunk_of_hdf5_is_decompressed_once(tmp_path, X, monkeypatch, chunks, most):
-    if most is not None:  # as if every chunk were taller than what is held at once
-        monkeypatch.setattr(hdf5_files, "MOST_BYTES", most)
+def test_every_chunk_of_hdf5_is_decompressed_once(tmp_path, X, monkeypatch, chunks):
     X = X[: ROWS // 4] if chunks[0] == 1 else X
     _, path = hdf5(tmp_path / "d", X, (min(chunks[0], len(X)), chunks[1]))
     touched = {}
@@ -141,39 +135,6 @@ def test_every_chunk_of_hdf5_is_decompressed_once(tmp_path, X, monkeypatch, chun
     found = np.concatenate(list(hdf5_files.blocks(path, "X")))
     assert np.array_equal(found, X)
     assert set(touched.values()) == {1}
-
-
-def test_tall_chunks_go_through_a_file(tmp_path, X, monkeypatch):
-    monkeypatch.setattr(hdf5_files, "MOST_BYTES", 2 * BLOCK_BYTES)
-    _, path = hdf5(tmp_path / "d", X, (ROWS, 4))
-    assert most_memory(lambda: [len(block) for block in hdf5_files.blocks(path, "X")]) < 4 * BLOCK_BYTES
-
-
-def test_tall_chunks_may_be_larger_than_the_memory_that_is_free(tmp_path, monkeypatch):
-    rows, width = 1 << 18, 136
-    with h5py.File(tmp_path / "a.h5", "w") as file:
-        made = file.create_dataset("X", (rows, width), "f4", chunks=(rows, 8), compression="gzip", compression_opts=1)
-        for column in range(0, width, 8):
-            made[:, column : column + 8] = column
-    monkeypatch.setattr(reader_process, "free_bytes", lambda: made_bytes * 2 // 3)
-    made_bytes = rows * width * 4
-    start = 0
-    for block in hdf5_files.HDF5.stream(hdf5_files.blocks, tmp_path / "a.h5", "X"):
-        assert np.array_equal(block[0], np.arange(width) // 8 * 8)
-        start += len(block)
-    assert start == rows
-
-
-def test_a_full_disk_for_tall_chunks_is_not_the_fault_of_the_file(tmp_path, X, monkeypatch):
-    class Full(io.BytesIO):
-        def write(self, content):
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(hdf5_files, "MOST_BYTES", 1)
-    monkeypatch.setattr(hdf5_files.tempfile, "TemporaryFile", Full)
-    _, path = hdf5(tmp_path / "d", X, (ROWS, 4))
-    with pytest.raises(DataError, match=r"temporary file in .*: No space left on device; free space there"):
-        list(hdf5_files.blocks(path, "X"))
 
 
 def test_long_rows_are_read_in_shorter_blocks():

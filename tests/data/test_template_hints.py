@@ -49,7 +49,7 @@ def test_what_is_wrong_with_arrays_says_what_is_there(tmp_path, case):
 def test_a_file_of_another_kind_is_not_taken_for_pickled_objects(tmp_path):
     folder, *_ = write_template("npy", tmp_path / "d")
     (folder / "labels.npy").write_bytes(b"ant\nbat\n")
-    with pytest.raises(DataError, match=r"labels\.npy: is no \.npy file, whatever its name says"):
+    with pytest.raises(DataError, match=r"labels\.npy: cannot be read .*the magic string is not correct"):
         NpySource(path=str(folder)).load(DataPlaces())
 
 

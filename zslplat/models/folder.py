@@ -26,9 +26,8 @@ from typing import IO, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from zslplat.data.formats.npz import require_whole
 from zslplat.data.store.atomic_files import draft, replacing
-from zslplat.errors import DataError, StoreError, ZslplatError
+from zslplat.errors import StoreError, ZslplatError
 from zslplat.kinds import load_part
 from zslplat.registry import known_as
 from zslplat.tasks.base import Problem, Task
@@ -111,8 +110,6 @@ def read_array(folder: Path, digest: str, shared: Path | None = None) -> np.ndar
             if hashlib.file_digest(file, "sha256").hexdigest() != digest:
                 raise ValueError("it is not what was written")
             file.seek(0)
-            require_whole(file, path.stat().st_size, path.name)
-            file.seek(0)
             content: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
         if content.dtype.kind not in _KINDS:
             raise ValueError(f"an array of {content.dtype}")
@@ -120,7 +117,7 @@ def read_array(folder: Path, digest: str, shared: Path | None = None) -> np.ndar
         raise StoreError(
             f"the model {folder} is not whole: {path.name} is missing; restore it from a copy, or evaluate again"
         ) from error
-    except (OSError, ValueError, EOFError, DataError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise _damaged(path, error) from error
     return content
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.formats.array_likes import names_of, numbers_of
+from zslplat.data.formats.bounds import reading
 from zslplat.data.formats.feature_files import is_identifier
 from zslplat.data.formats.fields import ALIASES
-from zslplat.data.formats.npz import require_whole
 from zslplat.data.store.atomic_files import replacing
 from zslplat.data.store.precision import DOUBLE, beyond_whole, in_type, require_exact
 from zslplat.data.store.rows import View
@@ -56,7 +56,7 @@ class RowFile:
 
     def _count(self) -> int | None:
         if self.suffix == ".npy":
-            return int(self._header()[0][0])
+            return len(self._array())
         if self.suffix == ".parquet":
             return int(self._parquet().rows)
         return None
@@ -73,43 +73,21 @@ class RowFile:
         beside = [name for name in names if name in _BESIDE or is_identifier(name)]
         return beside if len(names) - len(beside) == self.width else []
 
-    def _header(self) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-        """Return shape, order, type and the place of the first byte of an ``.npy`` file."""
-        try:
-            with self.path.open("rb") as file:
-                require_whole(file, self.path.stat().st_size, str(self.path))
-                start = file.tell()
-                file.seek(0)
-                major = np.lib.format.read_magic(file)[0]
-                read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
-                shape, fortran, dtype = read(file)
-        except (OSError, ValueError, EOFError) as error:
-            raise DataError(f"{self.path}: cannot be read ({error}); expected rows saved with numpy.save") from error
-        if len(shape) < 2 or dtype.kind not in "fiub" or math.prod(shape[1:]) != self.width:
+    def _array(self) -> np.ndarray:
+        """Return the rows of an ``.npy`` file, mapped."""
+        with reading(self.path, "an .npy file", "expected rows saved with numpy.save"):
+            array: np.ndarray = np.lib.format.open_memmap(self.path, mode="r")
+        if array.ndim < 2 or array.dtype.kind not in "fiub" or math.prod(array.shape[1:]) != self.width:
             raise UsageError(
-                f"{self.path}: an array of shape {shape} and type {dtype}; the model takes rows of {self.width} "
-                f"numbers, (n, {self.width})"
+                f"{self.path}: an array of shape {array.shape} and type {array.dtype}; the model takes rows of "
+                f"{self.width} numbers, (n, {self.width})"
             )
-        return shape, bool(fortran), dtype, start
+        return array
 
     def _of_npy(self, rows: int) -> Iterator[np.ndarray]:
-        shape, fortran, dtype, start = self._header()
-        if fortran:
-            # Its rows lie scattered; what is not read of the file is not in memory.
-            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
-            for first in range(0, shape[0], rows):
-                yield np.array(array[first : first + rows]).reshape(-1, self.width)
-            return
-        with self.path.open("rb") as file:
-            file.seek(start)
-            left = shape[0]
-            while left:
-                count = min(rows, left)
-                block = np.fromfile(file, dtype=dtype, count=count * self.width)
-                if len(block) < count * self.width:
-                    raise DataError(f"{self.path}: ends before its last row; copy or save it again")
-                yield block.reshape(count, self.width)
-                left -= count
+        array = self._array()
+        for first in range(0, len(array), rows):
+            yield np.array(array[first : first + rows]).reshape(-1, self.width)
 
     def _of_csv(self, rows: int) -> Iterator[np.ndarray]:
         first = 1
@@ -196,16 +174,10 @@ class RowFile:
 
 def _columns(schema: Any) -> tuple[list[str], list[str]]:
     """Return the names of the columns of lists, and of numbers, without what pandas calls an index."""
-    import pyarrow.types as kinds
+    from zslplat.data.formats.arrow_files import is_list, is_number
 
-    lists, numbers = [], []
-    for column in schema:
-        if kinds.is_list(column.type) or kinds.is_large_list(column.type) or kinds.is_fixed_size_list(column.type):
-            lists.append(column.name)
-        elif (kinds.is_integer(column.type) or kinds.is_floating(column.type)) and not column.name.startswith(
-            "__index"
-        ):
-            numbers.append(column.name)
+    lists = [column.name for column in schema if is_list(column.type)]
+    numbers = [column.name for column in schema if is_number(column.type) and not column.name.startswith("__index")]
     return lists, numbers
 
 

@@ -1,16 +1,14 @@
-"""One Parquet or Arrow file, opened anew for every pass over it, in the reading process; its columns as arrays.
+"""One Parquet, Arrow or CSV file, opened anew for every pass over it; its columns as arrays.
 
 Arrow files are those of its own format, as a file (Feather, too) or as a stream, as the library ``datasets`` saves
-them; which one a file is its first bytes say. Arrow decodes the pages, names and statistics of damaged files without
-looking at them first, and ends the process for some of them.
+them; which one a file is its first bytes say.
 """
 
 from __future__ import annotations
 
-import base64
-import contextlib
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,8 @@ import pyarrow.parquet as pq
 
 from zslplat.data.formats import csv_tables
 from zslplat.data.formats.array_likes import names_of
-from zslplat.data.formats.bounds import require_memory
+from zslplat.data.formats.bounds import reading
 from zslplat.data.formats.fields import ALIASES
-from zslplat.data.formats.reader_process import Form
 from zslplat.data.store.precision import in_type
 from zslplat.errors import DataError
 
@@ -151,18 +148,7 @@ class _Parquet:
     def __init__(self, file: Path) -> None:
         self._opened = pq.ParquetFile(file)
         self.schema, self.rows = self._opened.schema_arrow, int(self._opened.metadata.num_rows)
-        self.schema.to_string()  # decodes all names
         self.close = self._opened.close
-
-    def declared(self, name: str) -> int:
-        """Return how many bytes a column takes by what the file says of its pages and rows."""
-        metadata, unpacked = self._opened.metadata, 0
-        for group in range(metadata.num_row_groups):
-            columns = (metadata.row_group(group).column(place) for place in range(metadata.num_columns))
-            parts = (c for c in columns if c.path_in_schema.split(".")[0] == name)
-            unpacked += sum(max(0, column.total_uncompressed_size) for column in parts)
-        # Equal values are stored once, and unpacked for every row.
-        return int(max(unpacked, 8 * max(0, metadata.num_rows)))
 
     def read(self, names: Sequence[str]) -> pa.Table:
         """Return some columns."""
@@ -179,14 +165,10 @@ class _Arrow:
 
     def __init__(self, file: Path, *, stream: bool) -> None:
         self._source = pa.memory_map(str(file))
-        self._stream, self._bytes = stream, file.stat().st_size
+        self._stream = stream
         self.schema = self._reader().schema
         self.rows = sum(batch.num_rows for batch in self._every())
         self.close = self._source.close
-
-    def declared(self, name: str) -> int:
-        """Return how many bytes a column takes at most, as it lies in the file."""
-        return self._bytes
 
     def read(self, names: Sequence[str]) -> pa.Table:
         """Return some columns."""
@@ -218,7 +200,7 @@ class _Csv:
     """A CSV file, with the names of its columns in the first line; what says something of a row stays text."""
 
     def __init__(self, file: Path) -> None:
-        self._file, self._bytes = file, file.stat().st_size
+        self._file = file
         with file.open(encoding="utf-8-sig", errors="replace") as lines:
             first = [cell.strip() for cell in lines.readline().split(",")]
         if all(map(csv_tables.is_number, first)):
@@ -231,10 +213,6 @@ class _Csv:
     def close(self) -> None:
         """Nothing is open."""
 
-    def declared(self, name: str) -> int:
-        """Return how many bytes a column takes at most: no cell is shorter than two characters."""
-        return 8 * self._bytes
-
     def read(self, names: Sequence[str] | None = None) -> pa.Table:
         """Return some columns, or all."""
         table = csv_tables.read_arrow(self._file, _TEXTS_OF_ROWS)
@@ -246,10 +224,17 @@ class _Csv:
         yield from self.read(names).to_batches(rows)
 
 
-def _opened(file: Path) -> contextlib.closing[_Parquet | _Arrow | _Csv]:
-    """Open a CSV file, or another as what its first bytes say that it is."""
+@contextmanager
+def opened(file: Path) -> Iterator[_Parquet | _Arrow | _Csv]:
+    """Open a CSV file, or another as what its first bytes say that it is; within, errors say which file it is."""
+    form = {".parquet": "a Parquet file", ".csv": "a CSV file"}.get(file.suffix, "an Arrow file")
+    with reading(file, form), closing(_open(file)) as content:
+        yield content
+
+
+def _open(file: Path) -> _Parquet | _Arrow | _Csv:
     if file.suffix == ".csv":
-        return contextlib.closing(_Csv(file))
+        return _Csv(file)
     with file.open("rb") as start:
         begins = start.read(6)
     if begins.startswith(b"FEA1"):
@@ -257,80 +242,8 @@ def _opened(file: Path) -> contextlib.closing[_Parquet | _Arrow | _Csv]:
             f"{file}: is of the first version of Feather; write it again with pyarrow.feather.write_feather"
         )
     if begins.startswith(b"PAR1") or file.suffix == ".parquet":
-        return contextlib.closing(_Parquet(file))
-    return contextlib.closing(_Arrow(file, stream=begins != b"ARROW1"))
-
-
-def contents(file: Path) -> list[Any]:
-    """Return the number of rows, and the schema as Arrow serialises it, in Base64."""
-    with _opened(file) as opened:
-        return [opened.rows, base64.b64encode(opened.schema.serialize().to_pybytes()).decode()]
-
-
-def column(file: Path, name: str, where: str, empty: str | None) -> np.ndarray:
-    """Return one column; ``empty`` stands for what is null, None for an error."""
-    with _opened(file) as opened:
-        require_memory(opened.declared(name), where)
-        return values(opened.read([name]).column(name), where, empty=empty)
-
-
-def row_shape(file: Path, name: str, where: str) -> list[int] | None:
-    """Return the shape of the first row of a column, None where there is no row."""
-    for start, batch in _batches(file, [name], 1):
-        return list(values(batch.column(name), where, first=start).shape[1:])
-    return None
-
-
-def lists(file: Path, name: str, rows: int, row: Sequence[int], where: str) -> Iterator[np.ndarray]:
-    """Yield a column in blocks of so many rows at most, of shape ``row`` each."""
-    for start, batch in _batches(file, [name], rows):
-        block = values(batch.column(name), where, first=start)
-        if math.prod(block.shape[1:]) != math.prod(row):
-            raise DataError(
-                f"{where}: row {start} has values of shape {block.shape[1:]}, expected {tuple(row)} as in the first "
-                "row of all"
-            )
-        yield block.reshape(len(block), *row)
-
-
-def side_by_side(file: Path, names: Sequence[str], rows: int, dtype: str, shown: str) -> Iterator[np.ndarray]:
-    """Yield columns of numbers as blocks of so many rows at most; ``shown`` is the file as errors name it."""
-    for start, batch in _batches(file, names, rows):
-        block = np.empty((batch.num_rows, len(names)), dtype=dtype)
-        # Some columns at a time: one by one, they would be written with a stride of a whole row.
-        for begin in range(0, len(names), _TOGETHER):
-            some = names[begin : begin + _TOGETHER]
-            columns = [_column_of(batch, name, start, block.dtype, f"{shown}, column {name!r}") for name in some]
-            block[:, begin : begin + len(some)] = np.array(columns).T
-        yield block
-
-
-def _column_of(batch: pa.RecordBatch, name: str, first: int, dtype: np.dtype[Any], where: str) -> np.ndarray:
-    numbers = values(batch.column(name), where, first=first)
-    return in_type(numbers, dtype, where)
-
-
-def whole_table(file: Path) -> np.ndarray:
-    """Return all of a file as a stream of Arrow, in bytes, once its values have been looked at."""
-    with _opened(file) as opened:
-        names = opened.schema.names
-        require_memory(2 * sum(map(opened.declared, names)), str(file))
-        table = opened.read(names)
-        table.validate(full=True)
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
-
-
-def _batches(file: Path, names: Sequence[str], rows: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield (number of the first row, rows), so many at most, from the first to the last."""
-    start = 0
-    with _opened(file) as opened:
-        for batch in opened.batches(names, rows):
-            if batch.num_rows:
-                yield start, batch
-            start += batch.num_rows
+        return _Parquet(file)
+    return _Arrow(file, stream=begins != b"ARROW1")
 
 
 class ParquetPart:
@@ -340,39 +253,65 @@ class ParquetPart:
     """
 
     def __init__(self, file: Path) -> None:
-        self.file, self._form = file, form_of(file)
-        rows, schema = self._form.read(contents, file)
-        self.rows = int(rows)
-        self.schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema)))
+        self.file = file
+        with opened(file) as content:
+            self.rows, self.schema = content.rows, content.schema
 
     def column(self, name: str, empty: str | None = None) -> np.ndarray:
         """Return one column; ``empty`` stands for what is null, by default an error."""
-        return self._form.read(column, self.file, name, self._where(name), empty)
+        with opened(self.file) as content:
+            return values(content.read([name]).column(name), self._where(name), empty=empty)
 
     def row_shape(self, name: str) -> tuple[int, ...] | None:
         """Return the shape of the first row of a column, None where there is no row."""
-        shape = self._form.read(row_shape, self.file, name, self._where(name))
-        return None if shape is None else tuple(shape)
+        for start, batch in _batches(self.file, [name], 1):
+            return values(batch.column(name), self._where(name), first=start).shape[1:]
+        return None
 
     def blocks(
         self, names: Sequence[str], rows: int, row: tuple[int, ...], dtype: np.dtype[Any]
     ) -> Iterator[np.ndarray]:
         """Yield rows of shape ``row``: of one column of lists, or of columns of numbers side by side."""
-        if len(names) == 1:
-            return self._form.stream(lists, self.file, names[0], rows, row, self._where(names[0]))
-        return self._form.stream(side_by_side, self.file, list(names), rows, dtype.str, str(self.file))
+        return self._lists(names[0], rows, row) if len(names) == 1 else self._side_by_side(names, rows, dtype)
+
+    def _lists(self, name: str, rows: int, row: Sequence[int]) -> Iterator[np.ndarray]:
+        for start, batch in _batches(self.file, [name], rows):
+            block = values(batch.column(name), self._where(name), first=start)
+            if math.prod(block.shape[1:]) != math.prod(row):
+                raise DataError(
+                    f"{self._where(name)}: row {start} has values of shape {block.shape[1:]}, expected {tuple(row)} as "
+                    "in the first row of all"
+                )
+            yield block.reshape(len(block), *row)
+
+    def _side_by_side(self, names: Sequence[str], rows: int, dtype: np.dtype[Any]) -> Iterator[np.ndarray]:
+        for start, batch in _batches(self.file, names, rows):
+            block = np.empty((batch.num_rows, len(names)), dtype=dtype)
+            # Some columns at a time: one by one, they would be written with a stride of a whole row.
+            for begin in range(0, len(names), _TOGETHER):
+                some = names[begin : begin + _TOGETHER]
+                columns = [self._numbers(batch, name, start, dtype) for name in some]
+                block[:, begin : begin + len(some)] = np.array(columns).T
+            yield block
+
+    def _numbers(self, batch: pa.RecordBatch, name: str, first: int, dtype: np.dtype[Any]) -> np.ndarray:
+        return in_type(values(batch.column(name), self._where(name), first=first), dtype, self._where(name))
 
     def _where(self, name: str) -> str:
         return f"{self.file}, column {name!r}"
 
 
+def _batches(file: Path, names: Sequence[str], rows: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield (number of the first row, rows), so many at most, from the first to the last."""
+    start = 0
+    with opened(file) as content:
+        for batch in content.batches(names, rows):
+            if batch.num_rows:
+                yield start, batch
+            start += batch.num_rows
+
+
 def read_table(file: Path) -> pa.Table:
     """Return all of a Parquet file. Raises :class:`DataError` for any other file."""
-    content = form_of(file).read(whole_table, file)
-    return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
-
-
-def form_of(file: Path) -> Form:
-    """Return how a file is read, by its suffix."""
-    kinds = {".parquet": "a Parquet file", ".csv": "a CSV file"}
-    return Form(kinds.get(file.suffix, "an Arrow file"), "copy or write it again")
+    with opened(file) as content:
+        return content.read(content.schema.names)

@@ -1,4 +1,4 @@
-"""Bounds of what is read of a file: the free memory, and what its size makes plausible, whatever it declares."""
+"""Reading files that may be damaged or too large: errors that name the file, and the memory that is free."""
 
 from __future__ import annotations
 
@@ -12,10 +12,20 @@ import numpy as np
 
 from zslplat.errors import DataError
 
-# Beyond what compression can do for numbers of any use, and without a question for what is small.
-MOST_RATIO, SMALL = 2000, 1 << 26
-
 _GROUPS, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
+
+@contextlib.contextmanager
+def reading(path: Path, form: str, mend: str = "copy or write it again") -> Iterator[None]:
+    """Let an error of a library that reads a file say which file it is, what it was taken for, and what mends it."""
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:
+        strerror = error.strerror if isinstance(error, OSError) else None
+        reason = strerror or " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"{path}: cannot be read as {form} ({reason}); {mend}") from error
 
 
 def free_bytes() -> int:
@@ -69,14 +79,4 @@ def require_memory(needed: int, where: str) -> None:
         raise DataError(
             f"{where}: says that it holds {needed / 1e9:.4g} GB, and {free / 1e9:.3g} GB of memory are free; nothing "
             "of it was read; if the file is what it should be, give it in parts, or use a larger machine"
-        )
-
-
-def require_plausible(declared: int, path: Path, what: str) -> None:
-    """Raise :class:`DataError` where a part of a file says that it holds far more than the file can."""
-    size = path.stat().st_size
-    if declared > SMALL and declared > MOST_RATIO * size:
-        raise DataError(
-            f"{path}: {what!r} says that it holds {declared / 1e9:.4g} GB, in a file of {size / 1e6:.3g} MB; nothing "
-            "of it was read; write the file again"
         )

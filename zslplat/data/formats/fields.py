@@ -31,7 +31,7 @@ part                   also found as                     meaning
 ====================== ================================= ===========================================================
 
 A ``-`` or ``/`` may stand for the ``_`` before a view's or a set's name, and splits may lie in a group:
-``splits/train``. Where two fields are one part and differ, an option says which counts. Classes and rows count from 0
+``splits/train``. Where two fields are one part, an option says which counts. Classes and rows count from 0
 unless ``base=1`` (labels) or ``index_base=1`` (row indices) says otherwise. Where only ``train`` is given, the other
 rows are test rows. Names of splits may end in ``_mask``, ``_idx`` or ``_indices``, and files that are called after
 splits (``train-1.parquet``, ``test.parquet``) hold the rows of these. ``features=cq+phog`` reads these feature sets,
@@ -56,7 +56,6 @@ from zslplat.data.splits import (
     OF_ROWS,
     SPLITS,
     VALIDATION,
-    mask_of,
     number_of_first_row,
     splits_from_names,
     splits_of_parts,
@@ -265,7 +264,7 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
     if "index_base" not in options and any(roles[split].endswith("_loc") for split in SPLITS):
         vectors = {roles[split]: fields.indices(roles[split], 1) for split in OF_ROWS if roles[split]}
         index_base = number_of_first_row(vectors, rows, where, notes)
-    _check_second_names(fields, {**roles, "X": features.get("", "")}, options, index_base)
+    _check_second_names(fields, {**roles, "X": features.get("", "")}, options)
     signatures = _signatures(fields, roles, {*features.values(), *roles.values()})
     names, named_by_signatures = _class_names(fields, roles["class_names"], signatures)
     raw = RawArrays(
@@ -291,45 +290,18 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
     return raw, {**shown, **{role: name for role, name in roles.items() if name}}
 
 
-def _check_second_names(fields: Fields, parts: Mapping[str, str], options: Collection[str], base: int) -> None:
-    """Raise :class:`DataError` where a part lies in two fields, each under a name of its own, that differ.
+def _check_second_names(fields: Fields, parts: Mapping[str, str], options: Collection[str]) -> None:
+    """Raise :class:`DataError` where a part lies in two fields, each under a name of its own.
 
-    ``parts`` are the fields that were chosen; those that an option chose are not compared. Two feature sets are not
-    read for this: they are refused.
+    ``parts`` are the fields that were chosen; those that an option chose stay.
     """
     for role, chosen in parts.items():
         others = [name for name in fields.names_of(role) if name in fields.names and name not in parts.values()]
-        if role in options or not chosen or not others:
-            continue
-        values = [] if role == "X" else [_values(fields, role, name, parts, base) for name in (chosen, others[0])]
-        if role == "X" or not _agree(role, *values):
+        if role not in options and chosen and others:
             raise DataError(
-                f"{fields.path}: {chosen} and {others[0]} are both names of {role}"
-                f"{'' if role == 'X' else ', and differ'}; say which counts: {role}={chosen} or {role}={others[0]}"
+                f"{fields.path}: {chosen} and {others[0]} are both names of {role}; say which counts: "
+                f"{role}={chosen} or {role}={others[0]}"
             )
-
-
-def _values(fields: Fields, role: str, name: str, parts: Mapping[str, str], base: int) -> np.ndarray:
-    if role in OF_ROWS:
-        rows = np.asarray(fields.indices(name, base))
-        mask = mask_of(rows, len(fields.column(parts["y"]))) if parts.get("y") else None
-        return np.unique(rows) - base if mask is None else np.flatnonzero(mask)
-    if role == "S":
-        return np.asarray(fields.signatures(name).values)
-    return np.asarray(fields.column(name) if role in ("y", "split", "folds", "groups") else fields.read(name))
-
-
-def _agree(role: str, first: np.ndarray, second: np.ndarray) -> bool:
-    """Tell whether two fields state the same; labels and folds may be numbers in one and names in the other."""
-    if first.size != second.size:
-        return False
-    if role in ("y", "groups", "folds"):
-        first, second = (np.unique(one.astype(np.str_), return_inverse=True)[1].reshape(-1) for one in (first, second))
-        pairs = np.unique(np.stack([first, second]), axis=1)
-        return bool(len(np.unique(pairs[0])) == len(np.unique(pairs[1])) == pairs.shape[1])
-    if "U" in first.dtype.kind + second.dtype.kind or "O" in first.dtype.kind + second.dtype.kind:
-        first, second = first.astype(np.str_), second.astype(np.str_)
-    return first.shape == second.shape and bool((first == second).all())
 
 
 def _same_length(

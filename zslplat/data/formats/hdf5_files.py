@@ -1,14 +1,14 @@
 """The data sets of HDF5 files as named fields; :mod:`zslplat.data.formats.hdf5` says what they mean.
 
-The files are read in another process, as damaged ones keep the library busy for ever, or end it. Nothing is read that
-lies in another file, whatever links say.
+Nothing is read that lies in another file, whatever links say.
 """
 
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,105 +18,40 @@ import numpy as np
 
 from zslplat.data.assembly import RawSignatures
 from zslplat.data.formats.array_likes import names_of
-from zslplat.data.formats.bounds import array_bytes, require_memory, require_plausible
+from zslplat.data.formats.bounds import array_bytes, reading, require_memory
 from zslplat.data.formats.feature_files import BLOCK_BYTES, Piece, rows_of_a_block, stream_of
 from zslplat.data.formats.fields import TEXTS, Fields, texts
-from zslplat.data.formats.reader_process import Form
 from zslplat.data.store.rows import RowStream
 from zslplat.errors import DataError
 from zslplat.names import visible
 
-HDF5 = Form("an HDF5 file", "copy or write it again")
-MOST_LINKS, MOST_DEPTH, MOST_ITEMS = 16, 64, 100_000
+# Bytes of a block where chunks hold many rows, and of the chunks that are remembered where they hold too many.
+MOST_BYTES = 8 * BLOCK_BYTES
 
 
-def local_item(file: Path, group: h5py.Group, name: str, links: int = 0) -> h5py.Group | h5py.Dataset:
-    """Return what a group holds under a name, a path inside the file.
-
-    Soft links are followed. Raises :class:`DataError` for external links, data in external files and virtual data sets,
-    whose content lies in other files, for links of unknown kinds, and for soft links that lead in circles.
-    """
-    where: h5py.Group | h5py.Dataset = group.file if name.startswith("/") else group
-    for step in (part for part in name.split("/") if part not in ("", ".")):
-        if not isinstance(where, h5py.Group):
-            raise DataError(f"{file}: {name!r}: {where.name!r} is no group")
-        try:
-            link = where.get(step, getlink=True)
-        except TypeError as error:
-            raise DataError(f"{file}: {name!r} is a link of an unknown kind; copy its content into the file") from error
-        if isinstance(link, h5py.ExternalLink):
-            raise _elsewhere(file, name, f"is a link to the file {link.filename!r}")
-        if isinstance(link, h5py.SoftLink):
-            if links >= MOST_LINKS:
-                raise DataError(f"{file}: {name!r} is a link that leads in a circle; mend the file")
-            where = local_item(file, where, link.path, links + 1)
-        else:
-            where = where[step]
-    require_local(file, where)
-    return where
+@contextmanager
+def opened(file: Path) -> Iterator[h5py.File]:
+    """Open a file to be read; within, errors of the library say which file it is."""
+    with reading(file, "an HDF5 file"), h5py.File(file, "r", rdcc_nbytes=MOST_BYTES) as content:
+        yield content
 
 
-def require_local(file: Path, item: h5py.Group | h5py.Dataset) -> None:
-    """Raise :class:`DataError` for a data set whose content lies in other files."""
-    if not isinstance(item, h5py.Dataset):
-        return
-    if item.is_virtual:
-        raise _elsewhere(file, str(item.name), "is a virtual data set, put together from others")
-    if item.external:
-        raise _elsewhere(file, str(item.name), f"keeps its content in the file {item.external[0][0]!r}")
-
-
-def data_sets_of(file: Path, opened: h5py.File) -> Iterator[tuple[str, h5py.Dataset]]:
-    """Yield (path, data set) in the order in which groups list them; each group is looked at once, however linked.
-
-    Raises what :func:`local_item` does, and :class:`DataError` for more groups in each other, or more data sets, than
-    any file of data has.
-    """
-    seen: set[tuple[int, int]] = set()
-    waiting: list[tuple[str, h5py.Group, Iterator[str]]] = [("", opened, iter(opened))]
-    count = 0
-    while waiting:
-        start, group, names = waiting[-1]
-        name = next(names, None)
-        if name is None:
-            waiting.pop()
+def data_sets_of(group: h5py.Group, start: str = "") -> Iterator[tuple[str, h5py.Dataset]]:
+    """Yield (path, data set) in the order in which groups list them; links to other files are passed over."""
+    for name in group:
+        if isinstance(group.get(name, getlink=True), h5py.ExternalLink):
             continue
-        count += 1
-        if len(waiting) > MOST_DEPTH or count > MOST_ITEMS:
-            raise DataError(
-                f"{file}: holds more than {MOST_DEPTH} groups in each other or {MOST_ITEMS} links; give a file with "
-                "the data alone"
-            )
-        item = local_item(file, group, name)
+        item = group[name]
         if isinstance(item, h5py.Dataset):
             yield start + name, item
         elif isinstance(item, h5py.Group) and not name.startswith("#"):
-            info = h5py.h5o.get_info(item.id)
-            if (info.fileno, info.addr) not in seen:
-                seen.add((info.fileno, info.addr))
-                waiting.append((f"{start}{name}/", item, iter(item)))
-
-
-def _elsewhere(file: Path, name: str, what: str) -> DataError:
-    return DataError(f"{file}: {name!r} {what}; other files are never read through one; copy the content into it")
-
-
-MOST_BYTES = 8 * BLOCK_BYTES  # of a block, where chunks are tall; beyond it, they go through a file
-
-
-def data_sets(file: Path) -> list[list[Any]]:
-    """Return path, shape and type of each data set, in the order in which groups list them, and the type in words."""
-    with h5py.File(file, "r") as opened:
-        return [
-            [name, [int(length) for length in item.shape or ()], item.dtype.str, _type_text(item.dtype)]
-            for name, item in data_sets_of(file, opened)
-        ]
+            yield from data_sets_of(item, f"{start}{name}/")
 
 
 def whole(file: Path, name: str) -> np.ndarray:
     """Return a data set of numbers or texts."""
-    with h5py.File(file, "r") as opened:
-        item = _data_set(file, opened, name)
+    with opened(file) as content:
+        item = _data_set(file, content, name)
         require_memory(array_bytes(item.shape or (), item.dtype), f"{file}, {name!r}")
         if h5py.check_string_dtype(item.dtype) is not None:
             strings = np.asarray(item.asstr()[()])
@@ -128,8 +63,8 @@ def whole(file: Path, name: str) -> np.ndarray:
 
 def attribute(file: Path, name: str, keys: Sequence[str]) -> list[str] | None:
     """Return the first of some attributes that a data set has, or with ``/`` the file, as texts."""
-    with h5py.File(file, "r") as opened:
-        item = opened if name == "/" else _data_set(file, opened, name)
+    with opened(file) as content:
+        item = content[name]
         key = next((key for key in keys if key in item.attrs), None)
         if key is None:
             return None
@@ -137,64 +72,23 @@ def attribute(file: Path, name: str, keys: Sequence[str]) -> list[str] | None:
 
 
 def blocks(file: Path, name: str) -> Iterator[np.ndarray]:
-    """Yield the rows of a data set of numbers; every chunk is decompressed once."""
-    with h5py.File(file, "r") as opened:
-        item = _data_set(file, opened, name)
+    """Yield the rows of a data set of numbers, whole chunks at a time where these are not too tall."""
+    with opened(file) as content:
+        item = _data_set(file, content, name)
         row_bytes = max(1, math.prod(item.shape[1:]) * item.dtype.itemsize)
         rows = rows_of_a_block(item.shape[1:], item.dtype.itemsize)
-        if item.chunks is not None:
-            tall = min(item.chunks[0], item.shape[0])
-            if tall * row_bytes > MOST_BYTES and item.chunks[1:] != item.shape[1:]:
-                yield from _through_a_file(file, item, rows)
-                return
+        tall = min(item.chunks[0], item.shape[0]) if item.chunks else 1
+        if tall * row_bytes <= MOST_BYTES:
             rows = max(tall, rows // tall * tall)
         for start in range(0, item.shape[0], rows):
             yield item[start : start + rows]
 
 
-def _through_a_file(file: Path, item: h5py.Dataset, rows: int) -> Iterator[np.ndarray]:
-    """Yield rows of a data set whose chunks hold few columns of many rows: written to a file chunk by chunk first.
-
-    The rows of a chunk stay side by side there. Plain writes and reads: a mapped file would count as memory that is
-    bounded, and a full disk would end the process.
-    """
-    bands: dict[tuple[int, int], list[tuple[tuple[slice, ...], int]]] = {}
-    with tempfile.TemporaryFile() as unpacked:
-        for where in item.iter_chunks():
-            bands.setdefault((where[0].start, where[0].stop), []).append((where[1:], unpacked.tell()))
-            content = np.ascontiguousarray(item[where]).reshape(-1).view(np.uint8).data
-            try:
-                unpacked.write(content)
-                unpacked.flush()
-            except OSError as error:
-                raise DataError(
-                    f"{file}: chunks of few columns go through a temporary file in {tempfile.gettempdir()}: "
-                    f"{error.strerror or error}; free space there, or let TMPDIR name another folder"
-                ) from error
-        for start in range(0, item.shape[0], rows):
-            block = np.empty((min(rows, item.shape[0] - start), *item.shape[1:]), dtype=item.dtype)
-            for (top, bottom), chunks in bands.items():
-                first, last = max(start, top), min(start + len(block), bottom)
-                for columns, offset in chunks if first < last else ():
-                    shape = (last - first, *(one.stop - one.start for one in columns))
-                    row = math.prod(shape[1:]) * item.dtype.itemsize
-                    unpacked.seek(offset + (first - top) * row)
-                    piece = np.frombuffer(unpacked.read(shape[0] * row), dtype=item.dtype).reshape(shape)
-                    block[(slice(first - start, last - start), *columns)] = piece
-            yield block
-
-
-def _data_set(file: Path, opened: h5py.File, name: str) -> h5py.Dataset:
-    item = local_item(file, opened, name)
-    if not isinstance(item, h5py.Dataset):
-        raise DataError(f"{file}: {name!r} is no data set")
-    require_plausible(array_bytes(item.shape or (), item.dtype), file, name)
-    _require_filters(file, name, item)
-    return item
-
-
-def _require_filters(file: Path, name: str, item: h5py.Dataset) -> None:
-    """Refuse a data set that was compressed by a filter which is not installed here; the library blames the file."""
+def _data_set(file: Path, content: h5py.File, name: str) -> h5py.Dataset:
+    """Return a data set that can be read: neither in other files nor compressed by a filter that is not installed."""
+    item = content[name]
+    if item.is_virtual or item.external:
+        raise DataError(f"{file}: {name!r} keeps its content in another file; copy it into this one")
     made = item.id.get_create_plist()
     for position in range(made.get_nfilters()):
         code, _flags, _values, filter_name = made.get_filter(position)
@@ -205,6 +99,7 @@ def _require_filters(file: Path, name: str, item: h5py.Dataset) -> None:
                 "pip install hdf5plugin and let HDF5_PLUGIN_PATH be what python -c 'import hdf5plugin; "
                 "print(hdf5plugin.PLUGIN_PATH)' prints, or write the file with gzip or without compression"
             )
+    return item
 
 
 def _type_text(dtype: np.dtype[Any]) -> str:
@@ -236,9 +131,9 @@ class Hdf5Fields(Fields):
     def read(self, name: str) -> np.ndarray:
         """Return a data set that describes the classes, the same in all files that have it."""
         files = [file for file, contents in self._by_file.items() if name in contents]
-        first = HDF5.read(whole, files[0], name)
+        first = whole(files[0], name)
         for file in files[1:]:
-            other = HDF5.read(whole, file, name)
+            other = whole(file, name)
             if other.shape != first.shape or not np.array_equal(other, first):
                 raise DataError(f"{file}: {name!r} is not what it is in {files[0].name}; it must be the same in all")
         return first
@@ -253,7 +148,7 @@ class Hdf5Fields(Fields):
     def indices(self, name: str, base: int) -> np.ndarray:
         """Return a mask, or row indices over all parts."""
         holders = [file for file, contents in self._by_file.items() if name in contents]
-        pieces = [HDF5.read(whole, file, name).reshape(-1) for file in holders]
+        pieces = [whole(file, name).reshape(-1) for file in holders]
         if len(pieces) == 1 and (len(self._parts) == 1 or pieces[0].dtype != bool):
             return pieces[0]
         if holders != self._parts:
@@ -291,7 +186,7 @@ class Hdf5Fields(Fields):
                     f"{file}: {name!r} has rows of shape {shape[1:]} and type {dtype}, but {row} and {stored} in "
                     f"{first.name}; all files need the same"
                 )
-            pieces.append(Piece(shape[0], partial(HDF5.stream, blocks, file, name), f"{file}, {name!r}"))
+            pieces.append(Piece(shape[0], partial(blocks, file, name), f"{file}, {name!r}"))
         return stream_of(pieces, row, stored, f"{self.path}, {name!r}")
 
     def signatures(self, name: str) -> RawSignatures:
@@ -313,7 +208,7 @@ class Hdf5Fields(Fields):
         """Return the first of some attributes that a data set has in any of the files, as texts."""
         for file, contents in self._by_file.items():
             if name == "/" or name in contents:
-                values = HDF5.read(attribute, file, name, list(keys))
+                values = attribute(file, name, keys)
                 if values is not None:
                     return values
         return None
@@ -321,7 +216,7 @@ class Hdf5Fields(Fields):
     def _part(self, file: Path, name: str, rows: int) -> np.ndarray:
         if name not in self._by_file[file]:
             raise DataError(f"{file}: no data set {name!r}, which {self._having(name)} has; every file needs one")
-        array = HDF5.read(whole, file, name)
+        array = whole(file, name)
         array = array.reshape(-1) if array.ndim == 2 and 1 in array.shape else array
         if len(self._parts) > 1 and len(array) != rows:
             raise DataError(f"{file}: {rows} rows of features but {len(array)} entries in {name!r}")
@@ -343,13 +238,19 @@ class Hdf5Fields(Fields):
         return shape
 
 
+@dataclass(frozen=True)
 class _Extent:
     """Shape and type of a data set; ``type_text`` is the type in words."""
 
-    def __init__(self, shape: Sequence[int], kind: str, type_text: str) -> None:
-        self.shape, self.dtype, self.type_text = tuple(shape), np.dtype(kind), type_text
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    type_text: str
 
 
 def _data_sets(file: Path) -> dict[str, _Extent]:
     """Return the data sets of a file by their paths, in the order in which groups list them."""
-    return {name: _Extent(shape, kind, type_text) for name, shape, kind, type_text in HDF5.read(data_sets, file)}
+    with opened(file) as content:
+        return {
+            name: _Extent(tuple(item.shape or ()), item.dtype, _type_text(item.dtype))
+            for name, item in data_sets_of(content)
+        }

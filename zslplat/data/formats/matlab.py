@@ -1,23 +1,21 @@
-"""Variables of MATLAB files, whatever the version of the file, each read in another process.
+"""Variables of MATLAB files, whatever the version of the file, each read when it is asked for.
 
 Up to version 7 a file is read by SciPy, version 7.3 (HDF5, where every matrix is stored transposed and a cell array is
-a matrix of references) by h5py. Either way a matrix comes in MATLAB's own orientation. Damaged files end SciPy's reader
-by a segmentation fault. :class:`MatlabFile` names the file in errors.
+a matrix of references) by h5py. Either way a matrix comes in MATLAB's own orientation. :class:`MatlabFile` names the
+file in errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zslplat.data.formats.bounds import array_bytes, require_memory
-from zslplat.data.formats.reader_process import Form
+from zslplat.data.formats.bounds import array_bytes, reading, require_memory
 from zslplat.errors import DataError, MissingDataError
-
-MATLAB = Form("a MATLAB file", "copy or save it again")
 
 _NUMBERS = (
     "double",
@@ -28,14 +26,14 @@ _NUMBERS = (
 )
 
 
-def variables(path: Path, is_hdf5: bool) -> dict[str, Any]:
+def variables(path: Path, is_hdf5: bool) -> dict[str, list[int] | None]:
     """Return {name: shape} of all variables, None in place of the shape of what holds no numbers."""
     if is_hdf5:
         import h5py
 
         with h5py.File(path, "r") as file:
             names = [key for key in file if not key.startswith("#")]
-            return {name: _hdf5_shape(path, file, name) for name in names}
+            return {name: _hdf5_shape(file, name) for name in names}
     import scipy.io
 
     return {
@@ -51,16 +49,6 @@ def numbers(path: Path, is_hdf5: bool, name: str) -> np.ndarray | None:
         require_memory(array_bytes(value.shape, value.dtype), f"{path}, variable {name!r}")
         value = value.toarray()
     return value if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" else None
-
-
-def slices(path: Path, is_hdf5: bool, name: str, axis: int, length: int) -> Iterator[np.ndarray]:
-    """Yield a matrix in slices of some length along an axis, which comes first in each."""
-    value = numbers(path, is_hdf5, name)
-    if value is None:
-        raise DataError(f"{path}: variable {name!r} is no numeric matrix")
-    value = np.moveaxis(value, axis, 0)
-    for start in range(0, len(value), length):
-        yield value[start : start + length]
 
 
 def strings(path: Path, is_hdf5: bool, name: str) -> list[str] | None:
@@ -112,12 +100,10 @@ def _old_variable(path: Path, name: str) -> Any:
     return scipy.io.loadmat(path, variable_names=[name])[name]
 
 
-def _hdf5_shape(path: Path, file: Any, name: str) -> list[int] | None:
+def _hdf5_shape(file: Any, name: str) -> list[int] | None:
     import h5py
 
-    from zslplat.data.formats.hdf5_files import local_item
-
-    node = local_item(path, file, name)
+    node = file[name]
     if isinstance(node, h5py.Group):
         if "MATLAB_sparse" not in node.attrs or "jc" not in node:
             return None
@@ -133,10 +119,8 @@ def _hdf5_shape(path: Path, file: Any, name: str) -> list[int] | None:
 def _hdf5_numbers(path: Path, name: str) -> Any:
     import h5py
 
-    from zslplat.data.formats.hdf5_files import local_item
-
     with h5py.File(path, "r") as file:
-        node = local_item(path, file, name)
+        node = file[name]
         if isinstance(node, h5py.Group):
             return _sparse(path, name, node)
         require_memory(array_bytes(node.shape or (), node.dtype), f"{path}, variable {name!r}")
@@ -144,25 +128,15 @@ def _hdf5_numbers(path: Path, name: str) -> Any:
         if _matlab_class(node) == "char" or value.dtype.kind not in "biuf":
             return None
         if node.attrs.get("MATLAB_empty", 0):
-            return np.zeros(_empty_shape(value))
+            return np.zeros([int(length) for length in value.ravel()])
         return np.atleast_2d(value.T)
-
-
-def _empty_shape(lengths: np.ndarray) -> tuple[int, ...]:
-    """Return the shape of an empty matrix, which is stored in its place."""
-    shape = tuple(int(length) for length in lengths.ravel())
-    if 0 not in shape or min(shape) < 0 or len(shape) > 8:
-        raise ValueError(f"an empty matrix of shape {shape}")
-    return shape
 
 
 def _hdf5_strings(path: Path, name: str) -> list[str] | None:
     import h5py
 
-    from zslplat.data.formats.hdf5_files import local_item
-
     with h5py.File(path, "r") as file:
-        node = local_item(path, file, name)
+        node = file[name]
         if not isinstance(node, h5py.Dataset):
             return None
         require_memory(array_bytes(node.shape or (), node.dtype), f"{path}, variable {name!r}")
@@ -192,20 +166,17 @@ def _hdf5_text(path: Path, name: str, number: int, file: Any, reference: Any) ->
 
 
 def _hdf5_inside(path: Path, name: str, number: int, file: Any, reference: Any) -> Any:
-    """Return what lies in cells of one element each; a cell may be its own element in a damaged file."""
+    """Return what lies in cells of one element each."""
     import h5py
 
-    from zslplat.data.formats.hdf5_files import MOST_DEPTH, require_local
-
-    for _ in range(MOST_DEPTH):
-        cell = file[reference]
-        if not isinstance(cell, h5py.Dataset):
-            raise _no_text(path, name, number, "a struct")
-        require_local(path, cell)
-        if _matlab_class(cell) != "cell" or cell.attrs.get("MATLAB_empty", 0) or cell.size != 1:
-            return cell
-        reference = np.asarray(cell[()]).item()
-    raise _no_text(path, name, number, f"cells in {MOST_DEPTH} others")
+    cell = file[reference]
+    while isinstance(cell, h5py.Dataset) and _matlab_class(cell) == "cell" and cell.size == 1:
+        if cell.attrs.get("MATLAB_empty", 0):
+            break
+        cell = file[np.asarray(cell[()]).item()]
+    if not isinstance(cell, h5py.Dataset):
+        raise _no_text(path, name, number, "a struct")
+    return cell
 
 
 def _matlab_class(node: Any) -> str:
@@ -217,21 +188,16 @@ def _sparse(path: Path, name: str, group: Any) -> Any:
     """Read MATLAB's compressed sparse columns; the number of rows is an attribute."""
     from scipy.sparse import csc_matrix
 
-    from zslplat.data.formats.hdf5_files import local_item
-
     if "MATLAB_sparse" not in group.attrs or "jc" not in group:
         return None
-    parts = {part: local_item(path, group, part) for part in ("jc", "ir", "data") if part in group}
+    parts = {part: group[part] for part in ("jc", "ir", "data") if part in group}
     for part in parts.values():
         require_memory(array_bytes(part.shape or (), part.dtype), f"{path}, variable {name!r}")
     starts = parts["jc"][()]
     rows = int(group.attrs["MATLAB_sparse"])
     data = parts["data"][()] if "data" in parts else np.zeros(0)
     index = parts["ir"][()] if "ir" in parts else np.zeros(0, dtype=int)
-    matrix = csc_matrix((data, index, starts), shape=(rows, len(starts) - 1))
-    # What compiled code goes by when it fills the matrix.
-    matrix.check_format(full_check=True)
-    return matrix
+    return csc_matrix((data, index, starts), shape=(rows, len(starts) - 1))
 
 
 class MatlabFile:
@@ -247,7 +213,8 @@ class MatlabFile:
             raise MissingDataError(f"{path}: no such file; {hint}")
         self.path = path
         self._is_hdf5 = _starts_as_hdf5(path)
-        self._shapes: dict[str, list[int] | None] = MATLAB.read(variables, path, self._is_hdf5)
+        with self._reading():
+            self._shapes = variables(path, self._is_hdf5)
         self.names: tuple[str, ...] = tuple(self._shapes)
 
     def __contains__(self, name: str) -> bool:
@@ -267,18 +234,20 @@ class MatlabFile:
         Raises :class:`DataError` when there is no such variable or it holds something else.
         """
         self._require(name)
-        value = MATLAB.read(numbers, self.path, self._is_hdf5, name)
-        if not isinstance(value, np.ndarray):
+        with self._reading():
+            value = numbers(self.path, self._is_hdf5, name)
+        if value is None:
             raise DataError(f"{self.path}: variable {name!r} is no numeric matrix")
         return value
 
     def slices(self, name: str, axis: int, length: int) -> Iterator[np.ndarray]:
         """Yield a numeric variable in slices of some length along an axis, which comes first in each.
 
-        No more than one of them is held here. Raises what :meth:`numbers` does.
+        Raises what :meth:`numbers` does.
         """
-        self._require(name)
-        yield from MATLAB.stream(slices, self.path, self._is_hdf5, name, axis, length)
+        value = np.moveaxis(self.numbers(name), axis, 0)
+        for start in range(0, len(value), length):
+            yield value[start : start + length]
 
     def vector(self, name: str) -> np.ndarray:
         """Return an (n, 1) or (1, n) variable as a vector (n,); an empty matrix is an empty vector."""
@@ -290,10 +259,14 @@ class MatlabFile:
     def strings(self, name: str) -> list[str]:
         """Return a cell array of strings, or the rows of a character matrix, stripped of surrounding blanks."""
         self._require(name)
-        value = MATLAB.read(strings, self.path, self._is_hdf5, name)
+        with self._reading():
+            value = strings(self.path, self._is_hdf5, name)
         if value is None:
             raise DataError(f"{self.path}: variable {name!r} is no cell array of strings")
         return [str(text).strip() for text in value]
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return reading(self.path, "a MATLAB file", "copy or save it again")
 
     def _require(self, name: str) -> None:
         if name not in self.names:

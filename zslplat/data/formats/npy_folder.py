@@ -17,11 +17,6 @@ A file plays the part that its name says, by the names of :mod:`zslplat.data.for
 A file of one entry per row may be a folder of parts instead, whose rows follow each other by the names of the files,
 numbers by value: ``features/part-1.npy``, ``features/part-2.npy``, ``labels/part-1.npy``, ...
 
-Features may lie in one file per image, too, beside a list of names that gives their order: ``names.txt``,
-``images.txt`` or ``ids.txt`` (or ``.csv``), with a name a line, such as ``birds/7.jpg``, and, behind a comma, the
-class, where there are no labels elsewhere. The file of ``birds/7.jpg`` is ``birds/7.npy``, in the folder of the list,
-or in ``features`` there. Labels and splits may stand beside names, too: ``birds/7.jpg,wren``.
-
 Other files are left alone. Pickled objects are never read.
 """
 
@@ -29,125 +24,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib.format import MAGIC_PREFIX
 
 from zslplat.data.assembly import RawSignatures
 from zslplat.data.formats import csv_tables
-from zslplat.data.formats.bounds import require_memory
+from zslplat.data.formats.bounds import reading, require_memory
 from zslplat.data.formats.feature_files import Piece, in_natural_order, rows_of_a_block, stream_of
 from zslplat.data.formats.fields import ALIASES, Fields, FieldsSource
-from zslplat.data.formats.npz import NpzFile, read_npy
+from zslplat.data.formats.npz import NpzFile
 from zslplat.data.store.rows import RowStream, Stored
 from zslplat.errors import DataError
-
-LISTS = tuple(f"{name}.{ending}" for name in ("names", "images", "ids") for ending in ("txt", "csv"))
-
-_FOLDERS = ("", "features", "X")
-
-
-@dataclass(frozen=True)
-class Images:
-    """The list, the file of each image by its name, in the order of the list, and the classes where it has them."""
-
-    listed: Path
-    files: Mapping[str, Path]
-    classes: tuple[str, ...]
-
-    def stream(self) -> RowStream:
-        """Return the images as rows; raises :class:`DataError`, while they are read, for one of another shape."""
-        paths = list(self.files.values())
-        first = _row(paths[0])
-        count = rows_of_a_block(first.shape, first.itemsize)
-
-        def read() -> Iterator[np.ndarray]:
-            for start in range(0, len(paths), count):
-                yield np.stack([_like(path, first, paths[0]) for path in paths[start : start + count]])
-
-        piece = Piece(len(paths), read, str(self.listed))
-        return stream_of([piece], first.shape, first.dtype, str(self.listed))
-
-    def column(self, path: Path) -> list[str] | None:
-        """Return what a list of names says of each image, None where its lines hold no names of images."""
-        lines = csv_tables.read_cells(path)
-        if not all(len(line) == 2 for line in lines):
-            return None
-        values = {_plain(name): value for name, value in lines}
-        lost = next((name for name in self.files if name not in values), None)
-        if lost is not None:
-            raise DataError(
-                f"{path}: says nothing of {lost!r}, which {self.listed.name} lists; give every image a line"
-            )
-        return [values[name] for name in self.files]
-
-
-def has_images(folder: Path) -> bool:
-    """Tell whether a folder holds a list of names, and a file for the first of them."""
-    return _place(folder) is not None
-
-
-def images_in(folder: Path) -> Images | None:
-    """Return the images of a folder, None where it has none; raises :class:`DataError` for names without a file."""
-    place = _place(folder)
-    if place is None:
-        return None
-    listed, base = place
-    lines = csv_tables.read_cells(listed)
-    outside = next((line[0] for line in lines if ".." in Path(line[0]).parts or Path(line[0]).is_absolute()), None)
-    if outside is not None:
-        raise DataError(f"{listed}: {outside!r} leads out of the folder; names are those of files in {base}")
-    files = {_plain(line[0]): _file(base, line[0]) for line in lines}
-    if len(files) < len(lines):
-        twice = next(name for name in files if sum(_plain(line[0]) == name for line in lines) > 1)
-        raise DataError(f"{listed}: {twice!r} is there twice; list every image once")
-    lost = [name for name, file in files.items() if not file.is_file()]
-    if lost:
-        raise DataError(f"{listed}: {len(lost)} of {len(lines)} names have no file, first {files[lost[0]]}")
-    classes = tuple(line[1] for line in lines) if all(len(line) == 2 for line in lines) else ()
-    return Images(listed, files, classes)
-
-
-def _place(folder: Path) -> tuple[Path, Path] | None:
-    """Return the list of names of a folder and the folder that the files lie in."""
-    for listed in (folder / name for name in LISTS):
-        if listed.is_file():
-            with listed.open(encoding="utf-8-sig", errors="replace") as file:
-                first = file.readline().partition(",")[0]
-            base = next(
-                (folder / name for name in _FOLDERS if first.strip() and _file(folder / name, first).is_file()), None
-            )
-            return None if base is None else (listed, base)
-    return None
-
-
-def _plain(name: str) -> str:
-    """Return a name without a suffix, as it stands for an image."""
-    path = PurePosixPath(name.strip())
-    return str(path.with_suffix("")) if path.suffix[1:].isalpha() else str(path)
-
-
-def _file(base: Path, name: str) -> Path:
-    return base / f"{_plain(name)}.npy"
-
-
-def _row(path: Path) -> np.ndarray:
-    array = read_npy(path)
-    return array[0] if array.ndim > 1 and len(array) == 1 else array
-
-
-def _like(path: Path, first: np.ndarray, of: Path) -> Any:
-    row = _row(path)
-    if (row.shape, row.dtype) != (first.shape, first.dtype):
-        raise DataError(
-            f"{path}: holds {row.shape} of type {row.dtype}, but {of.name} {first.shape} of {first.dtype}; the files "
-            "of all images are alike"
-        )
-    return row
-
 
 _SUFFIXES = (".npy", ".npz", ".csv", ".txt", ".json")
 
@@ -171,10 +60,8 @@ class NpyFolder(Fields):
         self._files: dict[str, Path] = {}
         self._splits: dict[str, np.ndarray] = {}
         self._rows: tuple[int, str] | None = None
-        self._images = None if _feature_files(path) else images_in(path)
-        pieces = set(self._images.files.values()) if self._images else set()
         for file in in_natural_order(path.iterdir()):
-            if not _is_field(file) or file in pieces or (file.is_dir() and pieces & set(_parts(file))):
+            if not _is_field(file):
                 continue
             if file.is_dir():
                 self._add(file.name, file)
@@ -184,12 +71,6 @@ class NpyFolder(Fields):
                 continue
             self._add(file.stem, file)
         self.names = (*self._files, *self._splits)
-        if self._images:
-            labelled = any(name in self.names for name in ALIASES["y"])
-            self.names = ("features", *(("labels",) if self._images.classes and not labelled else ()), *self.names)
-            self.notes = [
-                f"{len(self._images.files)} .npy files are taken for the rows that {self._images.listed.name} lists"
-            ]
 
     def _add(self, name: str, file: Path) -> None:
         if name in self._files:
@@ -225,11 +106,7 @@ class NpyFolder(Fields):
         return [(part.name, len(_map_file(part))) for part in _parts(folder)]
 
     def features(self, name: str) -> np.ndarray | RowStream:
-        """Return the rows of an ``.npy`` file, of a folder of them or of one per image, as a stream."""
-        if self._images and name == "features":
-            stream = self._images.stream()
-            self._rows = (stream.shape[0], self._images.listed.name)
-            return stream
+        """Return the rows of an ``.npy`` file, or of a folder of them, as a stream."""
         path = self._files[name]
         if not path.is_dir() and path.suffix != ".npy":
             raise DataError(f"{path}: features of a folder of .npy files must be an .npy file; save it with numpy.save")
@@ -240,12 +117,6 @@ class NpyFolder(Fields):
     def column(self, name: str) -> np.ndarray:
         """Return one entry per row; lines of a text file are numbers where all of them are whole numbers."""
         path = self._files.get(name)
-        if self._images and path is None and name == "labels":
-            return np.array(self._images.classes, dtype=np.str_)
-        if self._images and path is not None and path.suffix in (".csv", ".txt"):
-            by_name = self._images.column(path)
-            if by_name is not None:
-                return _numbers_where_they_are(by_name)
         if path is None or path.suffix not in (".csv", ".txt") or self._rows is None or self._is_table(name):
             return self.read(name)
         return _numbers_where_they_are(csv_tables.read_column(path, *self._rows))
@@ -305,7 +176,7 @@ class NpySource(FieldsSource, thing="file (without its suffix)"):
     @classmethod
     def is_folder(cls, folder: Path) -> bool:
         """Tell whether a folder holds features as ``.npy``, or as a folder of such files."""
-        if _feature_files(folder) or has_images(folder):
+        if _feature_files(folder):
             return True
         # What a field in parts may be called; most folders have neither.
         named = (inside for part in _FEATURES for inside in folder.glob(f"{part}*"))
@@ -314,9 +185,7 @@ class NpySource(FieldsSource, thing="file (without its suffix)"):
     def files(self, path: Path) -> list[Path]:
         """Return all files that may be fields: an option can give each of them a part."""
         fields = in_natural_order(filter(_is_field, path.iterdir()))
-        files = [file for field in fields for file in (_parts(field) if field.is_dir() else [field])]
-        images = None if _feature_files(path) else images_in(path)
-        return list(dict.fromkeys([*files, *((images.listed, *images.files.values()) if images else ())]))
+        return [file for field in fields for file in (_parts(field) if field.is_dir() else [field])]
 
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
         """Return the files of the folder."""
@@ -415,24 +284,9 @@ def _joined(parts: list[np.ndarray], folder: Path) -> np.ndarray:
 
 def _map_file(path: Path) -> np.ndarray:
     """Return an ``.npy`` file mapped read-only, or read where it is empty."""
-    try:
-        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
-        if not _begins_as_npy(path):
-            raise DataError(f"{path}: is no .npy file, whatever its name says; save it with numpy.save") from error
-        if "object" in str(error).lower() or "pickle" in str(error).lower():
-            raise DataError(
-                f"{path}: holds pickled Python objects, which are never read; save it as an array of numbers or strings"
-            ) from error
-        raise DataError(f"{path}: cannot be read as an .npy file ({error}); save it again with numpy.save") from error
-    except Exception as error:
-        raise DataError(f"{path}: cannot be read as an .npy file ({error}); save it again with numpy.save") from error
+    with reading(path, "an .npy file", "save it with numpy.save as an array of numbers or strings"):
+        array: np.ndarray = np.lib.format.open_memmap(path, mode="r")
     return array
-
-
-def _begins_as_npy(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX
 
 
 def _read_splits(path: Path) -> dict[str, np.ndarray]:

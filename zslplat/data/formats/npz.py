@@ -1,9 +1,6 @@
 """One ``.npz`` file of arrays; its keys are the names of :mod:`zslplat.data.formats.fields`.
 
 ``<stem>.about.json`` may stand beside it: description, licence, citation, and options to load it with.
-
-NumPy takes the memory for an array before it reads it, by the shape that the header declares. So headers of ``.npy``
-files, and of those inside ``.npz`` files, are compared with the file first.
 """
 
 from __future__ import annotations
@@ -11,82 +8,26 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from zslplat.data.formats.bounds import MOST_RATIO, array_bytes, require_memory
+from zslplat.data.formats.bounds import reading, require_memory
 from zslplat.data.formats.fields import Fields, FieldsSource
 from zslplat.data.store.array_store import sha256_of
-from zslplat.errors import DataError
-
-_MOST_HEADER = 10_000  # bytes; as NumPy has it
 
 
 def load_npy(path: Path) -> np.ndarray:
-    """Return the array of an ``.npy`` file, never by unpickling; raises what NumPy and :func:`require_whole` do."""
+    """Return the array of an ``.npy`` file, never by unpickling; raises what NumPy does."""
     with path.open("rb") as file:
-        require_whole(file, path.stat().st_size, str(path))
-        file.seek(0)
         array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
         return array
 
 
 def read_npy(path: Path) -> np.ndarray:
     """Return what :func:`load_npy` does; raises :class:`DataError` for what is no such file."""
-    try:
+    with reading(path, "an .npy file", "save it again with numpy.save"):
         return load_npy(path)
-    except DataError:
-        raise
-    except Exception as error:
-        raise DataError(f"{path}: cannot be read as an .npy file ({error}); save it again with numpy.save") from error
-
-
-def load_member(path: Path, name: str) -> np.ndarray:
-    """Return an array of an ``.npz`` file by its key; errors are NumPy's and zipfile's own, and those of the checks."""
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-        info = archive.getinfo(f"{name}.npy" if f"{name}.npy" in names else name)
-        where = f"{path}: key {name!r}"
-        if info.file_size > MOST_RATIO * max(info.compress_size, 1) or info.compress_size > path.stat().st_size:
-            raise DataError(
-                f"{where} says that it holds {info.file_size} bytes, packed into {info.compress_size}; nothing of it "
-                "was read; save the file again"
-            )
-        with archive.open(info) as file:
-            require_whole(file, info.file_size, where)
-        with archive.open(info) as file:
-            array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
-            return array
-
-
-def require_whole(file: IO[bytes], size: int, where: str) -> None:
-    """Raise :class:`DataError` where an array is declared that is larger than its file of ``size`` bytes, or memory.
-
-    ``file`` is read to the end of the header; raises ValueError for what is no header.
-    """
-    version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file, max_header_size=_MOST_HEADER)
-    elif version == (2, 0):
-        shape, _, dtype = np.lib.format.read_array_header_2_0(file, max_header_size=_MOST_HEADER)
-    else:
-        raise ValueError(f"version {version[0]}.{version[1]} of the format, which only tables of mixed types need")
-    if dtype.hasobject:
-        raise ValueError("Object arrays cannot be loaded when allow_pickle=False")
-    declared = _declared(shape, dtype, where)
-    if declared > size - file.tell():
-        raise DataError(
-            f"{where}: the header declares an array of shape {shape} and type {dtype}, {declared} bytes, and "
-            f"{size - file.tell()} follow it; save it again with numpy.save"
-        )
-    require_memory(declared, where)
-
-
-def _declared(shape: tuple[int, ...], dtype: np.dtype[Any], where: str) -> int:
-    if any(length < 0 for length in shape) or len(shape) > 32:
-        raise DataError(f"{where}: the header declares an array of shape {shape}; save it again with numpy.save")
-    return array_bytes(shape, dtype)
 
 
 class NpzFile(Fields):
@@ -96,29 +37,17 @@ class NpzFile(Fields):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            with zipfile.ZipFile(path) as archive:
-                self.names = tuple(name.removesuffix(".npy") for name in archive.namelist())
-        except Exception as error:
-            raise DataError(
-                f"{path}: cannot be read as an .npz file ({error}); save it again with numpy.savez"
-            ) from error
+        with reading(path, "an .npz file", "save it again with numpy.savez"), zipfile.ZipFile(path) as archive:
+            self._bytes = {info.filename.removesuffix(".npy"): info.file_size for info in archive.infolist()}
+        self.names = tuple(self._bytes)
 
     def read(self, name: str) -> np.ndarray:
         """Return one array."""
-        try:
-            return load_member(self.path, name)
-        except DataError:
-            raise
-        except ValueError as error:
-            if "pickle" not in str(error).lower():
-                raise DataError(f"{self.path}: key {name!r} cannot be read ({error}); save the file again") from error
-            raise DataError(
-                f"{self.path}: key {name!r} holds pickled Python objects, which are never read; save it as an array "
-                "of numbers or strings"
-            ) from error
-        except Exception as error:
-            raise DataError(f"{self.path}: key {name!r} cannot be read ({error}); save the file again") from error
+        where = f"{self.path}: key {name!r}"
+        require_memory(self._bytes[name], where)
+        with reading(Path(where), "an array", "save it again as an array of numbers or strings"):
+            array: np.ndarray = np.load(self.path, allow_pickle=False)[name]
+        return array
 
 
 class NpzSource(FieldsSource, thing="key"):

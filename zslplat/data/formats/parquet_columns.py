@@ -64,7 +64,7 @@ class ParquetFields(Fields):
         self.asked = [name for name in str(options.get("features") or options.get("X") or "").split("+") if name]
         columns = (self.key_of(role, options) for role in self.aliases if role != "X")
         # A part that is there under two names is no feature under either.
-        twice = (name for role in self.aliases if role != "X" and role not in options for name in self.aliases[role])
+        twice = (name for role in self.aliases if role != "X" for name in self.aliases[role])
         self._taken = {*columns, *twice, *self.sets_of(self.row_sets).values()}
         self._optional = {self.key_of(role, options) for role in ("split", "folds")}
         left_out = columns_to_leave_out(str(options.get("leave_out") or ""), self.names, str(path))

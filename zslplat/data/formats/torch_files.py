@@ -4,8 +4,7 @@ A file holds a dictionary of tensors, whose keys are the names of :mod:`zslplat.
 ``/`` between: ``splits/train``), or a pair, features and labels. Of a folder, files with features are parts, whose rows
 follow each other (``train.pt`` and ``test.pt`` are splits); a file of one tensor is called what it is: ``labels.pt``.
 
-Nothing but tensors, numbers, texts, lists and dictionaries is unpickled (``weights_only=True``), in the reading
-process.
+Nothing but tensors, numbers, texts, lists and dictionaries is unpickled (``weights_only=True``).
 """
 
 from __future__ import annotations
@@ -19,59 +18,52 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.formats.bounds import require_memory
+from zslplat.data.formats.bounds import reading, require_memory
 from zslplat.data.formats.feature_files import Piece, in_natural_order, rows_of_a_block, stream_of
 from zslplat.data.formats.fields import VIEWS, Fields, FieldsSource
-from zslplat.data.formats.reader_process import Form
 from zslplat.data.store.rows import RowStream
 from zslplat.errors import DataError
-
-TORCH = Form("a file of PyTorch", "save it again with torch.save")
-
-
-def contents(file: Path) -> list[list[Any]]:
-    """Return name, shape and type of everything in a file, names of nested dictionaries with ``/`` between.
-
-    A tensor alone has the name ``""``; a pair of tensors with as many rows is ``features`` and ``labels``.
-    """
-    items = _items(file)
-    return [[name, list(array.shape), array.dtype.str] for name, array in ((n, _array(file, n, v)) for n, v in items)]
 
 
 def whole(file: Path, name: str) -> np.ndarray:
     """Return one of the things in a file as an array."""
-    array = _array(file, name, dict(_items(file))[name])
+    array = _array(file, name, _items(file)[name])
     require_memory(array.nbytes, f"{file}, {name!r}")
     return array
 
 
 def blocks(file: Path, name: str) -> Iterator[np.ndarray]:
     """Yield the rows of one of the tensors in a file."""
-    array = _array(file, name, dict(_items(file))[name])
+    array = _array(file, name, _items(file)[name])
     count = rows_of_a_block(array.shape[1:], array.dtype.itemsize)
     for start in range(0, len(array), count):
         yield array[start : start + count]
 
 
-def _items(file: Path) -> list[tuple[str, Any]]:
+def _items(file: Path) -> dict[str, Any]:
+    """Return what is in a file by name, names of nested dictionaries with ``/`` between.
+
+    A tensor alone has the name ``""``; a pair of tensors with as many rows is ``features`` and ``labels``.
+    """
     import torch
 
-    try:
+    with reading(file, "a file of PyTorch", "save it again with torch.save"):
         try:
-            # Tensors are mapped, and read where they are looked at; older files cannot be.
-            content = torch.load(file, map_location="cpu", weights_only=True, mmap=True)
-        except RuntimeError:
-            content = torch.load(file, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        raise DataError(
-            f"{file}: holds Python objects beside tensors, which are never read; save tensors, lists and texts alone: "
-            'torch.save({"features": X, "labels": y}, ...)'
-        ) from error
+            try:
+                # Tensors are mapped, and read where they are looked at; older files cannot be.
+                content = torch.load(file, map_location="cpu", weights_only=True, mmap=True)
+            except RuntimeError:
+                content = torch.load(file, map_location="cpu", weights_only=True)
+        except pickle.UnpicklingError as error:
+            raise DataError(
+                f"{file}: holds Python objects beside tensors, which are never read; save tensors, lists and texts "
+                'alone: torch.save({"features": X, "labels": y}, ...)'
+            ) from error
     if isinstance(content, list | tuple) and any(isinstance(one, torch.Tensor) for one in content):
         pair = len(content) == 2 and all(isinstance(one, torch.Tensor) and one.ndim for one in content)
         names = ("features", "labels") if pair and len(content[0]) == len(content[1]) else map(str, range(len(content)))
         content = dict(zip(names, content, strict=True))
-    return list(_flat("", content))
+    return dict(_flat("", content))
 
 
 def _flat(name: str, content: Any) -> Iterator[tuple[str, Any]]:
@@ -119,7 +111,7 @@ class TorchFields(Fields):
     def read(self, name: str) -> np.ndarray:
         """Return a tensor that describes the classes, of the first file that has it."""
         file = next(file for file, contents in self._by_file.items() if name in contents)
-        return TORCH.read(whole, file, self._by_file[file][name][0])
+        return whole(file, self._by_file[file][name][0])
 
     def column(self, name: str) -> np.ndarray:
         """Return a tensor with an entry for each row, of all parts."""
@@ -130,7 +122,7 @@ class TorchFields(Fields):
             raise DataError(
                 f"{self.path}: {len(holders)} of {len(self._parts)} files have {name!r}; every part needs one"
             )
-        return np.concatenate([TORCH.read(whole, file, self._by_file[file][name][0]) for file in holders])
+        return np.concatenate([whole(file, self._by_file[file][name][0]) for file in holders])
 
     def parts(self) -> Sequence[tuple[str, int]]:
         """Return the names of the files with features, and the rows of each."""
@@ -148,16 +140,16 @@ class TorchFields(Fields):
                     f"{file}: {name!r} has shape {extent} and type {kind}, but {shape} and {dtype} in {first.name}; "
                     "all files need rows of the same shape and type"
                 )
-            pieces.append(Piece(extent[0], partial(TORCH.stream, blocks, file, key), f"{file}, {name!r}"))
+            pieces.append(Piece(extent[0], partial(blocks, file, key), f"{file}, {name!r}"))
         return stream_of(pieces, shape[1:], dtype, f"{self.path}, {name!r}")
 
     def _contents(self, file: Path) -> dict[str, tuple[str, tuple[int, ...], np.dtype[Any]]]:
         """Return {name: (name in the file, shape, type)}; what has no features in it is called what the file is."""
-        items = TORCH.read(contents, file)
-        named = self.path == file or any(_is_features(key) for key, _, _ in items)
+        arrays = {key: _array(file, key, value) for key, value in _items(file).items()}
+        named = self.path == file or any(map(_is_features, arrays))
         return {
-            (key if key and named else "/".join(filter(None, (file.stem, key)))): (key, tuple(shape), np.dtype(kind))
-            for key, shape, kind in items
+            (key if key and named else "/".join(filter(None, (file.stem, key)))): (key, array.shape, array.dtype)
+            for key, array in arrays.items()
         }
 
 
