@@ -15,13 +15,14 @@ holds of it already: the interaction of class and seed, which is in both (a cros
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from zslplat.comparison.paired import same_rows
 from zslplat.evidence.scores import Scored
-from zslplat.metrics.intervals import but_rounding, is_share, within
+from zslplat.metrics.intervals import but_rounding, interactions, is_share, within, without_interactions
 from zslplat.statistics import (
     DIFFERENCES,
     MARGIN,
@@ -50,7 +51,8 @@ def over_classes(scored: Scored, metric: str) -> Estimate | None:
     values = scored.classes.get(metric)
     if values is None:
         return None
-    return _estimate(float(np.mean(scored.values[metric])), [(values, 1.0)], scored.kinds, metric)
+    exchanged = scored.exchanged.get(metric)
+    return _estimate(float(np.mean(scored.values[metric])), [(values, 1.0)], scored.kinds, metric, exchanged)
 
 
 def score_ends(estimate: Estimate | None, metric: str) -> tuple[float, float]:
@@ -67,7 +69,8 @@ def class_difference(scored: Scored, other: Scored, metric: str) -> Estimate | N
     if ours is None or theirs is None or not same_rows(scored, other) or ours.shape[1] != theirs.shape[1]:
         return None
     estimate = float(np.mean(scored.values[metric]) - np.mean(other.values[metric]))
-    return _estimate(estimate, [(ours, 1.0), (theirs, -1.0)], scored.kinds, metric)
+    exchanged = scored.exchanged[metric] - other.exchanged[metric] if _compete([scored, other], metric) else None
+    return _estimate(estimate, [(ours, 1.0), (theirs, -1.0)], scored.kinds, metric, exchanged)
 
 
 def class_differences(scored: Sequence[Scored], pairs: Sequence[tuple[int, int]], metric: str) -> list[Estimate | None]:
@@ -82,6 +85,7 @@ def class_differences(scored: Sequence[Scored], pairs: Sequence[tuple[int, int]]
     means = [np.mean(one.values[metric]) for one in scored]
     largest = np.abs(table).max(axis=1)
     bounds = DIFFERENCES if is_share(metric) else None
+    between = [interactions(one.exchanged[metric]) for one in scored] if _compete(scored, metric) else None
     differences: list[Estimate | None] = []
     for start in range(0, len(pairs), _TOGETHER):
         block = np.array(pairs[start : start + _TOGETHER])
@@ -94,10 +98,10 @@ def class_differences(scored: Sequence[Scored], pairs: Sequence[tuple[int, int]]
         for n, (a, b) in enumerate(block.tolist()):
             estimate = means[a] - means[b]
             estimate = 0.0 if abs(estimate) <= rounding[n] else float(estimate)
-            error = float(np.sqrt(variances[n]))
-            differences.append(
-                Estimate(estimate, error, classes - 1.0, classes, float(thirds[n]), float(sizes[n]), bounds=bounds)
-            )
+            pairwise = 0.0 if between is None else float(np.sum((between[a] - between[b]) ** 2))
+            variance, freedom = without_interactions(float(variances[n]), classes - 1.0, pairwise)
+            error, third, size = math.sqrt(variance), float(thirds[n]), float(sizes[n])
+            differences.append(Estimate(estimate, error, freedom, classes, third, size, bounds=bounds))
     return differences
 
 
@@ -121,10 +125,22 @@ def class_verdict(gap: Estimate | None, p_holm: float) -> str:
     return verdict_of(gap.estimate, p_holm, gap.ends, classes=gap.classes, margin=margin)
 
 
+def _compete(entries: Sequence[Scored], metric: str) -> bool:
+    """Tell whether it is recorded of all entries what classes take from each other."""
+    return all(metric in entry.exchanged for entry in entries)
+
+
 def _estimate(
-    estimate: float, sides: list[tuple[np.ndarray, float]], kinds: np.ndarray | None, metric: str
+    estimate: float,
+    sides: list[tuple[np.ndarray, float]],
+    kinds: np.ndarray | None,
+    metric: str,
+    exchanged: np.ndarray | None = None,
 ) -> Estimate:
-    """Return the estimate of signed sides, each (repeats, C); a class without a value on one side has no say."""
+    """Return the estimate of signed sides, each (repeats, C); a class without a value on one side has no say.
+
+    ``exchanged`` (C, C) is what each two classes take from each other, of the one side less the other.
+    """
     means = np.array([sign * side.mean(axis=0) for side, sign in sides])
     # Means over different numbers of equal repeats differ by rounding; signs of rounding are no evidence.
     values = but_rounding(means.sum(axis=0), means)
@@ -137,15 +153,22 @@ def _estimate(
     bounds = None if not is_share(metric) else DIFFERENCES if len(sides) > 1 else SHARES
     if classes < 2:
         return Estimate(estimate, np.nan, 0.0, classes, bounds=bounds)
-    terms = [(part.error**2, part.freedom) for part in parts]
-    terms += [term for side, _ in sides for term in _seeds(side, masks)]
-    variance = sum(value for value, _ in terms)
-    # Satterthwaite: of a single part that varies it is that part's own.
-    spread = sum(value**2 / freedom for value, freedom in terms)
-    freedom = variance**2 / spread if spread > 0 else float(classes - 1)
-    size = parts[0].size if len(terms) == 1 else np.nan
+    variance, freedom = _satterthwaite([(part.error**2, part.freedom) for part in parts], classes)
+    if exchanged is not None:
+        pairwise = float(np.sum(interactions(exchanged[np.ix_(has, has)]) ** 2))
+        variance, freedom = without_interactions(variance, freedom, pairwise)
+    terms = [(variance, freedom), *(term for side, _ in sides for term in _seeds(side, masks))]
+    variance, freedom = _satterthwaite(terms, classes)
+    size = parts[0].size if len(parts) == len(terms) == 1 else np.nan
     third = sum(part.third for part in parts)
     return Estimate(estimate, float(np.sqrt(variance)), freedom, classes, third, size, bounds=bounds)
+
+
+def _satterthwaite(terms: Sequence[tuple[float, float]], classes: int) -> tuple[float, float]:
+    """Return the sum of variances with its degrees of freedom; of a single part that varies they are its own."""
+    variance = sum(value for value, _ in terms)
+    spread = sum(value**2 / freedom for value, freedom in terms)
+    return variance, variance**2 / spread if spread > 0 else float(classes - 1)
 
 
 def _alike(scored: Sequence[Scored], metric: str) -> np.ndarray | None:

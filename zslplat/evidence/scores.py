@@ -29,7 +29,8 @@ class Scored:
     the entry beside label, study and method, its run ids among them, ``suite_rows`` the names of the suites' rows that
     it is; ``from_memory`` says that its method was written down without its source at hand; ``primary`` is the metric
     that tuning optimised, where it is recorded. ``classes`` maps a metric to the values, or pseudo-values, of the
-    scored classes (repeats, C), where there are any, and ``kinds`` (C,) says which sample each class belongs to
+    scored classes (repeats, C), where there are any, ``kinds`` (C,) says which sample each class belongs to, and
+    ``exchanged`` maps metrics to what each two classes take from each other (C, C), a mean over repeats
     (:class:`zslplat.metrics.intervals.ClassValues`).
     """
 
@@ -50,6 +51,7 @@ class Scored:
     primary: Metric | None = None
     classes: Mapping[str, np.ndarray] = field(default_factory=dict)
     kinds: np.ndarray | None = None
+    exchanged: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def bare(self) -> str:
@@ -143,7 +145,7 @@ def _repeat_replicates(
 
 
 def _over_classes(result: Result, task: Task, metrics: Collection[str] | None) -> dict[str, Any]:
-    """Return the ``classes`` and ``kinds`` of scores: {metric: (repeats, C)}; nothing where a record lacks them.
+    """Return ``classes``, ``kinds`` and ``exchanged`` of scores; nothing where a record lacks them.
 
     Outcomes that cannot be read have been warned of with the replicates.
     """
@@ -160,4 +162,8 @@ def _over_classes(result: Result, task: Task, metrics: Collection[str] | None) -
     if any(not np.array_equal(table.kinds, kinds) for table in tables):
         return {}
     shared = [name for name in tables[0].values if all(name in table.values for table in tables)]
-    return {"classes": {name: np.array([t.values[name] for t in tables]) for name in shared}, "kinds": kinds}
+    return {
+        "classes": {name: np.array([t.values[name] for t in tables]) for name in shared},
+        "kinds": kinds,
+        "exchanged": {name: np.mean([t.exchanged[name] for t in tables], axis=0) for name in tables[0].exchanged},
+    }

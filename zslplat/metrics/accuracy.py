@@ -37,6 +37,13 @@ def per_class_accuracy(y: np.ndarray, predicted: np.ndarray) -> float:
     return float(np.nanmean(accuracies))
 
 
+def next_best(scores: np.ndarray, best: np.ndarray) -> np.ndarray:
+    """Return the class (n,) with the highest score beside ``best`` (n,); ``best`` itself where it is the only one."""
+    others = np.array(scores, dtype=np.float64)
+    np.put_along_axis(others, best[:, None], -np.inf, axis=1)
+    return np.argmax(others, axis=1) if scores.shape[1] > 1 else best
+
+
 def sample_accuracy(y: np.ndarray, predicted: np.ndarray) -> float:
     """Return the share of rows that is predicted rightly."""
     return float(np.mean(predicted == y))

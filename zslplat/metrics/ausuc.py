@@ -18,9 +18,14 @@ Cost O(n (c + log n)).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+
+from zslplat.metrics.accuracy import next_best
+from zslplat.metrics.intervals import gains_by_class
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,26 @@ def winners(best_seen: np.ndarray, best_unseen: np.ndarray, critical: np.ndarray
     return np.where(bias >= critical, best_unseen, best_seen)
 
 
+def next_rivals(scores: np.ndarray, seen: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the next best seen and unseen class of every row, and how far their scores are behind the best's.
+
+    The keys: ``next_seen``, ``next_unseen``, ``seen_gap``, ``unseen_gap``, (n,) each. The only class of a kind is its
+    own next one, with a gap without end.
+    """
+    result = {}
+    for kind, mask in (("seen", seen), ("unseen", ~seen)):
+        columns = np.flatnonzero(mask)
+        part = scores[:, columns]
+        best = np.argmax(part, axis=1)
+        following = next_best(part, best)
+        places = np.stack([best, following], axis=1)
+        top, second = np.take_along_axis(part, places, axis=1).T
+        result[f"next_{kind}"] = columns[following].astype(np.int32)
+        gap = top - second if len(columns) > 1 else np.full(len(scores), np.inf)
+        result[f"{kind}_gap"] = gap.astype(np.float32)
+    return result
+
+
 def rivals(scores: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the best seen and the best unseen class of every row, and the critical bias between them in float64."""
     best, top = [], []
@@ -114,3 +139,64 @@ def rivals(scores: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray
         best.append(columns[winner])
         top.append(np.take_along_axis(part, winner[:, None], axis=1)[:, 0].astype(np.float64))
     return best[0], best[1], top[0] - top[1]
+
+
+def gains_without_classes(
+    columns: Mapping[str, np.ndarray], seen: np.ndarray, bias: float | None
+) -> dict[str, np.ndarray]:
+    """Return G (C, C) of every metric: what it gains through rows of a class where another is no candidate of theirs.
+
+    ``columns`` (m,) are those of the outcomes of task ``gzsl``, :func:`next_rivals` among them. Of H and AUSUC, which
+    are no sums over rows, it is the gain to first order.
+    """
+    y, within = columns["true"], columns["own"]
+    seen_row = seen[y]
+    sizes = np.bincount(y, minlength=len(seen))
+    of_kind = np.where(seen, np.count_nonzero(sizes[seen]), np.count_nonzero(sizes[~seen]))
+    weight = 1.0 / (sizes * of_kind)[y]
+    whole = columns["best_seen"], columns["best_unseen"], columns["critical"]
+    # What is removed, and what the row then goes by.
+    others = {
+        "best_seen": (columns["next_seen"], whole[1], whole[2] - columns["seen_gap"]),
+        "best_unseen": (whole[0], columns["next_unseen"], whole[2] + columns["unseen_gap"]),
+    }
+
+    def summed(credit: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+        before = credit(*whole)
+        parts = [gains_by_class(columns[name], y, weight * (credit(*left) - before)) for name, left in others.items()]
+        return np.asarray(parts[0] + parts[1])
+
+    classes = np.unique(y)
+    next_own = np.where(seen_row, columns["next_seen"], columns["next_unseen"])
+    best_own = np.where(seen_row, whole[0], whole[1])
+    regained = (within != y) & (best_own == within) & (next_own == y)
+    gains = dict.fromkeys(("U_to_U", "S_to_S"), gains_by_class(within, y, weight * regained))
+    biases = {"U_to_T S_to_T H": 0.0}
+    if bias is not None:
+        biases["calibrated_u calibrated_s calibrated_H"] = bias
+    for names, chosen in biases.items():
+        right = winners(*whole, chosen) == y
+        u, s = (float(np.sum((weight * right)[part])) for part in (~seen_row, seen_row))
+        gain = summed(partial(_right, y=y, bias=chosen))
+        slopes = np.where(seen[classes], u**2, s**2) * 2 / max((u + s) ** 2, 1e-300)
+        gains |= dict(zip(names.split(), (gain, gain, gain * slopes), strict=True))
+    # A row of an unseen class adds to the area the accuracy of seen classes where its class begins to win, and one of a
+    # seen class that of unseen classes where its class ceases to.
+    curves = {}
+    for kind, part, best in (("unseen", ~seen_row, whole[1]), ("seen", seen_row, whole[0])):
+        rows = np.flatnonzero(part & (best == y))
+        order = rows[np.argsort(whole[2][rows], kind="stable")]
+        curves[kind] = whole[2][order], np.r_[0.0, np.cumsum(weight[order])]
+
+    def area(best_seen: np.ndarray, best_unseen: np.ndarray, critical: np.ndarray) -> np.ndarray:
+        won, lost = (sums[np.searchsorted(at, critical, side="right")] for at, sums in curves.values())
+        left = curves["seen"][1][-1] - lost
+        return np.asarray(np.where(seen_row, (best_seen == y) * won, (best_unseen == y) * left))
+
+    return {**gains, "AUSUC": summed(area)}
+
+
+def _right(
+    best_seen: np.ndarray, best_unseen: np.ndarray, critical: np.ndarray, *, y: np.ndarray, bias: float
+) -> np.ndarray:
+    return np.asarray(winners(best_seen, best_unseen, critical, bias) == y, dtype=float)

@@ -34,6 +34,7 @@ New classes: values per class
 | theta | ``whole`` | | a metric of all scored rows |
 | theta_(-j) | ``left_out`` | (C,) | the metric without the rows of class j, which stays a candidate of all other rows |
 | theta*_j | | (C,) | pseudo-value C theta - (C - 1) theta_(-j) |
+| G_jk | ``gains`` | (C, C) | what theta gains through the rows of class k where class j is no candidate of theirs |
 
 Rows of one class are not independent: they share its signature and its neighbours, so that what a method gets wrong
 in one of them it gets wrong in many. The independent draws of a zero-shot test are its classes. For a plain mean over
@@ -41,14 +42,21 @@ classes the pseudo-values *are* the values per class; for other metrics (H, AUSU
 estimates the variance over draws of classes in the same way. Source: Efron and Tibshirani, "An Introduction to the
 Bootstrap", chapter 11. Of classes of several kinds (seen and unseen) each kind is a sample of its own, C its size;
 the variance is the sum of the variances of the kinds' means (Arvesen, "Jackknifing U-Statistics", 1969).
+
+Where the classes of a test are each other's candidates, a class that is drawn brings a competitor, too. Leaving it out
+altogether takes C sum_k G_jk off its pseudo-value, less the mean of that over the classes, which changes no spread. The
+variance V then counts twice what two classes take from each other. That is V_2, the interactions of pairs in the
+decomposition of Hoeffding. V - V_2 is used (Efron and Stein, "The Jackknife Estimate of Variance", 1981), never
+less than two thirds of V_2, with fewer degrees of freedom by as much as it is less (``benchmarks/verdicts.py``).
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -303,7 +311,7 @@ def centred_ends(estimate: float, replicates: np.ndarray) -> tuple[float, float]
 
 
 # Names how values per class are made, here and in the ``class_values`` of the tasks; see :data:`SCHEME`.
-CLASS_SCHEME = "jackknife-2"
+CLASS_SCHEME = "jackknife-3"
 
 
 @dataclass(frozen=True)
@@ -312,11 +320,13 @@ class ClassValues:
 
     ``values`` maps a metric to (C,): the value, or pseudo-value, of each class, NaN for a class that has no say in it.
     ``kinds`` (C,) numbers the samples that the classes are drawn from (0 unseen, 1 seen), all 0 where there is one.
-    The order of classes is the same for all methods that scored the same rows.
+    The order of classes is the same for all methods that scored the same rows. ``exchanged`` maps the metrics for whose
+    rows the classes compete to G + G' (C, C), what each two of them take from each other.
     """
 
     values: Mapping[str, np.ndarray]
     kinds: np.ndarray
+    exchanged: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def jackknifed(
@@ -343,6 +353,31 @@ def jackknifed(
     return ClassValues(values, kind)
 
 
+def competing(plain: ClassValues, gains: Mapping[str, np.ndarray]) -> ClassValues:
+    """Return class values that count what a class costs the others; ``gains`` maps metrics to G (C, C)."""
+    size = np.bincount(plain.kinds)[plain.kinds]
+    corrected = dict(plain.values)
+    for name, gain in gains.items():
+        costs = size * gain.sum(axis=1)
+        means = np.bincount(plain.kinds, weights=costs) / np.maximum(np.bincount(plain.kinds), 1)
+        corrected[name] = corrected[name] - (costs - means[plain.kinds])
+    return ClassValues(corrected, plain.kinds, {name: gain + gain.T for name, gain in gains.items()})
+
+
+def gains_by_class(removed: np.ndarray, true: np.ndarray, gain: np.ndarray) -> np.ndarray:
+    """Return G (C, C) over the classes that have rows: ``gain`` (m,) of each row of class ``true`` without ``removed``.
+
+    A class that has no rows, or whose own rows these are, takes nothing.
+    """
+    classes = np.unique(true)
+    place = np.full(max(int(removed.max()), int(true.max())) + 1, -1)
+    place[classes] = np.arange(len(classes))
+    row = np.flatnonzero((gain != 0) & (removed != true) & (place[removed] >= 0))
+    result = np.zeros((len(classes), len(classes)))
+    np.add.at(result, (place[removed[row]], place[true[row]]), gain[row])
+    return result
+
+
 def mean_pseudo_values(values: np.ndarray) -> np.ndarray:
     """Return pseudo-values (C,) of the mean over lines of the means over classes; ``values`` (lines, C), NaN for none.
 
@@ -361,3 +396,31 @@ def mean_pseudo_values(values: np.ndarray) -> np.ndarray:
     present = has.any(axis=0)
     size = int(present.sum())
     return np.where(present & (size > 1), whole + (size - 1) * (whole - left_out), np.nan)
+
+
+# How much of the interactions of pairs of classes is the least variance of a mean; by simulation.
+_LEAST_INTERACTION = 2 / 3
+
+
+def interactions(exchanged: np.ndarray) -> np.ndarray:
+    """Return what pairs of classes take from each other beyond what each takes from all: the sum of squares is V_2.
+
+    ``exchanged`` (C, C) is symmetric: how much a metric would change between two classes if neither were a candidate
+    of the other's rows. The entries (C (C - 1) / 2,) are its residuals after an effect of each class.
+    """
+    count = len(exchanged)
+    if count <= 3:
+        return np.zeros(count * (count - 1) // 2)
+    pairs = exchanged - np.diag(np.diag(exchanged))
+    sums = pairs.sum(axis=1)
+    effects = (sums - sums.sum() / (2 * (count - 1))) / (count - 2)
+    residuals = pairs - effects[:, None] - effects
+    return np.asarray(residuals[np.triu_indices(count, 1)] * math.sqrt((count - 1) / (count - 3)))
+
+
+def without_interactions(variance: float, freedom: float, between_pairs: float) -> tuple[float, float]:
+    """Return variance and degrees of freedom of a mean whose pairs of classes interact with V_2 ``between_pairs``."""
+    if not (variance > 0 and between_pairs > 0):
+        return variance, freedom
+    reduced = max(variance - between_pairs, _LEAST_INTERACTION * between_pairs)
+    return reduced, freedom * min(1.0, reduced / variance)

@@ -33,7 +33,7 @@ from zslplat.tasks.row_outcomes import RowOutcomes
 
 REPLICATES = 1000
 _COLUMNS, _META, _REPLICATES, _CLASSES = "outcomes.npz", "outcomes.json", "replicates.npz", "classes.npz"
-_KEY, _METRIC, _KINDS = "key", "metric:", "kinds"
+_KEY, _METRIC, _KINDS, _EXCHANGED = "key", "metric:", "kinds", "exchanged:"
 # The first bytes of an array: numpy's magic, version 1.0, and the length of the header.
 _FORM, _HEAD = b"\x93NUMPY\x01\x00", struct.Struct("<8sH")
 # The errors of numpy and zipfile on files that are cut off, changed or not of this format.
@@ -124,12 +124,15 @@ def class_values(task: Task, folder: Path, only: Collection[str] | None = None) 
     def make(outcomes: RowOutcomes) -> tuple[str, Callable[[], Mapping[str, np.ndarray]]]:
         def values() -> Mapping[str, np.ndarray]:
             computed = task.class_values(outcomes)
-            return {} if computed is None else {_KINDS: computed.kinds, **_metric_arrays(computed.values)}
+            if computed is None:
+                return {}
+            exchanged = {_EXCHANGED + name: matrix for name, matrix in computed.exchanged.items()}
+            return {_KINDS: computed.kinds, **_metric_arrays(computed.values), **exchanged}
 
         return str(CLASS_SCHEME), values
 
     arrays = _from_cache(folder, _CLASSES, (str(CLASS_SCHEME),), make, only)
-    return ClassValues(_by_metric(arrays), arrays[_KINDS]) if _KINDS in arrays else None
+    return ClassValues(_by_metric(arrays), arrays[_KINDS], _by_metric(arrays, _EXCHANGED)) if _KINDS in arrays else None
 
 
 def resampled(task: Task, outcomes: RowOutcomes, count: int = REPLICATES) -> dict[str, np.ndarray]:
@@ -185,7 +188,8 @@ def _cached(path: Path, stamp: str, only: Collection[str] | None) -> tuple[str, 
             key, _, seen = str(_array(file, _KEY)).partition("\n")
             names = [name for member in file.namelist() if (name := member.removesuffix(".npy")) != _KEY]
             if only is not None and seen == stamp:
-                names = [name for name in names if name.removeprefix(_METRIC) in {*only, _KINDS}]
+                members = {_KINDS, *(prefix + name for name in only for prefix in (_METRIC, _EXCHANGED))}
+                names = [name for name in names if name in members]
             return key, seen, {name: _array(file, name) for name in names}
     except _DAMAGED:
         return None
@@ -225,8 +229,8 @@ def _metric_arrays(by_metric: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]
     return {_METRIC + name: values for name, values in by_metric.items()}
 
 
-def _by_metric(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name.removeprefix(_METRIC): values for name, values in arrays.items() if name.startswith(_METRIC)}
+def _by_metric(arrays: Mapping[str, np.ndarray], prefix: str = _METRIC) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
 
 
 def _write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

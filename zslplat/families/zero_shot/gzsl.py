@@ -38,8 +38,22 @@ from zslplat.families.zero_shot.task import (
 )
 from zslplat.figures import Curve, Table
 from zslplat.metrics.accuracy import class_accuracies, harmonic_mean, look_at_scores, per_class_accuracy
-from zslplat.metrics.ausuc import SeenUnseenCurve, calibrated_predictions, rivals, seen_unseen_curve, winners
-from zslplat.metrics.intervals import ClassValues, jackknifed, resampled_ausuc, resampled_means
+from zslplat.metrics.ausuc import (
+    SeenUnseenCurve,
+    calibrated_predictions,
+    gains_without_classes,
+    next_rivals,
+    rivals,
+    seen_unseen_curve,
+    winners,
+)
+from zslplat.metrics.intervals import (
+    ClassValues,
+    competing,
+    jackknifed,
+    resampled_ausuc,
+    resampled_means,
+)
 from zslplat.space import Choice, Integer, Real, parameter
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.row_outcomes import RowOutcomes, confusion, predictions_table
@@ -250,11 +264,12 @@ class GeneralizedZeroShot(ZeroShotTask):
         )
 
     def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
-        """Return the common columns and four more: at most 44 bytes a row, as every bias is to be tried on them.
+        """Return the common columns and eight more: at most 60 bytes a row, as every bias is to be tried on them.
 
         ``best_seen`` and ``best_unseen`` (int32) are the best class of either kind among all classes, ``critical``
         (float64) is the bias from which on the unseen one wins, ``own`` (int32) the class that the row was given among
-        those of its own kind alone. ``predicted`` and ``score`` are those with the chosen bias, ``meta["bias"]``.
+        those of its own kind alone; the others are those of :func:`~zslplat.metrics.ausuc.next_rivals`. ``predicted``
+        and ``score`` are those with the chosen bias, ``meta["bias"]``.
         """
         scores, seen = outputs["T"], seen_mask(problem)
         bias = float(validation_choices["bias"]) if "bias" in validation_choices else None
@@ -269,6 +284,7 @@ class GeneralizedZeroShot(ZeroShotTask):
             "best_unseen": best_unseen.astype(np.int32),
             "critical": critical,
             "own": within,
+            **next_rivals(scores, seen),
         }
         return pool_outcomes(problem, predicted, value, more, seen=seen.tolist(), bias=bias)
 
@@ -300,10 +316,11 @@ class GeneralizedZeroShot(ZeroShotTask):
         values of that kind only. Who holds the seen classes to be fixed gets an interval that is a little too wide.
         Of one unseen class, or one seen class, nothing can be said of what both are part of: all is NaN.
         """
+        seen = np.array(outcomes.meta["seen"], dtype=bool)
         values = jackknifed(
             lambda counts: self.resampled(outcomes, counts),
             outcomes.columns["true"],
-            np.array(outcomes.meta["seen"], dtype=np.int64),
+            seen.astype(np.int64),
         )
         kind_of_metric = {name: kind for kind, names in enumerate(_ONE_KIND) for name in names}
         both = np.bincount(values.kinds, minlength=2).min() > 1
@@ -311,7 +328,11 @@ class GeneralizedZeroShot(ZeroShotTask):
             name: np.where(values.kinds == kind_of_metric[name] if name in kind_of_metric else both, v, np.nan)
             for name, v in values.values.items()
         }
-        return ClassValues(by_metric, values.kinds)
+        gains = {
+            name: gain * np.outer(*[values.kinds == kind_of_metric[name]] * 2) if name in kind_of_metric else gain
+            for name, gain in gains_without_classes(outcomes.columns, seen, outcomes.meta["bias"]).items()
+        }
+        return competing(ClassValues(by_metric, values.kinds), gains)
 
     def chance(self, problem: Problem) -> float:
         """Return what random scores reach: their curve is a line from (0, 1/|S|) to (1/|U|, 0).

@@ -31,11 +31,19 @@ from zslplat.metrics.accuracy import (
     class_accuracies,
     look_at_rankings,
     look_at_scores,
+    next_best,
     per_class_accuracy,
     per_class_top_k,
     sample_accuracy,
 )
-from zslplat.metrics.intervals import ClassValues, jackknifed, resampled_average_precision, resampled_means
+from zslplat.metrics.intervals import (
+    ClassValues,
+    competing,
+    gains_by_class,
+    jackknifed,
+    resampled_average_precision,
+    resampled_means,
+)
 from zslplat.metrics.ranking import Ranking, centred, class_rankings, mean_average_precision, mean_of_labels
 from zslplat.space import Integer, parameter
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
@@ -205,9 +213,11 @@ class ZeroShot(UnseenTask):
         return outcome
 
     def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
-        """Return the common columns: at most 24 bytes a row."""
+        """Return the common columns and ``next`` (int32), the class with the next score: at most 28 bytes a row."""
         scores = outputs[REQUEST]
-        return pool_outcomes(problem, np.argmax(scores, axis=1), scores.max(axis=1), {})
+        predicted = np.argmax(scores, axis=1)
+        more = {"next": next_best(scores, predicted).astype(np.int32)}
+        return pool_outcomes(problem, predicted, scores.max(axis=1), more)
 
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return per-class and per-sample accuracy (b,) of each draw."""
@@ -219,8 +229,13 @@ class ZeroShot(UnseenTask):
         }
 
     def class_values(self, outcomes: RowOutcomes) -> ClassValues:
-        """Return the accuracy of every class, and pseudo-values of the accuracy over rows."""
-        return jackknifed(lambda counts: self.resampled(outcomes, counts), outcomes.columns["true"])
+        """Return the accuracy of every class less what it costs the others, and the same of the accuracy over rows."""
+        y, predicted = outcomes.columns["true"], outcomes.columns["predicted"]
+        sizes = np.bincount(y)
+        gained = (predicted != y) & (outcomes.columns.get("next", predicted) == y)
+        weights = {"per_class_accuracy": 1 / (sizes[y] * np.count_nonzero(sizes)), "per_sample_accuracy": 1 / len(y)}
+        gains = {name: gains_by_class(predicted, y, gained * weight) for name, weight in weights.items()}
+        return competing(jackknifed(lambda counts: self.resampled(outcomes, counts), y), gains)
 
     def chance(self, problem: Problem) -> float:
         """Return 1 / number of candidate classes, k times that of the k best."""
