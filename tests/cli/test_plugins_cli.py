@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support import install_distribution, lay_out, run
+from support import lay_out, run
 
 ARCCOS = Path(__file__).parents[2] / "plugins" / "zslplat-arccos"
 PROMISE_BREAKER = '''
@@ -92,61 +92,6 @@ def test_check_of_a_plugin_that_breaks_one_fails_and_names_it(forked, breaker):
     table = forked("plugins", "check", "zslplat-breaker", PYTHONPATH=breaker)
     assert table.returncode == 1
     assert f"1 of {report['checks']} checks failed" in table.stdout
-
-
-@pytest.mark.long
-def test_check_of_components_that_end_their_process_names_them_and_goes_on(forked, tmp_path):
-    install_distribution(
-        tmp_path / "site",
-        "zslplat-ending",
-        "zslplat_ending",
-        "import os, signal\nfrom zslplat.api import hookimpl\nfrom zslplat.kernels.forms import Linear\n"
-        "class Crash(Linear):\n    def diag(self, X):\n        os.kill(os.getpid(), signal.SIGSEGV)\n"
-        "class Ends(Linear):\n    def diag(self, X):\n        os._exit(7)\n"
-        "class Never(Linear):\n    def __init__(self):\n        os._exit(0)\n"
-        "@hookimpl\ndef zslplat_kernels():\n"
-        "    return {'crash': Crash, 'ends': Ends, 'fine': Linear, 'never': Never, 'sound': Linear}\n",
-    )
-    done = forked("plugins", "check", "zslplat-ending", "--json", PYTHONPATH=str(tmp_path / "site"))
-    assert done.returncode == 1, done.stderr
-    results = {}
-    for row in json.loads(done.stdout)["results"]:
-        results.setdefault(row["name"], {})[row["check"]] = row
-    assert list(results) == ["zslplat_ending", "crash", "ends", "fine", "never", "sound"]
-    assert set(results["crash"]) == set(results["ends"]) == set(results["fine"]) == set(results["sound"])
-    causes = {name: {row["cause"] for row in found.values() if row["failure"]} for name, found in results.items()}
-    told = "its process {}; what cannot go on raises an error, and leaves the process to others"
-    assert causes.pop("crash") == {told.format("was ended by SIGSEGV")}
-    assert causes.pop("ends") == {told.format("ended with exit code 7")}
-    assert causes.pop("never") == {told.format("ended with exit code 0")}
-    assert list(results["never"]) == ["is_built_with_its_defaults"]
-    assert causes == {"zslplat_ending": set(), "fine": set(), "sound": set()}
-    ended, fine = ({check for check, row in results[name].items() if not row["failure"]} for name in ("ends", "fine"))
-    assert set() < ended < fine
-    assert {row["promise"] for row in results["ends"].values()} == {row["promise"] for row in results["fine"].values()}
-
-
-@pytest.mark.long
-def test_check_of_a_component_that_never_answers_ends_in_time_and_goes_on(forked, tmp_path):
-    install_distribution(
-        tmp_path / "site",
-        "zslplat-waiting",
-        "zslplat_waiting",
-        "import threading\nfrom zslplat.api import hookimpl\nfrom zslplat.kernels.forms import Linear\n"
-        "class Waits(Linear):\n    def __init__(self):\n        threading.Event().wait()\n"
-        "@hookimpl\ndef zslplat_kernels():\n    return {'fine': Linear, 'waits': Waits, 'sound': Linear}\n",
-    )
-    arguments = ("plugins", "check", "zslplat-waiting", "--timeout", "20", "--json")
-    done = forked(*arguments, PYTHONPATH=str(tmp_path / "site"))
-    assert done.returncode == 1, done.stderr
-    report = json.loads(done.stdout)
-    (late,) = [row for row in report["results"] if row["failure"]]
-    assert (late["name"], late["check"]) == ("waits", "is_built_with_its_defaults")
-    assert late["cause"].startswith("not done after 20 s, and ended; ")
-    assert "longer --timeout" in late["cause"]
-    checks = {name: {row["check"] for row in report["results"] if row["name"] == name} for name in ("fine", "sound")}
-    assert len(checks["fine"]) > 10
-    assert checks["fine"] == checks["sound"]
 
 
 def test_check_of_an_unknown_distribution_lists_near_ones(forked, breaker):

@@ -122,55 +122,39 @@ def _constant_features(source: Path, dataset: Dataset) -> tuple[int, ...]:
     """Return which features are the same in all rows; raises :class:`DataError` where nothing differs."""
     train = np.zeros(len(dataset.X), dtype=bool)
     train[np.asarray(dataset.splits.get("train", ()), dtype=np.int64)] = True
-    of_all, of_train = _Constancy(), _Constancy()
+    of_all, of_train = _Range(), _Range()
     # One pass, in the order of the files.
     for where, block in blocks_of(dataset.X):
         of_all.add(block)
-        if of_train.undecided:
-            of_train.add(block[train[where]])
-    constant = of_all.columns
+        of_train.add(block[train[where]])
+    constant = of_all.low == of_all.high
     if constant.all():
         raise DataError(
             f"{source}: all {constant.size} features are constant: {len(dataset.X)} equal rows, of which nothing can "
             "be learned; give the features before they were reduced or rounded"
         )
-    if train.sum() > 1 and of_train.columns.all():
+    if train.sum() > 1 and bool((of_train.low == of_train.high).all()):
         raise DataError(
             f"{source}: all {constant.size} features are constant in the {train.sum()} training rows, of which nothing "
             "can be learned; check features and splits"
         )
     for name, signatures in dataset.signatures.items():
-        of_set = _Constancy()
-        of_set.add(signatures.values)
-        if len(signatures.values) > 1 and of_set.columns.all():
+        if len(signatures.values) > 1 and (signatures.values == signatures.values[0]).all():
             raise DataError(f"{source}: all {len(signatures.values)} signatures {name!r} are equal; no class differs")
     return tuple(np.flatnonzero(constant).tolist())
 
 
-class _Constancy:
-    """Which columns of rows (flattened) have had one value in all blocks so far."""
+class _Range:
+    """The lowest and the highest value of each column of rows, flattened, in all blocks so far."""
 
-    def __init__(self) -> None:
-        self.columns = np.ones(0, dtype=bool)
-        self._first: np.ndarray | None = None
-
-    @property
-    def undecided(self) -> bool:
-        """Whether further rows can change anything."""
-        return self._first is None or bool(self.columns.any())
+    low: Any = np.inf
+    high: Any = -np.inf
 
     def add(self, block: np.ndarray) -> None:
         """Look at further rows."""
-        if not len(block) or not self.undecided:
-            return
-        flat = block.reshape(len(block), -1)
-        if self._first is None:
-            self._first = flat[0].copy()
-            self.columns = np.ones(flat.shape[1], dtype=bool)
-        # A column that has differed once is not looked at again; most differ in the first rows.
-        for rows in (flat[:2], flat):
-            open_ones = np.flatnonzero(self.columns)
-            self.columns[open_ones] = (rows[:, open_ones] == self._first[open_ones]).all(axis=0)
+        if len(block):
+            flat = block.reshape(len(block), -1)
+            self.low, self.high = np.minimum(self.low, flat.min(axis=0)), np.maximum(self.high, flat.max(axis=0))
 
 
 def _layout(source: Path) -> type[FileSource]:

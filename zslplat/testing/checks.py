@@ -38,10 +38,9 @@ from zslplat.testing.running import (
     CheckResult,
     ConformanceError,
     Expected,
-    Pending,
     as_instance,
     expected_of,
-    pending_check,
+    run_check,
     under_pytest,
 )
 from zslplat.testing.tasks import (
@@ -104,15 +103,10 @@ def checks_for(component: Any) -> tuple[Check, ...]:
 
 def run_checks(component: Any, expected_failures: Expected | None = None) -> list[CheckResult]:
     """Run all checks that apply and return how each ended; raises UnknownNameError for an expected failure of none."""
-    return [pending.run() for pending in pending_checks(component, expected_failures)]
-
-
-def pending_checks(component: Any, expected_failures: Expected | None = None) -> list[Pending]:
-    """Return all checks that apply, to be run one by one; raises as :func:`run_checks` does."""
     instance = as_instance(component)
     checks = checks_for(instance)
     expected = expected_of(instance, expected_failures, {check.__name__ for check in checks})
-    return [pending_check(check, instance, expected.get(check.__name__)) for check in checks]
+    return [run_check(check, instance, expected.get(check.__name__)) for check in checks]
 
 
 def check_kernel(kernel: Any, *, expected_failures: Expected | None = None) -> list[CheckResult]:

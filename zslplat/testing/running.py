@@ -50,15 +50,6 @@ class CheckResult:
         return self.state in (FAILED, UNEXPECTED)
 
 
-@dataclass(frozen=True)
-class Pending:
-    """A check that is still to be run: its name, what it is about, and what runs it."""
-
-    check: str
-    promise: str
-    run: Callable[[], CheckResult]
-
-
 def as_instance(component: Any) -> Any:
     """Return an instance: the component itself, or one built with the defaults of the class."""
     return component() if isinstance(component, type) else component
@@ -86,11 +77,6 @@ def run_check(check: Check, instance: Any, reason: str | None = None) -> CheckRe
     if reason is not None:
         return CheckResult(check.__name__, UNEXPECTED, f"remove it from the expected failures ({reason})", promise)
     return CheckResult(check.__name__, PASSED, "", promise)
-
-
-def pending_check(check: Check, instance: Any, reason: str | None = None) -> Pending:
-    """Return what :func:`run_check` would run, to be run later."""
-    return Pending(check.__name__, (check.__doc__ or "").strip(), functools.partial(run_check, check, instance, reason))
 
 
 def under_pytest(check: Check) -> Check:
