@@ -1,4 +1,4 @@
-"""A small problem of feature selection, and the printed equations of SemFS on its rows."""
+"""A small problem of feature selection, and its regression."""
 
 import numpy as np
 
@@ -12,22 +12,6 @@ def problem(n=90, d=20, c=6, m=9, seed=0, dtype=np.float64):
     X = rng.standard_normal((n, d)) + (S @ rng.standard_normal((m, d)))[y] * (np.arange(d) < d // 2)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     return X.astype(dtype), y, S, S[y] + 0.3 * rng.standard_normal((n, m))
-
-
-def centres(X, y):
-    return np.stack([X[y == k].mean(axis=0) for k in y])
-
-
-def printed_objective(X, Y, y, s, W, alpha, gamma):
-    """Eq. 5, on the rows."""
-    fit = np.sum((Y - X @ (s[:, None] * W)) ** 2)
-    return fit + alpha * np.sum((Y - centres(X, y) @ (s[:, None] * W)) ** 2) + gamma * np.sum(W**2)
-
-
-def printed_weights(X, Y, y, s, alpha, gamma):
-    """Eq. 8, on the rows."""
-    A, C = X * s, centres(X, y) * s
-    return np.linalg.solve(A.T @ A + alpha * C.T @ C + gamma * np.eye(len(s)), (A + alpha * C).T @ Y)
 
 
 def regression(X, y, S, alpha, rows=None, keep_rows=False):

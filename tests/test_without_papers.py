@@ -9,7 +9,7 @@ import typer
 from zslplat.cli.app import app
 
 CORE = sorted(typer.main.get_command(app).commands)
-PAPERS = ("claims", "keep", "published", "reproduce")
+PAPERS = ("claims", "keep", "parity", "published", "reproduce")
 
 
 @pytest.fixture(autouse=True)

@@ -100,8 +100,8 @@ class ESZSL(ZeroShotPipeline):
     """Bilinear compatibility with two ridges, closed form."""
 
     def __init__(self, *, alpha: float = 1.0, gamma: float = 1.0, labels: Literal['signed', 'binary'] = 'binary',
-        scale: Literal['mean', 'absolute'] = 'mean', features: str | None = None,
-        signatures: str | None = None) -> None: ...
+        scale: Literal['mean', 'absolute'] = 'mean', variant: Literal['default', 'paper'] = 'default',
+        features: str | None = None, signatures: str | None = None) -> None: ...
 
 class Exem1NN(ZeroShotPipeline):
     """Nearest exemplar predicted from the signature, Euclidean distance in principal directions."""
@@ -151,8 +151,9 @@ class IAP(ZeroShotPipeline):
     """Probabilities of attributes by way of the seen classes."""
 
     def __init__(self, *, C: float = 10.0, threshold: Literal['overall', 'attribute'] = 'overall',
-        score: Literal['product', 'linear'] = 'product', prior: bool = True, clip: float = 1e-06,
-        features: str | None = None, signatures: str | None = None) -> None: ...
+        score: Literal['product', 'linear'] = 'product', variant: Literal['default', 'authors'] = 'default',
+        prior: bool = True, clip: float = 1e-06, features: str | None = None,
+        signatures: str | None = None) -> None: ...
 
 class JLSE(ZeroShotPipeline):
     """Matches of latent codes of signatures (simplex) and rows (dictionary), learned jointly in turns."""
@@ -411,8 +412,9 @@ class SmoothedESZSL(ZeroShotPipeline):
     """ESZSL with scores smoothed over the graph of the scored batch (control for joint methods)."""
 
     def __init__(self, *, alpha: float = 1.0, gamma: float = 1.0, labels: Literal['signed', 'binary'] = 'binary',
-        scale: Literal['mean', 'absolute'] = 'mean', smoothing: float = 10.0, k: int = 10, temperature: float = 0.5,
-        balance: float = 0.75, neighbours: Literal['auto', 'exact', 'index'] = 'auto', features: str | None = None,
+        scale: Literal['mean', 'absolute'] = 'mean', variant: Literal['default', 'paper'] = 'default',
+        smoothing: float = 10.0, k: int = 10, temperature: float = 0.5, balance: float = 0.75,
+        neighbours: Literal['auto', 'exact', 'index'] = 'auto', features: str | None = None,
         signatures: str | None = None) -> None: ...
 
 class SparseCoding(CodingPipeline):

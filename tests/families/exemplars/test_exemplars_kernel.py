@@ -11,6 +11,7 @@ from zslplat.families.exemplars.methods.kslem import KernelSLEM
 from zslplat.families.exemplars.methods.slem import SLEM
 from zslplat.kernels import parse_kernel
 from zslplat.space import Choice, Real
+from zslplat_papers.parity.other_kinds import machines_of
 
 
 @pytest.fixture(scope="module")
@@ -98,14 +99,7 @@ class Explicit:
         self.lam, self.theta = method.lam, method.theta
 
     def machine(self, positives, without=None):
-        pool = self.negatives if without is None else np.delete(self.negatives, without, axis=0)
-        rows = np.vstack([positives, pool])
-        weights = np.append(np.full(len(positives), self.theta / len(positives)), np.full(len(pool), 1 / len(pool)))
-        y = np.append(np.ones(len(positives)), -np.ones(len(pool)))
-        design = np.hstack([rows, np.ones((len(rows), 1))])
-        penalty = self.lam * np.eye(design.shape[1])
-        penalty[-1, -1] = 0
-        return np.linalg.solve(design.T * weights @ design + penalty, design.T @ (weights * y))
+        return machines_of(positives, self.negatives, self.lam, self.theta, without)
 
 
 @pytest.mark.parametrize("landmarks", ["cholesky", "nystrom", "kmeans"])

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from semfs_toys import printed_objective, printed_weights, problem, regression
+from semfs_toys import problem, regression
 
 from zslplat.errors import DataError, MethodError
 from zslplat.families.selection.methods.regression import StatisticsAccumulator, regression_statistics
+from zslplat_papers.parity.other_kinds import printed_objective, printed_weights
 
 
 @pytest.mark.parametrize("by_row", [False, True])

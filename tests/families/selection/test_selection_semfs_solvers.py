@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from semfs_toys import printed_objective, printed_weights, problem, regression
+from semfs_toys import problem, regression
 
 from zslplat.families.selection.methods.regression import Regression, regression_statistics
 from zslplat.families.selection.methods.semfs import SemFS
@@ -14,6 +14,7 @@ from zslplat.families.selection.methods.solvers import (
     select_forward,
     solve_convex,
 )
+from zslplat_papers.parity.other_kinds import printed_objective, printed_weights
 
 
 def test_after_an_exact_step_every_score_wants_to_grow():

@@ -11,6 +11,7 @@ from zslplat.errors import DataError
 from zslplat.families.zero_shot.methods.cmt import novelty
 from zslplat.families.zero_shot.methods.cmt.novelty import CMTGaussian, CMTLoop, References
 from zslplat.families.zero_shot.methods.cmt.transfer import CMT
+from zslplat_papers.parity.training import loop_by_loops
 
 BOTH = pytest.mark.parametrize("gated", [CMTGaussian, CMTLoop])
 QUICK = {"hidden": 6, "rounds": 3, "lam": 0.05}
@@ -22,24 +23,6 @@ def problem(n=90, d=7, c=5, a=4, seed=0):
     S = rng.normal(size=(c, a))
     X = S[y] @ rng.normal(size=(a, d)) + 0.7 * rng.normal(size=(n, d))
     return X, y, S, rng.normal(size=(40, d)), np.vstack([S, rng.normal(size=(3, a))]), np.arange(c + 3) < c
-
-
-def loop_by_loops(point, own, k, lam):
-    """Local outlier probability of a new point among reference points, by the formulas of Kriegel et al. (2009)."""
-
-    def context(o, others):
-        near = sorted(others, key=lambda s: math.dist(o, s))[:k]
-        return near, lam * math.sqrt(sum(math.dist(o, s) ** 2 for s in near) / len(near))
-
-    others = [[s for j, s in enumerate(own) if j != i] for i in range(len(own))]
-    pdist = {tuple(o): context(o, rest)[1] for o, rest in zip(own, others, strict=True)}
-
-    def plof(o, rest):
-        near, distance = context(o, rest)
-        return distance / (sum(pdist[tuple(s)] for s in near) / len(near)) - 1
-
-    npl = lam * math.sqrt(sum(plof(o, rest) ** 2 for o, rest in zip(own, others, strict=True)) / len(own))
-    return max(0.0, math.erf(plof(point, own) / (npl * math.sqrt(2))))
 
 
 @pytest.mark.parametrize(("k", "lam"), [(3, 1.0), (3, 2.5), (40, 1.0)])

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.decomposition import PCA
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import NuSVR
 
 from zslplat.families.zero_shot.methods import exem
 from zslplat.families.zero_shot.methods.exem import Exem1NN, Exem1NNs
+from zslplat_papers.parity.closed_forms import slow_statistics
 
 METHODS = [Exem1NN, Exem1NNs]
 
@@ -20,14 +20,6 @@ def problem(n=150, d=10, c=7, a=5, seed=0):
     return X, y, S, rng.uniform(0, 1, (4, a))
 
 
-def slow_statistics(X, y):
-    """Return projected rows (n, k), class means and the mean standard deviation inside a class, by scikit-learn."""
-    Z = PCA(svd_solver="full").fit(X).transform(X)
-    classes = range(y.max() + 1)
-    deviation = np.mean([Z[y == k].std(axis=0, ddof=1) for k in classes], axis=0)
-    return Z, np.array([Z[y == k].mean(axis=0) for k in classes]), deviation
-
-
 def distances(A, B):
     return np.array([[np.sqrt(((a - b) ** 2).sum()) for b in B] for a in A])
 
@@ -35,7 +27,7 @@ def distances(A, B):
 @pytest.mark.parametrize("n", [150, 20])
 def test_kernel_ridge_is_that_of_scikit_learn(n):
     X, y, S, unseen = problem(n=n, d=10 if n > 20 else 40)
-    Z, means, deviation = slow_statistics(X, y)
+    Z, means, deviation, _ = slow_statistics(X, y)
     unit = Exem1NN().fit(X, y, S).signature_unit_
     machine = KernelRidge(alpha=0.3, kernel="rbf", gamma=0.5).fit(S / unit, means - means.mean(axis=0))
     expected = machine.predict(unseen / unit) + means.mean(axis=0)
@@ -52,7 +44,7 @@ def test_kernel_ridge_is_that_of_scikit_learn(n):
 def test_nu_svr_is_that_of_scikit_learn_in_a_loop_over_directions():
     X, y, S, unseen = problem()
     X /= np.linalg.norm(X, axis=1, keepdims=True)  # rows of length 1, as the authors' penalty is for
-    Z, means, _ = slow_statistics(X, y)
+    Z, means, *_ = slow_statistics(X, y)
     method = Exem1NN(variant="paper", C=0.25, nu=0.6, gamma=2.0).fit(X, y, S)
     unit = method.signature_unit_
     expected = np.empty((len(unseen), Z.shape[1]))
@@ -80,7 +72,7 @@ def test_features_of_any_length_have_the_same_order_of_classes(variant):
 
 def test_weak_ridge_meets_the_means_of_the_seen_classes_and_a_strong_one_their_mean():
     X, y, S, unseen = problem()
-    Z, means, _ = slow_statistics(X, y)
+    Z, means, *_ = slow_statistics(X, y)
     close, far = Exem1NN(alpha=1e-9).fit(X, y, S), Exem1NN(alpha=1e9).fit(X, y, S)
     np.testing.assert_allclose(close.decision_function(X, S), -distances(Z, means), rtol=1e-5)
     np.testing.assert_allclose(far.decision_function(X, unseen), -distances(Z, [means.mean(axis=0)] * 4), rtol=1e-5)

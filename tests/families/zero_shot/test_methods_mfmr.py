@@ -9,6 +9,7 @@ from zslplat.families.zero_shot.methods.mfmr.common_scheme import MFMR
 from zslplat.families.zero_shot.methods.mfmr.joint_scheme import MFMRJoint
 from zslplat.families.zero_shot.methods.mfmr.multiplicative_updates import factorise
 from zslplat.space import Choice, Integer
+from zslplat_papers.parity.training import dense_graph, dense_updates
 
 
 def problem(n=150, d=30, c=8, a=6, unseen=4, seed=0):
@@ -22,33 +23,11 @@ def problem(n=150, d=30, c=8, a=6, unseen=4, seed=0):
     return X[:n], y, signatures[:c], X[n:], rows[n:] - c, signatures[c:]
 
 
-def dense_graph(vectors, k):
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    cosine = unit @ unit.T
-    near = np.zeros(cosine.shape, dtype=bool)
-    for i, row in enumerate(cosine):
-        near[i, [j for j in np.argsort(-row, kind="stable") if j != i][:k]] = True
-    W = np.where(near | near.T, cosine, 0)
-    return W, np.diag(W.sum(axis=1))
-
-
-def dense_updates(F, X, B, W, Q, weight, steps, power, normalise):
-    """Eqs. 9 and 13 for |X - F B|^2 + weight tr(F'(Q - W)F), written with the full matrices; with its objective."""
-    values = []
-    for step in range(steps + 1):
-        values.append(((X - F @ B) ** 2).sum() + weight * np.trace(F.T @ (Q - W) @ F))
-        if step < steps:
-            F = F * ((X @ B.T + weight * W @ F) / (F @ B @ B.T + weight * Q @ F)) ** power
-            F = F / F.sum(axis=0) if normalise else F
-    return F, values
-
-
 def test_printed_projection_equals_the_dense_loop():
     X, y, S, *_ = problem()
     method = MFMR(lam=0.7, k=4, iterations=25, converged_at=0.0, variant="paper", seed=5).fit(X, y, S)
-    W, Q = dense_graph(X.T, 4)
     start = np.random.default_rng([5, 0]).uniform(0.1, 1.0, (X.shape[1], S.shape[1]))
-    U, values = dense_updates(start / start.sum(axis=0), X.T, (np.eye(len(S))[y] @ S).T, W, Q, 0.7, 25, 0.5, True)
+    U, values = dense_updates(start, X.T, S[y].T, dense_graph(X.T, 4), 0.7, 25)
     np.testing.assert_allclose(method.U_, U, rtol=1e-9)
     np.testing.assert_allclose(method.diagnostics_.series["objective"], values, rtol=1e-9)
     np.testing.assert_allclose(method.U_.sum(axis=0), 1)
@@ -58,9 +37,8 @@ def test_printed_joint_scheme_equals_the_dense_loop():
     X, y, S, Xu, _, Su = problem()
     method = MFMRJoint(lam=0.7, k=4, gamma=2.0, iterations=25, converged_at=0.0, variant="paper", seed=5).fit(X, y, S)
     V = method.decision_function(Xu, Su)
-    W, Q = dense_graph(Xu, 4)
     start = np.random.default_rng([5, 1]).uniform(0.1, 1.0, (len(Xu), len(Su)))
-    expected, values = dense_updates(start / start.sum(axis=0), Xu, Su @ method.U_.T, W, Q, 2.0, 25, 0.5, True)
+    expected, values = dense_updates(start, Xu, Su @ method.U_.T, dense_graph(Xu, 4), 2.0, 25)
     np.testing.assert_allclose(V, expected, rtol=1e-8)
     np.testing.assert_allclose(method.diagnostics_.series["objective_joint"], values, rtol=1e-9)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from zslplat.families.zero_shot.methods.ridge_prototypes import RidgePrototypes
+from zslplat_papers.parity.closed_forms import regression_over_rows
 
 
 def problem(n=90, d=12, c=7, a=5, seed=0):
@@ -12,16 +13,6 @@ def problem(n=90, d=12, c=7, a=5, seed=0):
     S = rng.uniform(0, 1, (c, a))
     X = S[y] @ rng.standard_normal((a, d)) + 0.3 * rng.standard_normal((n, d)) + 5
     return X, y, S
-
-
-def regression_over_rows(X, y, S, alpha):
-    """Return M (a, d) and offset (d,) of the ridge regression over all rows whose offset is not penalised."""
-    rows = S[y]
-    ridge = alpha * np.mean(np.linalg.eigvalsh((rows - rows.mean(axis=0)).T @ (rows - rows.mean(axis=0))))
-    design = np.hstack([rows, np.ones((len(rows), 1))])
-    penalty = np.diag([ridge] * S.shape[1] + [0.0])
-    solution = np.linalg.solve(design.T @ design + penalty, design.T @ X)
-    return solution[:-1], solution[-1]
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 1.0, 100.0])

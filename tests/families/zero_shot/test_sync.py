@@ -14,6 +14,7 @@ from zslplat.families.zero_shot.methods.sync.methods import (
     similarity,
     synthesis_weights,
 )
+from zslplat_papers.parity.closed_forms import multiclass_value
 
 METHODS = [SynCOneVersusOther, SynCCrammerSinger, SynCStructured]
 LAM = 1e-3
@@ -25,12 +26,6 @@ def problem(n=150, d=10, c=5, a=6, seed=0):
     S = rng.uniform(0.1, 1, (c, a))
     X = np.maximum(S[y] @ rng.normal(size=(a, d)) + 0.8 * rng.normal(size=(n, d)), 0)
     return X / np.linalg.norm(X, axis=1, keepdims=True), y, S / np.linalg.norm(S, axis=1, keepdims=True)
-
-
-def multiclass_value(W, X, y, margins, lam):
-    F = X @ W.T
-    losses = [max(F[i, c] + margins[y[i], c] - F[i, y[i]] for c in range(len(W))) for i in range(len(X))]
-    return np.mean(losses) + lam / 2 * (W**2).sum()
 
 
 @pytest.mark.parametrize("shape", [(150, 10), (12, 30)])

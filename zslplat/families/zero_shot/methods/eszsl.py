@@ -63,6 +63,7 @@ class ESZSL(FactoredMethod):
     ``alpha`` and ``gamma`` are in units of the mean eigenvalue of X'X and of S'S (``scale="mean"``), so that one
     range serves any number of rows and any length of features, or absolute as the authors' code has them
     (``scale="absolute"``). ``labels``: ``signed`` for {-1, 1} (the paper), ``binary`` for {0, 1} (common code).
+    ``variant="paper"`` has signed labels and absolute ridges.
     Learned: ``W_`` (d, a). Accumulates in float64; scores are computed in the precision of X.
 
     Features are not centred. ``--features center,l2`` does so, which helps on some data sets and harms on others.
@@ -93,6 +94,10 @@ class ESZSL(FactoredMethod):
     gamma = parameter("ridge on the signature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0)
     labels = parameter("label coding: {-1, 1} or {0, 1}", Choice(("signed", "binary")), default="binary")
     scale = parameter("unit of the ridges: mean eigenvalue, or absolute", Choice(("mean", "absolute")), default="mean")
+    variant = parameter(
+        "default, or paper: labels -1 and 1, absolute ridges", Choice(("default", "paper")), default="default"
+    )
+    variants = {"paper": {"labels": "signed", "scale": "absolute"}}
 
     def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and the eigendecompositions of X'X (or XX') and S'S."""

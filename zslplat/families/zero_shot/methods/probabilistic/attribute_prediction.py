@@ -399,16 +399,21 @@ def linear_scores(P: np.ndarray, B_seen: np.ndarray, B: np.ndarray) -> np.ndarra
 class IAP(SeenClassMethod, AttributeMethod):
     r"""Indirect attribute prediction (Lampert et al., 2014).
 
-    ``C`` is the inverse penalty of the classifier of the seen classes (:mod:`.conse`). ``score``:
-    ``product``, the class score of DAP, with ``prior`` and ``clip``; or ``linear``, that of the authors' first code,
-    which takes neither. ``threshold`` makes signatures binary (:func:`thresholds`). Learned: ``W_`` (d, c),
-    ``offset_`` (c,), ``signatures_`` (c, a).
+    ``C`` is the inverse penalty of the classifier of the seen classes (:mod:`.conse`). ``score``: ``product``, the
+    class score of DAP, with ``prior`` and ``clip``; or ``linear``, that of the authors' first code, which takes
+    neither, as ``variant="authors"`` has it. ``threshold`` makes signatures binary (:func:`thresholds`). Learned:
+    ``W_`` (d, c), ``offset_`` (c,), ``signatures_`` (c, a).
 
     Equations
     ---------
     Probabilities of the seen classes give those of the attributes, and these the class, as in ``dap``:
 
     $$p(a_m \mid x) = \sum_{y\, \mathrm{seen}} p(y \mid x)\, a_m^y$$
+
+    With ``variant="authors"`` rows of the seen table and columns of the candidates' table sum to 1:
+
+    $$f(x, c) = \sum_m \sum_{y\, \mathrm{seen}} p(y \mid x)\, \frac{a_m^y}{\sum_l a_l^y} \cdot
+    \frac{a_m^c}{\sum_k a_m^k}$$
 
     Related
     -------
@@ -420,6 +425,12 @@ class IAP(SeenClassMethod, AttributeMethod):
     tags = ("inductive", "probabilistic")
     preprocessing = Preprocessing(features=("standardise", "l2"))
     score = parameter("class score: DAP's, or the linear one", Choice(("product", "linear")), default="product")
+    variant = parameter(
+        "default: the class score of DAP; authors: that of their first code",
+        Choice(("default", "authors")),
+        default="default",
+    )
+    variants = {"authors": {"score": "linear"}}
     # It is searched: no classifier depends on it, unlike DAP's.
     threshold = parameter(
         "signatures that are not binary are cut at the mean over all of the seen table, or of each attribute",

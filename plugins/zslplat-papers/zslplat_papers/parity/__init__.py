@@ -1,0 +1,1 @@
+"""The equations of the papers beside the methods: slow references, one for tests and for ``zslplat parity``."""
