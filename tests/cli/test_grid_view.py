@@ -111,7 +111,7 @@ def test_brackets_in_names_are_no_markup(capsys):
     assert data in live
     assert row in live
     estimate = Estimate(cell, None, "unknown")
-    print_plan(Plan(suite, (estimate,), 1, 0), 1.0, as_json=False)
+    print_plan(Plan(suite, (estimate,), 1), as_json=False)
     told = capsys.readouterr().out
     assert data in told
     assert row in told

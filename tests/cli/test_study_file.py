@@ -115,7 +115,7 @@ def test_a_dry_run_says_what_would_be_done_and_records_nothing(call, tmp_path, n
         "4800 rows",
         "3 validation folds",
         "alpha: 0.01..10:log",
-        "trials         9;",
+        "trials: 9, 0 recorded;",
         "time: about",
         "memory:",
     ):
@@ -129,5 +129,3 @@ def test_a_dry_run_says_what_would_be_done_and_records_nothing(call, tmp_path, n
 def test_a_dry_run_of_what_cannot_run_is_the_error_of_the_run(call):
     done = call("tune", "-m", "eszsl", "--set", "alpha=1", "--space", "alpha=1..2", "--dry-run")
     assert (done.returncode, "both fixed" in done.stderr) == (2, True)
-    done = call("tune", "-m", "eszsl", "--warm-start", "nosuch", "--dry-run")
-    assert done.returncode == 2, done.stderr

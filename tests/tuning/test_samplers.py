@@ -43,7 +43,7 @@ def value_of(parameters):
     return -((math.log10(parameters["lam"]) - 2) ** 2) - (parameters["gamma"] - 1.5) ** 2 - abs(parameters["k"] - 7) / 9
 
 
-def proposer(sampler, *, size=4, seed=0, space=SPACE, first=(), maximise=True):
+def proposer(sampler, *, size=4, seed=0, space=SPACE, maximise=True):
     return Proposer(
         seed=seed,
         batch_size=size,
@@ -52,7 +52,6 @@ def proposer(sampler, *, size=4, seed=0, space=SPACE, first=(), maximise=True):
         defaults=DEFAULTS,
         sampler=sampler,
         maximise=[maximise],
-        first=first,
     )
 
 
@@ -136,17 +135,6 @@ def test_all_proposals_lie_in_the_space_under_its_conditions_and_differ(sampler)
     assert trials[0].parameters == {name: value for name, value in DEFAULTS.items() if name != "sigma"}
 
 
-@pytest.mark.parametrize("sampler", FREE)
-def test_first_values_are_tried_after_the_default_and_the_rest_is_proposed(sampler):
-    first = [{"lam": 7.0, "gamma": 1.25}, {"k": 9, "kernel": "gaussian", "sigma": 0.125}]
-    trials = play(sampler, 2, first=first)
-    assert trials[0].parameters["lam"] == DEFAULTS["lam"]
-    for number, values in enumerate(first, start=1):
-        assert values.items() <= trials[number].parameters.items()
-    assert {"lam", "gamma", "k", "kernel"} <= set(trials[2].parameters)
-    assert play(sampler, 2)[1].parameters != trials[1].parameters
-
-
 @pytest.mark.parametrize("sampler", [name for name in FREE if name.values[0] in ("tpe", "gp")])
 @pytest.mark.parametrize("maximise", [True, False])
 def test_samplers_that_learn_find_better_values_than_the_quasi_random_ones(sampler, maximise):
@@ -205,10 +193,9 @@ def test_a_sampler_whose_package_is_missing_names_what_to_install(monkeypatch):
         require_sampler("tpee")
 
 
-@pytest.mark.parametrize("given", [{"warm_start": "other"}, {"patience": 3}])
-def test_a_grid_neither_starts_elsewhere_nor_loses_patience(given):
+def test_a_grid_loses_no_patience():
     with pytest.raises(UsageError, match="means nothing to a grid"):
-        StudyOptions(sampler="grid", **given)
+        StudyOptions(sampler="grid", patience=3)
 
 
 def over(values, patience, size=4, wanted=40):

@@ -42,7 +42,7 @@ def tune(options: TuneCommand) -> None:
     The same command continues a stopped study; a larger --trials extends it. Without --trials a grid has all its
     points, 7 values of each range, where these are at most 1000. The sampler gp needs torch.
     """
-    from zslplat.cli.outcomes import print_plan, print_study
+    from zslplat.cli.outcomes import print_study
     from zslplat.front.schema import write_study_file
     from zslplat.front.studies import Study, carry_out_study, study_request
 
@@ -59,8 +59,10 @@ def tune(options: TuneCommand) -> None:
         print_study(
             outcome.result, outcome.experiment, outcome.settings, as_json=options["json"], quiet=options["quiet"]
         )
+    elif options["json"]:
+        print_json(outcome.to_dict())
     else:
-        print_plan(outcome.result, outcome.settings, as_json=options["json"])
+        echo(repr(outcome))
 
 
 def run(options: RunCommand) -> None:
@@ -68,8 +70,7 @@ def run(options: RunCommand) -> None:
     from zslplat.cli.outcomes import print_run
     from zslplat.front.evaluations import carry_out_run
 
-    outcome = carry_out_run(options)
-    print_run(outcome.result, outcome.experiment, outcome.settings, as_json=options["json"], quiet=options["quiet"])
+    print_run(carry_out_run(options), as_json=options["json"], quiet=options["quiet"])
 
 
 def sweep(options: SweepCommand) -> None:
@@ -78,11 +79,14 @@ def sweep(options: SweepCommand) -> None:
     An option of the task, such as labelled_ratio of feature-selection, may vary for several methods at once. Write
     task.NAME where a hyperparameter has the same name. With --test the test curve stands beside it, for analysis alone.
     """
-    from zslplat.cli.outcomes import print_sweep
+    from zslplat.cli.output import print_result
     from zslplat.front.sweeps import carry_out_sweep
 
     outcome = carry_out_sweep(options)
-    print_sweep(outcome.result, str(outcome.experiment.dataset), as_json=options["json"])
+    if options["json"]:
+        print_json(vars(outcome.result))
+    else:
+        print_result(outcome, outcome.result.warnings)
 
 
 class RerunOptions(DataRootOptions, TrackingOptions, total=False):
@@ -192,7 +196,7 @@ def bench(options: BenchCommand) -> None:
         suite, grid_options, settings = suite_request(options)
         with grid_progress(quiet=options["quiet"]) as reporter:
             planned = plan(suite, grid_options, settings, options["probe"], reporter)
-        print_plan(planned, settings.cache_gigabytes, as_json=options["json"])
+        print_plan(planned, as_json=options["json"])
         return
     grid = carry_out_suite(options)
     print_grid(grid.result, grid.settings.silenced, as_json=options["json"])

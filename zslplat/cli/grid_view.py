@@ -98,8 +98,8 @@ def _budget_table(lines: list[list[Any]], names: list[str]) -> Table:
     return table
 
 
-def print_plan(planned: Any, cache_gigabytes: float, *, as_json: bool) -> None:
-    """Print what a grid would take: by row and data set, and in all; the cache grows up to its bound."""
+def print_plan(planned: Any, *, as_json: bool) -> None:
+    """Print what a grid would take: by row and data set, and in all."""
     from zslplat.suites.clock import duration
 
     estimates = planned.estimates
@@ -107,7 +107,6 @@ def print_plan(planned: Any, cache_gigabytes: float, *, as_json: bool) -> None:
         "seconds": planned.seconds,
         "unknown_cells": planned.unknown,
         "memory_bytes": planned.peak_bytes,
-        "disk_bytes": planned.disk_bytes,
         "workers": planned.workers,
         "changed_code": planned.changed,
     }
@@ -141,7 +140,6 @@ def print_plan(planned: Any, cache_gigabytes: float, *, as_json: bool) -> None:
         + ", ".join(f"{counted(count, 'cell')} {names[status]}" for status, count in by_status.items() if count),
         f"time: about {duration(planned.seconds)} with {counted(planned.workers, 'worker')}{beside}",
         f"memory: about {planned.peak_bytes / 2**30:.1f} GiB for the workers together",
-        f"disk: about {planned.disk_bytes / 2**20:.0f} MiB, and a cache of {cache_gigabytes:g} GiB at most",
         *(f"left out: {name}: {reason}" for name, reason in absent.items()),
         *(f"will fail: {e.cell.title}: {e.cell.reason}" for e in estimates if e.cell.status == FAILED),
     ]

@@ -5,18 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from zslplat.cli.invocation import echo, print_json
-from zslplat.cli.output import metrics_table, place_options, print_warnings, stdout_console
-from zslplat.front.progress import duration
+from zslplat.cli.output import metrics_table, place_options, print_result, print_warnings, stdout_console
 from zslplat.keys import METRIC
 from zslplat.names import counted
-from zslplat.spec import format_value
-
-_NOTHING = "nothing is recorded; the same command without --dry-run carries it out"
 
 
 def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool, quiet: bool) -> None:
@@ -148,90 +143,17 @@ def _next(experiment: Any, control: str) -> str:
     return shlex.join(["zslplat", "compare", *map(str, place)])
 
 
-def print_plan(plan: Any, settings: Any, *, as_json: bool) -> None:
-    """Print what a study would do and take, as lines or as JSON."""
-    if as_json:
-        print_json(asdict(plan))
-        return
-    for line in plan_lines(plan, str(settings.store)):
-        echo(line)
-
-
-def plan_lines(plan: Any, store: str) -> list[str]:
-    """Return what a study would do and take."""
-    missing = plan.trials - plan.recorded
-    search = plan.search
-    lines = [
-        f"study {plan.study} in {store}",
-        f"  method         {plan.method}",
-        f"  data set       {plan.dataset}: {plan.data}",
-        f"  task           {plan.task}: {plan.primary}; {len(plan.folds)} validation folds",
-        *(f"  {role:<13}  {steps}" for role, steps in plan.preprocessing.items()),
-    ]
-    if plan.searched:
-        lines.append("  searched")
-        for name, text in plan.searched.items():
-            default = f"  (trial 0: {format_value(plan.defaults[name])})" if name in plan.defaults else ""
-            lines.append(f"    {name}: {text}{default}")
-    else:
-        lines.append("  searched       nothing")
-    for number, values in enumerate(plan.first, start=1):
-        lines.append(f"    trial {number}: {', '.join(f'{k}={format_value(v)}' for k, v in values.items())}")
-    patience = f", at most {search['patience']} without a better one" if search["patience"] else ""
-    recorded = f", {plan.recorded} of them recorded already" if plan.recorded else ""
-    lines += [
-        f"  trials         {plan.trials}{recorded}; sampler {search['sampler']}, batches of {search['batch_size']}, "
-        f"pruner {search['pruner']}, seed {search['seed']}{patience}",
-        f"  test           {plan.tests} evaluation{'s' if plan.tests > 1 else ''} of the best, on the test split",
-    ]
-    if plan.reason:
-        return [*lines, f"the trial that was to be timed failed: {plan.reason}", _NOTHING]
-    least = "at least " if plan.at_least else "about "
-    timed = "was stopped after" if plan.at_least else "took"
-    return [
-        *lines,
-        f"time: {least}{duration(plan.seconds)} for {counted(missing, 'trial')} and the test with "
-        f"{counted(plan.workers, 'worker')}; a "
-        f"trial at the defaults {timed} {plan.trial_seconds:.2g} s, preparing {plan.prepare_seconds:.2g} s",
-        f"memory: about {size(plan.memory_bytes)} in the workers together"
-        if plan.memory_bytes
-        else "memory: not known, since the trial was stopped",
-        f"disk: at most about {size(plan.disk_bytes)} of records, pictures and matrices, {size(plan.cache_bytes)} of "
-        "cache, which is bounded",
-        _NOTHING,
-    ]
-
-
-def size(count: int) -> str:
-    """Return bytes as people say them."""
-    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{max(count / 2**20, 0.1):.1f} MiB"
-
-
-def print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool, quiet: bool) -> None:
-    """Print the metrics of a single experiment, and where its runs and artifacts are; ``quiet``: in one line."""
+def print_run(outcome: Any, *, as_json: bool, quiet: bool) -> None:
+    """Print a single experiment as Python shows it, and where its runs and artifacts are; ``quiet``: in one line."""
+    result, settings = outcome.result, outcome.settings
+    runs = ", ".join(run for run in result.run_ids if run)
     if as_json:
         print_json({**vars(result), "tracking_uri": settings.shown_tracking_uri})
-        return
-    if quiet:
-        runs = ", ".join(f"run {run}" for run in result.run_ids)
-        echo(_in_one_line(result, experiment, {result.split: result.metrics}, runs))
-        return
-    console = stdout_console()
-    title = f"{experiment.method} on {experiment.dataset_text}, task {experiment.task}: {result.split} split"
-    validation = {} if result.split == "test" else result.metrics[0]
-    test = result.metrics if result.split == "test" else []
-    _line(console, title)
-    console.print(metrics_table(validation, test, result.primary, {result.split: result.chance}))
-    runs = ", ".join(run_id for run_id in result.run_ids if run_id)
-    runs += f" ({result.known} known from records, not computed again)" if result.known else ""
-    _line(
-        console,
-        f"evaluations on this test split so far: {result.test_evaluations}\n"
-        f"runs: {runs} in {settings.shown_tracking_uri}",
-    )
-    for path in result.artifacts:
-        _line(console, f"artifacts: {path}")
-    print_warnings(console, result.warnings, result.silenced)
+    elif quiet:
+        echo(_in_one_line(result, outcome.experiment, {result.split: result.metrics}, f"run {runs}"))
+    else:
+        files = [f"artifacts: {path}" for path in result.artifacts]
+        print_result(outcome, result.warnings, [f"runs: {runs} in {settings.shown_tracking_uri}", *files])
 
 
 def print_cross_validation(result: Any, experiment: Any, *, as_json: bool, quiet: bool) -> None:
@@ -266,43 +188,6 @@ def print_cross_validation(result: Any, experiment: Any, *, as_json: bool, quiet
     )
     lines = list(dict.fromkeys(line for study in result.studies for line in study.warnings))
     print_warnings(console, lines, sum(study.silenced for study in result.studies))
-
-
-def print_sweep(result: Any, dataset: str, *, as_json: bool) -> None:
-    """Print the points of a sweep, a column or two for each method, and where its figure and table are."""
-    from rich.table import Table
-
-    if as_json:
-        print_json(vars(result))
-        return
-    table = Table(result.parameter)
-    curves = []
-    for label, validation in result.validation.items():
-        table.add_column(f"{label}: validation", justify="right")
-        curves.append(validation)
-        if result.test:
-            table.add_column("test (analysis only)", justify="right")
-            curves.append(result.test[label])
-    for value, *numbers in zip(result.values, *curves, strict=True):
-        table.add_row(format_value(value), *("none" if number is None else f"{number:.4f}" for number in numbers))
-    console = stdout_console()
-    _line(console, f"{result.primary} on {dataset}, task {result.task}: sweep of {result.parameter}")
-    console.print(table)
-    chances = ", ".join(dict.fromkeys(f"{c:.4f}" for c in result.chance))
-    _line(console, f"chance {chances}; {_looks(result)}; {_files(result)}")
-    print_warnings(console, result.warnings, result.silenced)
-
-
-def _looks(result: Any) -> str:
-    """Return what a sweep did with the test split."""
-    if not result.test:
-        return "the test split was not scored (--test)"
-    return f"evaluations on this test split so far: {result.test_evaluations}"
-
-
-def _files(result: Any) -> str:
-    """Return where the files of a sweep are; its figure may not have been drawn."""
-    return f"figure {result.figure if result.figure.exists() else 'not drawn'}; table {result.table}"
 
 
 def ui_hint(settings: Any) -> str:

@@ -62,12 +62,23 @@ def print_warnings(console: Console, lines: Sequence[str], silenced: int = 0, re
     more = len(lines) - MOST_WARNINGS if rest else 0
     for line in lines[:MOST_WARNINGS] if more > 0 else lines:
         console.print(f"warning: {line}", highlight=False, markup=False, soft_wrap=True)
-    codes = [line.partition(" ")[0] for line in lines]
-    hint = f"`zslplat explain {codes[0]}` tells cause and remedy, --silence {codes[0]} silences" if codes else ""
     notes = [f"{counted(more, 'more warning')}: {rest}" if more > 0 else ""]
-    notes += [f"{silenced} silenced" if silenced else "", hint]
+    notes += [f"{silenced} silenced" if silenced else "", _hint(lines)]
     if any(notes):
         console.print("; ".join(note for note in notes if note), highlight=False, markup=False, soft_wrap=True)
+
+
+def print_result(result: Any, warnings: Sequence[str], places: Sequence[str] = ()) -> None:
+    """Print a result as Python shows it, where it is, and what tells more of its warnings."""
+    for line in [repr(result), *places, _hint(warnings)]:
+        if line:
+            echo(line)
+
+
+def _hint(lines: Sequence[str]) -> str:
+    """Return what tells more of the first warning."""
+    codes = [line.partition(" ")[0] for line in lines]
+    return f"`zslplat explain {codes[0]}` tells cause and remedy, --silence {codes[0]} silences" if codes else ""
 
 
 def stdout_console() -> Console:

@@ -20,7 +20,7 @@ from zslplat.spec import Spec, format_value
 
 VALIDATION, TEST = "validation", "test"
 # The entries that say how a search proposes.
-_SEARCH = ("batch_size", "sampler", "pruner", METRIC, "step", "warm_start")
+_SEARCH = ("batch_size", "sampler", "pruner", METRIC, "step")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from zslplat.records.studies import parts_of, selected_by, suites_of
 from zslplat.tasks.base import Metric
 
 Record = Mapping[str, Any]
-WARM_START = "warm_start"  # the key of a study's identity that says where its search began
 # Default names of studies end in eight digits of the key of their experiment.
 _DEFAULT_NAME = re.compile(r"@.*-([0-9a-f]{8})$", re.DOTALL)
 _EXPERIMENT = ("method", "dataset", "task", "features", "signatures", "seed", "data", METRIC)
@@ -166,11 +165,6 @@ class Result:
             return findings_of(self.finished or {})
         records = [evaluation.record for evaluation in (*self.tested, *self.validated)]
         return list(dict.fromkeys(one for record in records for one in findings_of(record)))
-
-    @property
-    def warm_start(self) -> Record | None:
-        """Where the search of a study began: ``from``, a study and the number of its best trials, and ``trials``."""
-        return self.identity.get(WARM_START)
 
     @cached_property
     def particulars(self) -> dict[str, str]:

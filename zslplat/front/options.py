@@ -294,16 +294,6 @@ class ProposalOptions(TypedDict, total=False):
         int | None,
         Option("End the search after so many trials without a better one.", least=1, panel=SEARCH, advanced=True),
     ]
-    warm_start: Annotated[
-        str | None,
-        Option(
-            "Try the best trials of another study of the store first: STUDY, or STUDY:K for the K best (4).",
-            complete="studies",
-            metavar="STUDY[:K]",
-            panel=SEARCH,
-            advanced=True,
-        ),
-    ]
     pruner: Annotated[
         str,
         Option(

@@ -16,7 +16,7 @@ from zslplat.evidence.labels import dataset_titles
 from zslplat.figures import Curve
 from zslplat.front.datasets import dataset_spec
 from zslplat.front.options import TuneCommand
-from zslplat.front.progress import QuietReporter, progress
+from zslplat.front.progress import QuietReporter, duration, progress
 from zslplat.front.requests import check_search, experiment_of, range_texts, settings_of, workforce_of
 from zslplat.front.results import Result, legend_below, mean_and_spread, warning_lines
 from zslplat.keys import METRIC, RECORD_CHOICES
@@ -27,7 +27,7 @@ from zslplat.settings import Settings
 from zslplat.spec import Spec, format_value
 from zslplat.summary import Shown, Summary
 from zslplat.tuning.options import StudyOptions, StudyResult
-from zslplat.tuning.rehearsal import Rehearsal, rehearse, space_lines
+from zslplat.tuning.rehearsal import Rehearsal, rehearse
 from zslplat.tuning.study import run_study
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 # Options of a study that are called the same here and in the engine.
 _PASSED_ON = (
-    *("trials", "patience", "warm_start", "batch_size", "sampler", "pruner", "timeout", "repeats"),
+    *("trials", "patience", "batch_size", "sampler", "pruner", "timeout", "repeats"),
     *("retry_failed", "accept_changed_code"),
 )
 
@@ -239,20 +239,35 @@ class StudyPlan(Shown):
         return asdict(self.result)
 
     def _summary(self) -> Summary:
+        plan, search = self.result, self.result.search
+        title = f"{plan.method} on {dataset_titles([plan.dataset])[plan.dataset]}, task {plan.task}: study {plan.study}"
+        patience = f", at most {search['patience']} without a better one" if search["patience"] else ""
+        lines = [
+            f"data: {plan.data}; {counted(len(plan.folds), 'validation fold')}; metric: {plan.primary}",
+            *(f"preprocessing of {role}: {steps}" for role, steps in plan.preprocessing.items()),
+            *(f"searched: {name}: {text}{self._default(name)}" for name, text in plan.searched.items()),
+            "" if plan.searched else "searched: nothing",
+            f"trials: {plan.trials}, {plan.recorded} recorded; sampler {search['sampler']}, batches of "
+            f"{search['batch_size']}, pruner {search['pruner']}, seed {search['seed']}{patience}",
+            f"test: {counted(plan.tests, 'evaluation')} of the best, on the test split",
+            f"the trial that was to be timed failed: {plan.reason}" if plan.reason else self._times(),
+            f"memory: about {plan.memory_bytes / 2**30:.2g} GiB in the workers together" if plan.memory_bytes else "",
+            "nothing is recorded; the same request without dry-run carries it out",
+        ]
+        return Summary(title, [], lines)
+
+    def _default(self, name: str) -> str:
+        defaults = self.result.defaults
+        return f" (trial 0: {format_value(defaults[name])})" if name in defaults else ""
+
+    def _times(self) -> str:
         plan = self.result
-        dataset = dataset_titles([plan.dataset])[plan.dataset]
-        least = "at least " if plan.at_least else "about "
-        workers = counted(plan.workers, "worker")
-        return Summary(
-            f"{plan.method} on {dataset}, task {plan.task}: study {plan.study}, not begun",
-            [],
-            [
-                f"data: {plan.data}; validation: {len(plan.folds)} folds; metric: {plan.primary}",
-                *(f"searched: {line}" for line in space_lines(plan.searched, plan.defaults)),
-                f"trials: {plan.trials}, {plan.recorded} recorded; test repeats: {plan.tests}",
-                f"the trial that was timed failed: {plan.reason}" if plan.reason else "",
-                "" if plan.seconds is None else f"takes {least}{plan.seconds:.0f} s with {workers}",
-            ],
+        least, timed = ("at least", "was stopped after") if plan.at_least else ("about", "took")
+        missing = counted(plan.trials - plan.recorded, "trial")
+        return (
+            f"time: {least} {duration(plan.seconds or 0)} for {missing} and the test with "
+            f"{counted(plan.workers, 'worker')}; a trial at the defaults {timed} {plan.trial_seconds:.2g} s, preparing "
+            f"{plan.prepare_seconds:.2g} s"
         )
 
 

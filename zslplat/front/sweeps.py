@@ -83,7 +83,14 @@ class Sweep(Result):
             f"{result.primary} of {self.experiment.method} on {self.experiment.dataset_title}, "
             f"task {self.experiment.task}: sweep of {self.swept.name}",
             [table],
-            [*(["test is for analysis only"] if result.test else []), *warning_lines(result.warnings, result.silenced)],
+            [
+                f"chance {', '.join(dict.fromkeys(f'{chance:.4f}' for chance in result.chance))}",
+                f"test is for analysis only; evaluations on this test split so far: {result.test_evaluations}"
+                if result.test
+                else "the test split was not scored (--test)",
+                f"figure {result.figure if result.figure.exists() else 'not drawn'}; table {result.table}",
+                *warning_lines(result.warnings, result.silenced),
+            ],
         )
 
 

@@ -60,7 +60,7 @@ class BenchCommand(BenchArguments, BenchOptions, total=False):
     """The options of the command ``bench``."""
 
     dry_run: Annotated[
-        bool, Option("Say what is done already, and what time, memory and disk the rest would take.", False, panel=WORK)
+        bool, Option("Say what is done already, and what time and memory the rest would take.", False, panel=WORK)
     ]
     probe: Annotated[
         float,

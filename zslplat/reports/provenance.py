@@ -9,7 +9,7 @@ from zslplat.evaluation.components import NOTHING
 from zslplat.evaluation.experiment import TEST
 from zslplat.evidence.results import Result
 from zslplat.keys import METRIC
-from zslplat.reports.blocks import Block, Cell, Column, Commands, Paragraph, TableBlock
+from zslplat.reports.blocks import Block, Cell, Column, Commands, TableBlock
 from zslplat.tuning.options import BATCH_SIZE, PRUNER, SAMPLER, TRIALS
 
 # What of a study's experiment is an option of ``tune``, where it is not the default.
@@ -26,8 +26,6 @@ def provenance_blocks(entry: Result, store_options: str = "") -> Iterator[Block]
     rows += [("seed", str(entry.identity.get("seed", "")))]
     if entry.selected_by:
         rows.append(("selected by", entry.selected_by))
-    if entry.warm_start:
-        rows.append(("begins at the best trials of", str(entry.warm_start["from"])))
     if entry.about.get("preprocessing"):
         rows.append(("preprocessing", str(entry.about["preprocessing"])))
     rows.append(("data", str(entry.identity.get("data", "")) or "not recorded"))
@@ -50,11 +48,6 @@ def provenance_blocks(entry: Result, store_options: str = "") -> Iterator[Block]
     columns = [Column("what"), Column("value")]
     yield TableBlock("What it was made with", columns, [[Cell(name), Cell(value)] for name, value in rows])
     yield Commands("Do it again", [command + store_options for command in commands_of(entry)])
-    if entry.warm_start:
-        yield Paragraph(
-            f"Its search began at the best trials of {entry.warm_start['from']}: a store needs these as they were.",
-            "note",
-        )
 
 
 def commands_of(entry: Result) -> list[str]:
@@ -80,8 +73,6 @@ def tune_command(entry: Result) -> str:
     count = len(entry.trials)
     if entry.finished is not None or (count > TRIALS and identity.get("sampler") != "grid"):
         words += ["--trials", str(count)]
-    if entry.warm_start:
-        words += ["--warm-start", str(entry.warm_start["from"])]
     for name, usual in _DEFAULTS.items():
         if identity.get(name, usual) != usual:
             words += [f"--{name.replace('_', '-')}", str(identity[name])]

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.reporter import Reporter
@@ -25,7 +24,7 @@ from zslplat.suites.entries import EntryReader
 from zslplat.suites.suite import Suite, absences
 from zslplat.suites.suite_checks import check_suite
 from zslplat.tuning.options import StudyOptions
-from zslplat.tuning.rehearsal import STUDY_SECONDS, TEST_BYTES
+from zslplat.tuning.rehearsal import STUDY_SECONDS
 
 RUN_SECONDS = 2.0  # of a test run beside its evaluation
 
@@ -57,7 +56,6 @@ class Plan:
     suite: Suite
     estimates: tuple[Estimate, ...]
     workers: int
-    bytes_per_evaluation: int
     changed: tuple[str, ...] = ()
 
     @property
@@ -74,11 +72,6 @@ class Plan:
     def peak_bytes(self) -> int:
         """Return the most memory that the workers hold together at a time."""
         return max((estimate.peak_bytes for estimate in self.estimates), default=0)
-
-    @property
-    def disk_bytes(self) -> int:
-        """Return what the store will grow by, its cache apart."""
-        return self.bytes_per_evaluation * sum(estimate.evaluations for estimate in self.estimates)
 
 
 def plan(
@@ -119,11 +112,10 @@ def plan(
                 continue
             planned |= {study} - {""}
             estimates.append(_estimate(piece, cell, trials, costs, study_options))
-    bytes_each = TEST_BYTES if records is None else _bytes_per_evaluation(settings, records)
     changed = () if recorded is None else tuple(recorded.changed)
     if records is not None:
         records.close()
-    return Plan(suite, tuple(estimates), study_options.workers, bytes_each, changed)
+    return Plan(suite, tuple(estimates), study_options.workers, changed)
 
 
 def expected_seconds(pieces: Sequence[Piece], costs: Costs, options: StudyOptions) -> dict[Key, float]:
@@ -181,16 +173,3 @@ def _estimate(piece: Piece, cell: Cell, trials: int, costs: Costs, options: Stud
     seconds += cost.study_seconds(trials, evaluations, options)
     memory = cost.peak_bytes * min(options.workers, max(trials, evaluations))
     return Estimate(cell, seconds, source, memory, trials, evaluations)
-
-
-def _bytes_per_evaluation(settings: Settings, records: Records) -> int:
-    count = sum(record.get("experiment", {}).get("split") == "test" for _, _, record in records.all_evaluations())
-    if not count:
-        return TEST_BYTES
-    grown = [settings.store / name for name in ("evaluations", "artifacts", "studies", "optuna.db", "mlflow.db")]
-    return int(sum(map(_bytes_of, grown)) // count)
-
-
-def _bytes_of(path: Path) -> int:
-    files = [path] if path.is_file() else path.rglob("*") if path.is_dir() else []
-    return sum(file.stat().st_size for file in files if file.is_file())

@@ -26,13 +26,11 @@ class StudyOptions:
     """How a study is carried out.
 
     Part of its identity: ``batch_size``, ``sampler`` (none: tpe, and nsga2 for two metrics), ``pruner`` (for two
-    metrics always ``none``), the experiment with its seed and the metrics that it selects by, and the values of
-    ``warm_start``, a study whose best trials are tried first (:mod:`zslplat.tuning.identity`). Free to change between
-    calls: ``trials`` (total; none: 20, or all points of a grid, if these are not too
-    many), ``patience`` (trials without a better one after which the search ends, at the end of a batch, so that
-    it ends at the same one with any number of workers), ``workers``, ``cluster``, ``timeout`` seconds
-    for the whole search, ``trial_timeout`` seconds per trial (neither holds for the final evaluation),
-    ``memory_bytes`` per trial, ``repeats`` of the final evaluation, ``artifact_bytes`` for the matrices of all trials
+    metrics always ``none``), and the experiment with its seed and the metrics that it selects by. Free to change
+    between calls: ``trials`` (total; none: 20, or all points of a grid, if these are not too many), ``patience``
+    (trials without a better one after which the search ends, at the end of a batch, so that it ends at the same one
+    with any number of workers), ``workers``, ``cluster``, ``timeout`` seconds for the whole search, ``trial_timeout``
+    seconds per trial (neither holds for the final evaluation), ``memory_bytes`` per trial, ``repeats`` of the final evaluation, ``artifact_bytes`` for the matrices of all trials
     together; ``accept_changed_code`` continues a study whose code has changed, ``retry_failed`` tries failed trials
     again; ``keep_models`` of the final evaluations, for predictions. ``part_of``: what it is carried out for,
     ``suite``, ``data``, ``row`` and ``split`` (see :meth:`~zslplat.evaluation.context.ExperimentContext.about`), noted
@@ -42,7 +40,6 @@ class StudyOptions:
     name: str | None = None
     trials: int | None = None
     patience: int | None = None
-    warm_start: str | None = None
     batch_size: int = BATCH_SIZE
     sampler: str | None = None
     pruner: str = PRUNER
@@ -77,9 +74,8 @@ class StudyOptions:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name}={value}: expected at least 1")
-        if self.sampler == "grid" and (self.warm_start or self.patience):
-            option = "--warm-start" if self.warm_start else "--patience"
-            raise UsageError(f"{option} means nothing to a grid, which tries all its points; take another --sampler")
+        if self.sampler == "grid" and self.patience:
+            raise UsageError("--patience means nothing to a grid, which tries all its points; take another --sampler")
         if self.name is not None and (not self.name.strip() or _UNFIT_IN_NAMES.search(self.name)):
             raise UsageError(f"--study {quoted(self.name)}: use letters, digits, spaces and . _ - @ + = : , ( ) /")
         if self.name is not None and (why := unfit(self.name)):

@@ -45,10 +45,9 @@ class Proposer:
         defaults: Mapping[str, Any],
         sampler: str,
         maximise: Sequence[bool],
-        first: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.seed, self.batch_size, self.sampler, self.maximise = seed, batch_size, sampler, maximise
-        self.space, self.fixed, self.defaults, self.first = space, fixed, defaults, first
+        self.space, self.fixed, self.defaults = space, fixed, defaults
         self._study: Any = None
         self._shown: list[FinishedTrial] = []
 
@@ -56,8 +55,8 @@ class Proposer:
         """Return the parameters of the trials of one batch.
 
         ``earlier`` holds all trials of the batches before, in order. Trial 0 tries the defaults, each as far as it lies
-        inside its range, so that tuning never ends below them; the trials after it try ``first``, one after the other,
-        what these leave open being proposed. Conditions are judged on the proposed values and ``fixed``.
+        inside its range, so that tuning never ends below them. Conditions are judged on the proposed values
+        and ``fixed``.
         """
         if self.sampler == "grid":
             points = grid(self.space, self.fixed)
@@ -98,8 +97,6 @@ class Proposer:
         preset: dict[str, Any] = {}
         if number == 0:
             preset = {k: v for k, v in self.defaults.items() if k in self.space and self.space[k].contains(v)}
-        elif number <= len(self.first):
-            preset = dict(self.first[number - 1])
         return {**quasi_random(self.seed, number, self.space), **preset} if self.sampler == "qmc" else preset
 
     def _showing(self, earlier: Sequence[FinishedTrial]) -> Any:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from zslplat.errors import StoreError, ZslplatError
+from zslplat.errors import ZslplatError
 from zslplat.evaluation.cache.problems import load_problem
 from zslplat.evaluation.components import defaults_of
 from zslplat.evaluation.context import ExperimentContext
@@ -30,11 +30,9 @@ from zslplat.records.opening import existing_records
 from zslplat.settings import Settings, sqlite_url
 from zslplat.tuning.findings import warn_of_data
 from zslplat.tuning.identity import (
-    first_values,
     number_of_trials,
     study_name,
     unsearched,
-    warm_start_of,
     with_search_settings,
 )
 from zslplat.tuning.options import StudyOptions
@@ -45,8 +43,6 @@ from zslplat.tuning.samplers import require_fitting, require_sampler
 LONGEST_SECONDS = 60.0
 # Of a study beside its evaluations: folds, processes, pictures, what MLflow shows.
 STUDY_SECONDS = 3.0
-# Outcomes, tables and pictures of a test evaluation, twice; and what is kept of a trial.
-TEST_BYTES, _TRIAL_BYTES = 2 * 2**20, 16 * 2**10
 RECORDED, TIMED = "records", "timed"  # how a cost is known
 
 
@@ -126,10 +122,10 @@ def time_trial(
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a study would do; times in seconds, memory and disk in bytes.
+    """What a study would do; times in seconds, memory in bytes.
 
-    ``recorded`` of ``trials`` are there already, ``searched`` maps what is searched to its range, ``first`` the values
-    of a warm start. ``trial_seconds`` is None where the trial failed, for ``reason``; ``at_least``: it was stopped.
+    ``recorded`` of ``trials`` are there already, ``searched`` maps what is searched to its range. ``trial_seconds`` is
+    None where the trial failed, for ``reason``; ``at_least``: it was stopped.
     """
 
     study: str
@@ -153,9 +149,6 @@ class Rehearsal:
     reason: str = ""
     seconds: float | None = None
     memory_bytes: int = 0
-    disk_bytes: int = 0
-    cache_bytes: int = 0
-    first: list[dict[str, Any]] = field(default_factory=list)
 
 
 def rehearse(experiment: Experiment, options: StudyOptions, settings: Settings, reporter: Reporter) -> Rehearsal:
@@ -190,7 +183,6 @@ def _rehearsed(
     missing = max(0, requested - recorded)
     folds = [load_problem(problem, blocks=True) for problem, _ in timed.problems]
     criteria = [f"{one.name}, {'maximised' if one.maximise else 'minimised'}" for one in context.criteria]
-    used = [path for pair in timed.problems for path in pair if path is not None]
     return Rehearsal(
         study=study_name(searched, options),
         method=str(experiment.method),
@@ -222,9 +214,6 @@ def _rehearsed(
         if timed.seconds is None
         else STUDY_SECONDS + timed.cost(timed.seconds).study_seconds(missing, tests, options),
         memory_bytes=timed.peak_bytes * min(options.workers, max(missing, tests)),
-        disk_bytes=tests * TEST_BYTES + missing * _TRIAL_BYTES + (options.artifact_bytes if missing else 0),
-        cache_bytes=sum(_bytes_of(path) for path in used),
-        first=first_values(searched.search),
     )
 
 
@@ -232,35 +221,9 @@ def _recorded(
     options: StudyOptions, context: ExperimentContext, settings: Settings, reporter: Reporter
 ) -> tuple[Experiment, int]:
     """Return the experiment with how it is searched, and how many trials are recorded of it."""
-    method, experiment = context.method_class, context.experiment
-    plain = with_search_settings(experiment, options, method)
+    searched = with_search_settings(context.experiment, options, context.method_class)
     try:
-        records = existing_records(settings, reporter.warn)
-    except StoreError:
-        if options.warm_start:
-            raise
-        return plain, 0
-    try:
-        begins: Mapping[str, Any] | None = None
-        if options.warm_start:
-            begins = warm_start_of(records, options.warm_start, experiment.space, plain.to_json(), reporter.note)
-        searched = with_search_settings(experiment, options, method, begins)
-        with suppress(ZslplatError):  # there is none yet, or it is damaged, which the study itself will say
+        with closing(existing_records(settings, reporter.warn)) as records:
             return searched, len(records.study(study_name(searched, options)).finished())
+    except ZslplatError:  # there is none yet, or it is damaged, which the study itself will say
         return searched, 0
-    finally:
-        records.close()
-
-
-def _bytes_of(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def space_lines(space: Mapping[str, str], defaults: Mapping[str, Any]) -> list[str]:
-    """Return what is searched, a line each, with the value that trial 0 tries."""
-    from zslplat.spec import format_value
-
-    return [
-        f"{name}: {text}" + (f" (trial 0: {format_value(defaults[name])})" if name in defaults else "")
-        for name, text in space.items()
-    ]

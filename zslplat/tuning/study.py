@@ -29,11 +29,9 @@ from zslplat.settings import Settings
 from zslplat.tuning.code_changes import check_code, code_mark
 from zslplat.tuning.findings import remember_validation, study_findings, warn_of_data
 from zslplat.tuning.identity import (
-    first_values,
     number_of_trials,
     study_name,
     unsearched,
-    warm_start_of,
     with_search_settings,
 )
 from zslplat.tuning.options import StudyOptions, StudyResult
@@ -74,7 +72,7 @@ class StudyRun:
         context, base = session.context, session.experiment
         self.fixed = unsearched(base, context.template)
         require_fitting(options.sampler, len(context.criteria))
-        self.experiment = self._searched_experiment(base)
+        self.experiment = with_search_settings(base, options, context.method_class)
         self.requested = number_of_trials(base, options, self.fixed)
         if nothing_to_search(base.space, self.fixed) and (options.trials or 1) > 1:
             trials = f"--trials {options.trials} does not matter"
@@ -88,7 +86,6 @@ class StudyRun:
             defaults=defaults_of(context.template, self.experiment.space),
             sampler=str(options.sampler),
             maximise=maximise,
-            first=first_values(self.experiment.search),
         )
         self.thresholds = PruningThresholds(options.pruner, maximise=maximise[0])
         self.name = study_name(self.experiment, options)
@@ -99,16 +96,6 @@ class StudyRun:
         self.recalled_trials = 0
         self.recorded_study: OpenStudy  # set by _open, as is the log
         self.log: TrialLog
-
-    def _searched_experiment(self, base: Experiment) -> Experiment:
-        """Return the experiment with how it is searched, and with where the search begins."""
-        method_class, options = self.session.context.method_class, self.options
-        plain = with_search_settings(base, options, method_class)
-        if options.warm_start is None:
-            return plain
-        records, note = self.session.records, self.reporter.note
-        begins = warm_start_of(records, options.warm_start, base.space, plain.to_json(), note)
-        return with_search_settings(base, options, method_class, begins)
 
     def run(self) -> StudyResult:
         """Carry out the study."""
