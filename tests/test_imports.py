@@ -142,7 +142,8 @@ def test_a_command_names_each_harmful_plugin_in_one_line_and_goes_on_with_the_ot
     assert done.returncode == 1, done.stderr
     content = json.loads(done.stdout)
     assert "mine" in [one["name"] for one in content["components"]]
-    states = {one["distribution"]: one["state"] for one in content["plugins"] if one["state"] != "loaded"}
+    plugins = json.loads(run(("zslplat", "plugins", "list", "--json"), str(folder), tmp_path).stdout)
+    states = {one["distribution"]: one["state"] for one in plugins if one["state"] != "loaded"}
     assert states == {f"zslplat-{name}": f"broken: module made_{name} {harm}" for name, (_, harm) in harmful.items()}
 
 

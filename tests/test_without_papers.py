@@ -61,5 +61,5 @@ def test_a_suite_is_carried_out_and_compared(call, tmp_path):
         '[[row]]\nname = "linear"\nmethod = "eszsl"\n[[row]]\nname = "ridge"\nmethod = "ridge-prototypes"\n'
     )
     assert call("bench", "two.toml").returncode == 0
-    for command in (("compare",), ("report",), ("list",), ("list", "plugins"), ("studies", "list")):
+    for command in (("compare",), ("report",), ("list",), ("plugins", "list"), ("studies", "list")):
         assert call(*command).returncode == 0, command

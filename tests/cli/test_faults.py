@@ -327,9 +327,9 @@ def with_plugin(tmp_path, monkeypatch):
 )
 def test_a_broken_plugin_is_reported_and_stops_nothing(call, with_plugin, source, cause):
     with_plugin("zslplat-broken", "zslplat_broken", source)
-    done = call("list", "plugins", "--json")
+    done = call("plugins", "list", "--json")
     assert done.returncode == 1
-    (broken,) = [p for p in json.loads(done.stdout)["plugins"] if p["state"] != "loaded"]
+    (broken,) = [p for p in json.loads(done.stdout) if p["state"] != "loaded"]
     assert broken["plugin"] == "zslplat_broken"
     assert (broken["distribution"], broken["version"]) == ("zslplat-broken", "1.2.3")
     assert cause in broken["state"]

@@ -67,7 +67,8 @@ def test_packages_are_listed_with_their_origin(packages, tmp_path):
     listed = run(["zslplat", "list", "--json"], packages[1], tmp_path)
     found = {(row["name"], *row["from"]) for row in json.loads(listed.stdout)["components"]}
     assert {(NAMES[kind], f"zslplat-{NAMES[kind]} 0.1.0") for kind in COMPONENTS} <= found
-    loaded = {row["distribution"] for row in json.loads(listed.stdout)["plugins"] if row["state"] == "loaded"}
+    plugins = json.loads(run(["zslplat", "plugins", "list", "--json"], packages[1], tmp_path).stdout)
+    loaded = {row["distribution"] for row in plugins if row["state"] == "loaded"}
     assert {f"zslplat-{name}" for kind, name in NAMES.items() if kind != "command"} <= loaded
 
 

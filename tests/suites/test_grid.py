@@ -275,7 +275,8 @@ def test_suites_of_plugins_are_found_by_name(call, tmp_path, monkeypatch):
     summaries = {row["name"]: row["summary"] for row in listed["components"]}
     assert {"lab", "given", "quick", "zero-shot"} <= set(summaries)
     assert "minutes" in summaries["quick"]
-    (broken,) = [p for p in listed["plugins"] if p["plugin"] == "lab_suites" and "broken" in p["state"]]
+    plugins = json.loads(call("plugins", "list", "--json").stdout)
+    (broken,) = [p for p in plugins if p["plugin"] == "lab_suites" and "broken" in p["state"]]
     assert "suite 'odd' is 3, expected the path of a TOML file" in broken["state"]
     planned = json.loads(call("bench", "given", "--dry-run", "--probe", 0, "--json").stdout)
     assert [(c["data"], c["row"], c["task"]) for c in planned["cells"]] == [("d", "r", "zsl")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
-import threading
 import time
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -17,7 +16,6 @@ from zslplat.records.folders import owner_folder
 from zslplat.settings import resolve_settings
 from zslplat.tracking import listener
 from zslplat.tracking import projection as projections
-from zslplat.tracking import server as mlflow_server
 from zslplat.tracking.listener import ShownStudy
 from zslplat.tracking.projection import Projection, RunView
 
@@ -80,7 +78,6 @@ def test_mlflows_tables_are_made_once_by_programs_that_start_at_once(postgres, t
 @pytest.mark.long
 @pytest.mark.services
 def test_what_a_server_missed_is_shown_once_when_it_returns(postgres, tmp_path, monkeypatch):
-    monkeypatch.setattr(mlflow_server, "_FIRST_PAUSE", 0.1)
     url, said = postgres.new_database(), []
     shown = projection(tmp_path, url, said)
     shown.show(view("study", "RUNNING"), "run")
@@ -95,12 +92,9 @@ def test_what_a_server_missed_is_shown_once_when_it_returns(postgres, tmp_path, 
     assert shown.show(view("trial-0"), "run0", parent="study") == ""
     assert shown.away
     assert shown.show(view("trial-1"), "run1", parent="study") == ""
-    time.sleep(0.2)
     assert not shown.returned()
-    back = threading.Timer(0.5, postgres.start)
-    back.start()
-    assert shown.returned(wait=True)
-    back.join()
+    postgres.start()
+    assert shown.returned()
     for number in range(2):
         shown.show(view(f"trial-{number}"), f"run{number}", parent="study")
     assert {key: status for key, (status, _) in runs_of(url).items()} == {
@@ -123,25 +117,13 @@ def test_a_run_that_was_made_twice_is_kept_once(postgres, tmp_path):
     assert said == []
 
 
-def test_a_server_that_never_answered_is_not_waited_for(tmp_path):
+def test_a_server_that_never_answered_is_named_once(tmp_path):
     said = []
     shown = projection(tmp_path, "http://127.0.0.1:9", said, outage_seconds=600)
     start = time.monotonic()
-    assert not shown.returned(wait=True)
+    assert not shown.returned()
     assert time.monotonic() - start < 300
     assert len(said) == 1
-
-
-def test_a_server_is_looked_for_ever_more_seldom(monkeypatch, tmp_path):
-    now, looked = [0.0], []
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    missing = mlflow_server.Absence(resolve_settings({"store": tmp_path, "tracking_uri": "http://nowhere"}))
-    monkeypatch.setattr(missing, "_is_there", lambda: looked.append(now[0]))
-    missing.begins()
-    while now[0] < 300:
-        assert not missing.is_over(wait=False)
-        now[0] += 0.5
-    assert looked == [2, 6, 14, 30, 62, 122, 182, 242]
 
 
 def test_a_driver_that_is_not_installed_is_an_error_that_says_so(tmp_path, monkeypatch):
@@ -162,43 +144,31 @@ def test_what_of_a_run_a_server_did_not_take_stays_marked_for_the_next_command(t
 
 
 class Away:
-    """A study in MLflow, on a server that is away, and is there again when it was looked for so often."""
+    """A study in MLflow, on a server that is away, and is there again at the end or not."""
 
-    def __init__(self, looks):
-        self.looks, self.begun = looks, 0
+    def __init__(self, comes_back):
+        self.away, self.comes_back, self.begun = True, comes_back, 0
         self.study = object.__new__(ShownStudy)
         self.study.projection, self.study._shown = self, {}
         for name in ("trials", "finish"):
             setattr(self.study, name, lambda *given: None)
         self.study.begin = self.begin
 
-    @property
-    def away(self):
-        return self.looks > 0
-
-    def returned(self, *, wait):
-        self.looks -= 1
-        return not self.away
+    def returned(self):
+        self.away = not self.comes_back
+        return self.comes_back
 
     def begin(self):
         self.begun += 1
 
 
-def test_a_study_is_shown_again_when_its_server_is_there_and_not_before():
-    server = Away(looks=2)
-    server.study.go_on([])
-    assert server.begun == 0
-    server.study.go_on([])
-    assert server.begun == 1
-    server.study.go_on([])
-    assert (server.looks, server.begun) == (0, 1)  # nobody looks for one that is there
-
-
-def test_a_study_ends_without_a_server_that_stays_away():
-    assert Away(looks=1).study.complete([], [], 0)
-    server = Away(looks=100)
-    assert not server.study.complete([], [], 0)
-    assert 0 < 100 - server.looks < 10
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_study_ends_with_a_server_that_is_back_and_without_one_that_is_not(comes_back):
+    server = Away(comes_back)
+    assert server.study.complete([], [], 0) == comes_back
+    assert server.begun == comes_back
+    assert server.study.complete([], [], 0) == comes_back
+    assert server.begun == comes_back  # nobody looks for one that is there
 
 
 @pytest.mark.parametrize("address", ["postgresql+psycopg://me@host/x", "http://host"])

@@ -43,8 +43,8 @@ class ListOptions(TypedDict, total=False):
     what: Annotated[
         str | None,
         Option(
-            "methods, kernels, datasets, tasks, suites, checks or plugins; default: all but the checks.",
-            complete=(*_LISTED, "plugins"),
+            "methods, kernels, datasets, tasks, suites or checks; default: all but the checks.",
+            complete=_LISTED,
             metavar="WHAT",
             positional=True,
         ),
@@ -59,7 +59,7 @@ class ListOptions(TypedDict, total=False):
 
 
 def list_(options: ListOptions) -> dict[str, str]:
-    """List methods, kernels, data sets, tasks, suites, checks, plugins.
+    """List methods, kernels, data sets, tasks, suites, checks.
 
     ``list methods`` says as well what each knows of the scored batch, ``list checks`` what each looks at; ``show`` and
     ``explain`` tell more. Exit code 1 where a plugin is broken.
@@ -70,12 +70,12 @@ def list_(options: ListOptions) -> dict[str, str]:
 
     if options["what"] is not None and f"{options['what']}s" in _LISTED:
         options["what"] += "s"
-    if options["what"] is not None and options["what"] not in (*_LISTED, "plugins"):
-        raise UnknownNameError("kind", options["what"], (*_LISTED, "plugins"))
+    if options["what"] is not None and options["what"] not in _LISTED:
+        raise UnknownNameError("kind", options["what"], _LISTED)
     if options["kind"] is not None and options["what"] not in (None, "methods", "tasks"):
         raise UsageError(f"--kind is of methods and tasks; {options['what']} have none, so leave it out")
     installed = registry()
-    listed = (options["what"],) if options["what"] in _LISTED else _SHOWN if options["what"] is None else ()
+    listed = _SHOWN if options["what"] is None else (options["what"],)
     facts = ListedFacts()
     rows = [
         _row(installed, facts, group, name, entries)
@@ -91,28 +91,15 @@ def list_(options: ListOptions) -> dict[str, str]:
     if options["search"] is not None:
         rows = [row for row in rows if all(word in _text(row) for word in options["search"].lower().split())]
     rows.sort(key=lambda row: (_LISTED.index(row["kind"]), str(row.get("for", "")), row["name"]))
-    plugins = [
-        {"plugin": p.name, "distribution": p.distribution, "version": p.version, "state": "loaded"}
-        for p in installed.plugins
-    ]
-    plugins += [
-        {"plugin": b.name, "distribution": b.distribution, "version": b.version, "state": f"broken: {b.cause}"}
-        for b in installed.broken
-    ]
     problems = list(installed.clashes())
     if options["json"]:
-        print_json({"components": rows, "plugins": plugins, "clashes": problems})
+        print_json({"components": rows, "clashes": problems})
     else:
         console = stdout_console()
-        if options["what"] != "plugins":
-            if rows:
-                _print_rows(console, rows, _COLUMNS.get(options["what"] or "", ("kind", "name", "summary", "from")))
-            else:
-                echo("nothing fits; leave out --kind or --search, or `zslplat list` for everything", err=True)
-        if options["what"] == "plugins" or (
-            options["what"] is None and options["kind"] is None and options["search"] is None
-        ):
-            _print_rows(console, plugins, ("plugin", "distribution", "version", "state"))
+        if rows:
+            print_rows(console, rows, _COLUMNS.get(options["what"] or "", ("kind", "name", "summary", "from")))
+        else:
+            echo("nothing fits; leave out --kind or --search, or `zslplat list` for everything", err=True)
         for line in [*problems, *map(describe_broken, installed.broken)]:
             echo(f"warning: {line}", err=True)
     if installed.broken:
@@ -120,7 +107,7 @@ def list_(options: ListOptions) -> dict[str, str]:
     return {"name": rows[0]["name"] if rows else ""}
 
 
-def _print_rows(console: Any, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
+def print_rows(console: Any, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
     """Print a table as wide as the terminal; names are never cut, since they are what one types."""
     from rich.table import Table
     from rich.text import Text

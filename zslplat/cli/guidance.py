@@ -44,7 +44,7 @@ OTHER_COMMANDS = {
     **dict.fromkeys(("describe", "info"), "show"),
     **dict.fromkeys(("config", "env", "where"), "settings"),
     **dict.fromkeys(("model", "models ls"), "models list"),
-    **dict.fromkeys(("plugin", "plugins ls"), "plugins list"),
+    **dict.fromkeys(("plugin", "plugins ls", "list plugins"), "plugins list"),
     **dict.fromkeys(("models delete", "models rm"), "models remove"),
     **dict.fromkeys(("studies remove", "studies rm"), "studies delete"),
     "studies ls": "studies list",

@@ -22,9 +22,27 @@ class ListPluginOptions(TypedDict, total=False):
 @app.command("list")
 def list_(options: ListPluginOptions) -> None:
     """List the plugins, with their packages and versions; exit code 1 where one is broken."""
-    from zslplat.cli.catalogue import list_ as list_components
+    from zslplat.cli.catalogue import print_rows
+    from zslplat.cli.output import stdout_console, warn
+    from zslplat.registry import describe_broken, registry
 
-    list_components({"what": "plugins", "kind": None, "search": None, "json": options["json"]})
+    installed = registry()
+    states = [
+        *((one, "loaded") for one in installed.plugins),
+        *((one, f"broken: {one.cause}") for one in installed.broken),
+    ]
+    rows = [
+        {"plugin": one.name, "distribution": one.distribution, "version": one.version, "state": state}
+        for one, state in states
+    ]
+    if options["json"]:
+        print_json(rows)
+    else:
+        print_rows(stdout_console(), rows, ("plugin", "distribution", "version", "state"))
+        for line in map(describe_broken, installed.broken):
+            warn(line)
+    if installed.broken:
+        raise typer.Exit(1)
 
 
 class NewPluginOptions(TypedDict, total=False):

@@ -41,14 +41,6 @@ def difference_rows(
     return rows
 
 
-def left_out_in_words(differences: Sequence[Difference]) -> list[str]:
-    """Return which data sets are no part of the pooled estimate, each with its reason; none where nothing is pooled."""
-    reasons = reasons_not_pooled(differences)
-    if reasons.count("") < LEAST_POOLED:
-        return []
-    return [f"{one.data} ({why})" for one, why in zip(differences, reasons, strict=True) if why]
-
-
 def forests_of(comparison: Comparison) -> list[Forest]:
     """Return the differences from one baseline over several data sets; else the scores, a plot per data set."""
     over = difference_forest(comparison)

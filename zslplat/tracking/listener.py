@@ -37,7 +37,6 @@ from zslplat.tracking.run_view import FINAL_STAGE, STUDY_STAGE, SUPERSEDED_STAGE
 from zslplat.tracking.server import reading
 from zslplat.tracking.views import TRIAL_STATUS, finished_view, run_view, study_view, sweep_view, test_view, trial_view
 
-_MOST_OUTAGES = 3  # that are waited for at the end of a study
 # Lies in an owner's folder as long as MLflow may not show all that is recorded of it.
 UNSHOWN, LOCK = "unshown", "leader.lock"
 _MLFLOW_ID = re.compile(r"[0-9a-f]{32}")
@@ -59,7 +58,7 @@ class MLflowListener(Listener):
 
     def on_batch_begin(self, study: str) -> None:
         """Show what is missing of the trials."""
-        self._shown(study).go_on(self._trials)
+        self._shown(study).trials(self._trials)
 
     def on_trial_complete(self, study: str, record: Record) -> None:
         """Show the trial."""
@@ -271,23 +270,16 @@ class ShownStudy:
         self.projection.show(self._parent(), self.study.run(PARENT))
         self._arrange((STUDY_STAGE, TRIAL_STAGE), self.began)
 
-    def go_on(self, records: Sequence[Mapping[str, Any]], *, wait: bool = False) -> None:
-        """Show what is missing of the trials; all that a server missed that was away, and is there again."""
-        if self.projection.away and self.projection.returned(wait=wait):
+    def complete(self, trials: Sequence[Mapping[str, Any]], test: Sequence[Mapping[str, Any]], winner: int) -> bool:
+        """Show how the study ended, with all that a server missed that was away; False where it is away still."""
+        if self.projection.away and self.projection.returned():
             self._shown.clear()
             self.begin()
-        self.trials(records)
-
-    def complete(self, trials: Sequence[Mapping[str, Any]], test: Sequence[Mapping[str, Any]], winner: int) -> bool:
-        """Show how the study ended, with all that is missing; False where the server is away for too long."""
-        for _ in range(_MOST_OUTAGES):
-            self.go_on(trials, wait=True)
-            for record in test:
-                self.test(record, trials[winner])
-            self.finish(trials, test)
-            if not self.projection.away:
-                return True
-        return False
+        self.trials(trials)
+        for record in test:
+            self.test(record, trials[winner])
+        self.finish(trials, test)
+        return not self.projection.away
 
     def trials(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Show the trials that are recorded and not shown yet."""

@@ -4,8 +4,7 @@ Every run carries its key (``zslplat.store``, ``zslplat.owner``, ``zslplat.key``
 that a projection interrupted anywhere is continued in the same run: none is left running, none is made twice, and
 stores that share a server leave each other's runs alone. ``zslplat.run`` is the run's stable identifier, by which
 commands know it; MLflow's id is an alias. A tracking server that is away is no error: the records are complete without
-it, no command waits for it while there is something to compute, and what it missed is shown when it is back, by the
-command that lost it or by the next one.
+it, no command waits for it, and what it missed is shown at the end of the study, or by the next command.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from zslplat.tracking.run_view import (
     stamp_of,
     storable,
 )
-from zslplat.tracking.server import Absence, follow_the_store, make_database, quiet_mlflow
+from zslplat.tracking.server import follow_the_store, make_database, quiet_mlflow
 from zslplat.tracking.whole_runs import WholeRun, WholeRuns
 
 _FINAL = ("FINISHED", "FAILED", "KILLED")
@@ -56,26 +55,15 @@ class Projection:
     ) -> None:
         self.settings, self.owner, self.store, self.on_away = settings, owner, store, on_away
         self.mlflow_experiment = mlflow_experiment
-        self.absence = Absence(settings)
+        self.away = False
         self.runs: dict[str, tuple[str, str]] = {}
         self._of_owners: dict[str, list[Any]] | None = None
         self.experiment_id = ""
         self.whole: WholeRuns | None = None
         self._guard(lambda: self._connect(mlflow_experiment))
 
-    @property
-    def away(self) -> bool:
-        """Whether the server does not answer; nothing is sent to it until :meth:`returned` says that it does."""
-        return self.absence.lasts
-
-    def returned(self, *, wait: bool = False) -> bool:
-        """Tell whether a server that was away answers again, which is looked for now and then.
-
-        ``wait``: until it does, or has been away for as long as a command waits for servers; not for one that has not
-        answered this command before.
-        """
-        if not self.absence.is_over(wait=wait):
-            return False
+    def returned(self) -> bool:
+        """Tell whether a server that was away answers again."""
         # The request that failed may have been carried out all the same.
         self._guard(lambda: self._connect(self.mlflow_experiment), again=True)
         if not self.away:
@@ -157,7 +145,7 @@ class Projection:
                 location = self.client.get_experiment(self.experiment_id).artifact_location
                 self.whole = WholeRuns.of(self._engine(), int(self.experiment_id), location)
         self._read_runs()
-        self.absence.answered()
+        self.away = False
 
     def _read_runs(self) -> None:
         """Find the runs of this owner that are there."""
@@ -331,9 +319,10 @@ class Projection:
                     "kept; free space or repair the file, or move it away to have it made anew from the records, "
                     "then give the same command again"
                 ) from error
-            if self.absence.begins():
+            if not self.away:
+                self.away = True
                 self.on_away(
                     f"MLflow at {self.settings.shown_tracking_uri} does not answer ({text}); everything is recorded, "
-                    "and is shown when it answers again, by this command or by the same given again"
+                    "and is shown at the end of the study, or by the next command to which it answers"
                 )
             return None

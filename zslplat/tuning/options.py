@@ -30,9 +30,10 @@ class StudyOptions:
     between calls: ``trials`` (total; none: 20, or all points of a grid, if these are not too many), ``patience``
     (trials without a better one after which the search ends, at the end of a batch, so that it ends at the same one
     with any number of workers), ``workers``, ``cluster``, ``timeout`` seconds for the whole search, ``trial_timeout``
-    seconds per trial (neither holds for the final evaluation), ``memory_bytes`` per trial, ``repeats`` of the final evaluation, ``artifact_bytes`` for the matrices of all trials
-    together; ``accept_changed_code`` continues a study whose code has changed, ``retry_failed`` tries failed trials
-    again; ``keep_models`` of the final evaluations, for predictions. ``part_of``: what it is carried out for,
+    seconds per trial (neither holds for the final evaluation), ``memory_bytes`` per trial, ``repeats`` of the final
+    evaluation, ``artifact_bytes`` for the matrices of all trials together; ``accept_changed_code`` continues a study
+    whose code has changed, ``retry_failed`` tries failed trials again; ``keep_models`` of the final evaluations, for
+    predictions. ``part_of``: what it is carried out for,
     ``suite``, ``data``, ``row`` and ``split`` (see :meth:`~zslplat.evaluation.context.ExperimentContext.about`), noted
     when a study begins. ``of_table``: for a cell of a published table, which takes no study of changed code.
     """
