@@ -1,4 +1,4 @@
-"""A finished trial that is written table by table reads as one that Optuna wrote."""
+"""A finished trial is stored once, whole, and reads as it was."""
 
 import math
 import time
@@ -6,7 +6,6 @@ import time
 import pytest
 
 from zslplat.errors import StoreError
-from zslplat.records import trials as trial_rows
 from zslplat.records.database import Records
 from zslplat.records.trials import FinishedTrial
 from zslplat.settings import resolve_settings
@@ -34,17 +33,6 @@ def written(records, name):
     for trial in TRIALS:
         record = {"number": trial.number, "started": 10.5, "ended": 12.25, "steps": {}, "text": "ä"}
         study.add(trial, record, SPACE)
-    found = records.study(name).study.get_trials(deepcopy=False)
-    names = ("number", "state", "values", "datetime_start", "datetime_complete", "params", "distributions")
-    rest = ("user_attrs", "system_attrs", "intermediate_values")
-    return [{key: repr(getattr(trial, key)) for key in (*names, *rest)} for trial in found]
-
-
-def test_optuna_reads_what_it_would_have_written(records, monkeypatch):
-    ours = written(records, "ours")
-    monkeypatch.setattr(trial_rows, "_writable", lambda: False)
-    assert ours == written(records, "theirs")
-    assert len(ours) == len(TRIALS)
 
 
 def test_no_trial_is_recorded_twice_where_two_commands_share_a_database(records):
@@ -59,12 +47,11 @@ def test_no_trial_is_recorded_twice_where_two_commands_share_a_database(records)
     assert [trial.number for trial in records.study("shared").study.get_trials()] == [0, 1, 2, 3]
 
 
-def test_a_trial_that_is_stored_already_as_it_is_is_stored_once(records, monkeypatch):
+def test_a_trial_that_is_stored_already_as_it_is_is_stored_once(records):
     """A server may break off after it has stored a trial, and before it says so."""
     written(records, "again")
     record = {"number": 2, "started": 10.5, "ended": 12.25, "steps": {}, "text": "ä"}
     records.study("again").add(TRIALS[2], record, SPACE)
-    monkeypatch.setattr(trial_rows, "_writable", lambda: False)
     records.study("again").add(TRIALS[2], record, SPACE)
     assert [trial.number for trial in records.study("again").study.get_trials()] == [0, 1, 2]
 
@@ -80,19 +67,6 @@ def test_times_are_read_as_they_were_in_every_time_zone(records, monkeypatch, zo
     finally:
         monkeypatch.delenv("TZ")
         time.tzset()
-
-
-def test_optuna_writes_where_its_tables_ask_for_more(records, monkeypatch):
-    """A column that is not known here, and must not be empty, is left to Optuna."""
-    monkeypatch.setitem(trial_rows._WRITTEN, "TrialParamModel", {"trial_id", "param_name"})
-    trial_rows._writable.cache_clear()
-    assert trial_rows._writable()  # columns that may be empty are no obstacle
-    monkeypatch.setitem(trial_rows._WRITTEN, "TrialValueModel", {"trial_id", "objective", "value"})
-    trial_rows._writable.cache_clear()
-    try:
-        assert not trial_rows._writable()
-    finally:
-        trial_rows._writable.cache_clear()
 
 
 def test_a_trial_that_cannot_be_written_as_a_whole_is_not_there(records, monkeypatch):
@@ -111,15 +85,12 @@ def test_a_trial_that_cannot_be_written_as_a_whole_is_not_there(records, monkeyp
     assert study.finished() == []
 
 
-def test_trials_are_written_with_few_statements(records):
+def test_the_identifier_of_a_run_is_read_once(records):
     import sqlalchemy as sa
 
     study = records.open_study("few", {"method": "m"}, [True])
+    study.run("trial-0")
     counted = []
     sa.event.listen(records.engine, "before_cursor_execute", lambda *given: counted.append(given[2]))
-    study.add(TRIALS[0], {"number": 0, "started": 1.0, "ended": 2.0}, SPACE)
-    assert len(counted) <= 8, counted
-    study.run("trial-0")
-    counted.clear()
     study.run("trial-1")
     assert not counted

@@ -240,7 +240,8 @@ class StudyPlan(Shown):
 
     def _summary(self) -> Summary:
         plan, search = self.result, self.result.search
-        title = f"{plan.method} on {dataset_titles([plan.dataset])[plan.dataset]}, task {plan.task}: study {plan.study}"
+        dataset = dataset_titles([plan.dataset])[plan.dataset]
+        title = f"{plan.method} on {dataset}, task {plan.task}: study {plan.study}, not begun"
         patience = f", at most {search['patience']} without a better one" if search["patience"] else ""
         lines = [
             f"data: {plan.data}; {counted(len(plan.folds), 'validation fold')}; metric: {plan.primary}",

@@ -202,7 +202,7 @@ class Records:
         return self._opened(study)
 
     def _opened(self, study: Any) -> OpenStudy:
-        return OpenStudy(study, self.url, self.engine, self.outages, lambda: self.leads.confirm(study.study_name))
+        return OpenStudy(study, self.url, self.outages, lambda: self.leads.confirm(study.study_name))
 
     def identities(self) -> dict[str, dict[str, Any]]:
         """Return {name of study: its experiment in JSON form} of all studies of this program, oldest first."""

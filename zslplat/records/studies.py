@@ -10,8 +10,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from zslplat.errors import StoreError
 from zslplat.keys import METRIC, run_identifier
 from zslplat.records.outages import Outages, lasting_errors, patient
@@ -34,8 +32,8 @@ class OpenStudy:
     ``confirm`` is called before a trial is stored, and raises where another command leads the study by now.
     """
 
-    def __init__(self, study: Any, url: str, engine: sa.Engine, outages: Outages, confirm: Callable[[], None]) -> None:
-        self.study, self.url, self.engine, self.outages, self.confirm = study, url, engine, outages, confirm
+    def __init__(self, study: Any, url: str, outages: Outages, confirm: Callable[[], None]) -> None:
+        self.study, self.url, self.outages, self.confirm = study, url, outages, confirm
         self.name: str = study.study_name
         self.owner = STUDY + self.name
         self._origin = ""
@@ -127,7 +125,7 @@ class OpenStudy:
         """Store a finished trial in one transaction; the same record again is stored once."""
         with lasting_errors(self.url):
             self.confirm()
-            add_trial(self.engine, self.study, trial, record, space)
+            add_trial(self.study, trial, record, space)
 
 
 def checked_trials(

@@ -1,9 +1,4 @@
-"""Finished trials, and how one is written to Optuna's tables: all its rows in one transaction.
-
-Optuna's own way writes a finished trial value by value and asks, before each, whether the trial may be written and how
-the parameter was stored before. All values are known here, so each table is written once. The tables are those that the
-installed Optuna declares; where they ask for more than is written here, Optuna does it.
-"""
+"""Finished trials, how one is stored by Optuna in one transaction, and which hyperparameters mattered."""
 
 from __future__ import annotations
 
@@ -12,21 +7,10 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
-
-import sqlalchemy as sa
 
 from zslplat.errors import StoreError
 from zslplat.space import Integer, Range, Real, Space
-
-_WRITTEN = {
-    "TrialModel": {"number", "study_id", "state", "datetime_start", "datetime_complete"},
-    "TrialValueModel": {"trial_id", "objective", "value", "value_type"},
-    "TrialParamModel": {"trial_id", "param_name", "param_value", "distribution_json"},
-    "TrialUserAttributeModel": {"trial_id", "key", "value_json"},
-    "TrialIntermediateValueModel": {"trial_id", "step", "intermediate_value", "intermediate_value_type"},
-}
 
 
 @dataclass(frozen=True)
@@ -70,7 +54,7 @@ def _distribution(dimension: Range) -> Any:
     return CategoricalDistribution(dimension.values)
 
 
-def add_trial(engine: sa.Engine, study: Any, trial: FinishedTrial, record: Mapping[str, Any], space: Space) -> None:
+def add_trial(study: Any, trial: FinishedTrial, record: Mapping[str, Any], space: Space) -> None:
     """Store a finished trial with its record in one transaction; the same record again is stored once.
 
     Its number is the next one of the study; raises :class:`StoreError` where another command has recorded that.
@@ -92,111 +76,16 @@ def add_trial(engine: sa.Engine, study: Any, trial: FinishedTrial, record: Mappi
         system_attrs={},
         intermediate_values=dict(trial.steps),
     )
-    if not _writable():
-        stored = study.get_trials(deepcopy=False)[trial.number : trial.number + 1]
-        if [other.user_attrs.get("record") for other in stored] != [frozen.user_attrs["record"]]:
-            study.add_trial(frozen)
-        return
-    frozen._validate()
-    _write(engine, study._study_id, frozen, study.study_name)
-
-
-def _write(engine: sa.Engine, study_id: int, trial: Any, name: str) -> None:
-    from optuna.distributions import distribution_to_json
-    from optuna.storages._rdb import models
-
-    trials, studies = models.TrialModel.__table__, models.StudyModel.__table__
-    with engine.begin() as connection:
-        # Other processes that add a trial to the study wait here, so that numbers follow each other.
-        locked = sa.select(studies.c.study_id).where(studies.c.study_id == study_id).with_for_update()
-        connection.execute(locked).one()
-        made = connection.execute(sa.insert(trials).values(_row(study_id, trial))).inserted_primary_key
-        assert made is not None  # one row has one key
-        trial_id = made[0]
-        before = sa.select(sa.func.count()).where(trials.c.study_id == study_id, trials.c.trial_id < trial_id)
-        number = connection.execute(before).scalar_one()
-        if number != trial.number:
-            if _is_there(connection, study_id, trial):
-                # The server broke off after the trial was stored, and before it answered.
-                connection.rollback()
-                return
-            # Stores in several folders may share one database, and the lock of a study lies in the folder.
-            raise StoreError(
-                f"trial {trial.number} of study {name!r} is recorded already, by another command that works on the "
-                "same study; wait for it or stop it, then give the same command again"
-            )
-        connection.execute(sa.update(trials).where(trials.c.trial_id == trial_id).values(number=number))
-        of_values = map(models.TrialValueModel.value_to_stored_repr, trial.values or ())
-        rows: dict[str, list[dict[str, Any]]] = {
-            "TrialValueModel": [
-                {"objective": number, "value": value, "value_type": kind}
-                for number, (value, kind) in enumerate(of_values)
-            ]
-        }
-        rows["TrialParamModel"] = [
-            {
-                "param_name": name,
-                "param_value": trial.distributions[name].to_internal_repr(value),
-                "distribution_json": distribution_to_json(trial.distributions[name]),
-            }
-            for name, value in trial.params.items()
-        ]
-        rows["TrialUserAttributeModel"] = [
-            {"key": key, "value_json": json.dumps(value)} for key, value in trial.user_attrs.items()
-        ]
-        stored = models.TrialIntermediateValueModel.intermediate_value_to_stored_repr
-        rows["TrialIntermediateValueModel"] = [
-            {"step": step, "intermediate_value": value, "intermediate_value_type": kind}
-            for step, (value, kind) in ((step, stored(value)) for step, value in trial.intermediate_values.items())
-        ]
-        for model, entries in rows.items():
-            if entries:
-                table = getattr(models, model).__table__
-                connection.execute(sa.insert(table), [{**row, "trial_id": trial_id} for row in entries])
-
-
-def _row(study_id: int, trial: Any) -> dict[str, Any]:
-    """Return the row of a trial itself, with times as the installed Optuna stores them (since 5.0 in UTC)."""
-    from optuna.storages._rdb import models
-
-    model = models.TrialModel(study_id=study_id, state=trial.state)
-    model.datetime_start, model.datetime_complete = trial.datetime_start, trial.datetime_complete
-    properties = sa.inspect(models.TrialModel)
-    names = ("study_id", "state", "datetime_start", "datetime_complete")
-    columns = [models.TrialModel.__table__.c[name] for name in names]
-    return {column.name: getattr(model, properties.get_property_by_column(column).key) for column in columns}
-
-
-def _is_there(connection: sa.Connection, study_id: int, trial: Any) -> bool:
-    """Tell whether a trial is stored already, with the very same record, times included."""
-    from optuna.storages._rdb import models
-
-    trials, notes = models.TrialModel.__table__.c, models.TrialUserAttributeModel.__table__.c
-    query = sa.select(notes.value_json).where(
-        notes.trial_id == trials.trial_id,
-        notes.key == "record",
-        trials.study_id == study_id,
-        trials.number == trial.number,
-    )
-    return connection.execute(query).scalar() == json.dumps(trial.user_attrs["record"])
-
-
-@cache
-def _writable() -> bool:
-    """Tell whether Optuna's tables are as they are written here."""
-    try:
-        from optuna.storages._rdb import models
-
-        return all(_takes(getattr(models, name).__table__, columns) for name, columns in _WRITTEN.items())
-    except (ImportError, AttributeError):
-        return False
-
-
-def _takes(table: sa.Table, columns: set[str]) -> bool:
-    """Tell whether a table has these columns and asks for no other but the key that it counts itself."""
-    others = [column for column in table.columns if column.name not in columns and not column.primary_key]
-    required = any(not c.nullable and c.default is None and c.server_default is None for c in others)
-    return columns <= set(table.columns.keys()) and not required
+    stored = study.get_trials(deepcopy=False)[trial.number :]
+    if [other.user_attrs.get("record") for other in stored[:1]] == [frozen.user_attrs["record"]]:
+        return  # the server broke off after it was stored, and before it answered
+    if stored:
+        # Stores in several folders may share one database, and the lock of a study lies in the folder.
+        raise StoreError(
+            f"trial {trial.number} of study {study.study_name!r} is recorded already, by another command that works on "
+            "the same study; wait for it or stop it, then give the same command again"
+        )
+    study.add_trial(frozen)
 
 
 LEAST_TRIALS = 10
