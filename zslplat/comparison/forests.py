@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from zslplat.comparison.compare import Comparison
-from zslplat.comparison.over_datasets import LEAST_POOLED, Difference, pool, reasons_not_pooled
+from zslplat.comparison.over_datasets import Difference, pool, reasons_not_pooled
 from zslplat.evidence.labels import dataset_titles
 from zslplat.figures import Forest, ForestRow
 from zslplat.names import counted
