@@ -2,18 +2,15 @@
 Zero-shot learning in ten minutes
 =================================
 
-For readers from outside the field: what zero-shot learning is, how it is measured, and where numbers mislead.
-Every figure is computed on this page, from real handwritten digits.
+What zero-shot learning is, how it is measured, and where numbers mislead. Every figure is computed on this page.
 """
 
 # %%
 # Classes that nobody has trained on
 # ----------------------------------
-# A classifier knows the classes of its training rows. In zero-shot learning it must also name classes without a single
-# training row. It can, because every class has a **signature**: a row of numbers that describes the class.
-#
-# In the built-in data set ``digit-pairs`` a class is a pair of digits. Its signature says which strokes of a
-# seven-segment display are lit. 80 of the 100 pairs are **seen** in training and 20 are **unseen**.
+# A zero-shot classifier names classes without a single training row, by their **signatures**: a row of numbers that
+# describes a class. Here a class is a pair of digits, and its signature says which strokes of a display are lit. 80
+# pairs are **seen** in training, 20 are **unseen**.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,8 +37,7 @@ axes[1, 0].set_ylabel("signature")
 # %%
 # Two questions of one model
 # --------------------------
-# A zero-shot method learns a **compatibility**: a score of a row and a signature, high where the two fit. A new class
-# needs only its signature. ESZSL is a small method with a formula for its solution.
+# A zero-shot method learns a **compatibility**: a score of a row and a signature, high where the two fit.
 
 model = zslplat.make("eszsl(alpha=.01, gamma=.01)").fit(X[rows["train"]], y[rows["train"]], S)
 test = rows["test_unseen"]
@@ -51,13 +47,12 @@ print(f"unseen rows, 20 unseen candidates: {among_unseen:.2f} (guessing: {1 / 20
 print(f"the same rows, all 100 candidates: {among_all:.2f} (guessing: {1 / 100:.2f})")
 
 # %%
-# The first question is the task ``zsl``, the second is part of ``gzsl``. Their numbers must not be mixed. Each is the
-# mean over classes of the share of right rows, so that a large class counts as much as a small one.
+# The first question is the task ``zsl``, the second is part of ``gzsl``. Their numbers must not be mixed.
 #
 # Validation by class
 # -------------------
-# Hyperparameters are chosen on validation rows. Which rows? Held-out *rows* of seen classes reward a method that knows
-# its training classes by heart. Held-out *classes* ask what the test will ask.
+# Held-out *rows* of seen classes reward a method that knows its training classes by heart. Held-out *classes* ask what
+# the test will ask, so hyperparameters are chosen on them.
 
 names = np.array(data.class_names)
 train = rows["train"][::4]  # fewer rows, so that this page is made quickly
@@ -84,12 +79,10 @@ ax.legend()
 # %%
 # A narrow kernel recognises its training rows and is lost on new classes. Only held-out classes show it.
 #
-# ``zslplat tune`` validates by class. Its process holds no label that is scored: :doc:`/leaks` says how.
-#
 # Seen and unseen together
 # ------------------------
-# Against all classes most methods prefer those that they were trained on. A **bias** takes a constant off the scores of
-# seen classes. Each bias gives one point: accuracy on seen rows, accuracy on unseen rows.
+# Most methods prefer the classes that they were trained on. A **bias** takes a constant off the scores of seen classes,
+# and each bias gives one point.
 
 scores = {split: model.decision_function(X[rows[split]], S) for split in ("test_seen", "test_unseen")}
 
@@ -115,12 +108,11 @@ ax.set(xlabel="accuracy on seen classes", ylabel="accuracy on unseen classes", x
 ax.legend(loc="lower left")
 
 # %%
-# **H** is the harmonic mean of the two accuracies. **AUSUC** is the area under the curve and needs no bias. The task
-# ``gzsl`` tunes on validation classes and carries the chosen bias to the test. :doc:`04_generalised` shows it.
+# **H** is the harmonic mean of the two accuracies, **AUSUC** the area under the curve (:doc:`04_generalised`).
 #
 # Is the difference real?
 # -----------------------
-# Two methods on the same 20 unseen classes. Each dot is a class, and its height is the difference of the methods.
+# Two methods on the same 20 unseen classes. A dot is a class, and its height is the difference of the methods.
 
 rival = zslplat.make("ridge-prototypes").fit(X[rows["train"]], y[rows["train"]], S)
 right = [unseen[m.predict(X[test], S[unseen])] == y[test] for m in (model, rival)]
@@ -137,12 +129,5 @@ ax.set(xticks=[], xlabel="unseen classes, sorted", ylabel="eszsl - ridge-prototy
 ax.legend()
 
 # %%
-# Classes differ far more than rows do. Other pictures of the same 20 classes would hardly move the mean, but 20
-# *other* classes might. ``zslplat compare`` shows both intervals and lets the wider question decide. Twenty classes
-# prove little, however many rows they have.
-#
-# Go on
-# -----
-# - :doc:`01_own_data`: the same on data of your own.
-# - :doc:`03_comparing`: verdicts, budgets and looks at the test split.
-# - :doc:`/statistics`: what each interval covers, and how often.
+# Twenty other classes might move the mean, however many rows these have. ``zslplat compare`` lets that question decide.
+# Go on with :doc:`01_own_data` and :doc:`03_comparing`.

@@ -2,18 +2,14 @@
 Data of your own
 ================
 
-From two tables, as any spreadsheet writes them, to a tuned and compared method. One has a line per row, with its class
-and whether it is held back for the test. The other has a line per class, which describes it.
-
-Here the rows are real: 8 x 8 pixels of handwritten digits. What describes a class are the strokes of a seven-segment
-display, so that a digit nobody has trained on can be told by its strokes.
+From two tables to a tuned and compared method. One has a line per row: its class, its split, its features. The other
+has a line per class, which describes it: here the strokes of a digit on a seven-segment display.
 """
 
 # %%
 # Two tables
 # ----------
-# ``digits.csv`` has a column ``label``, a column ``split``, and numbers: the features. ``digits.signatures.csv`` beside
-# it has the class and its attributes.
+# ``digits.csv`` has the rows, ``digits.signatures.csv`` beside it the classes.
 
 import shlex
 import subprocess
@@ -49,7 +45,7 @@ signatures.add_prefix("stroke").rename_axis("class").to_csv(work / "digits.signa
 # %%
 # Checked
 # -------
-# ``data check`` reads all of it, shows what was taken for what, and says what looks wrong.
+# ``data check`` shows what was taken for what, and says what looks wrong.
 
 
 def command(line):
@@ -66,8 +62,7 @@ command("zslplat data check digits.csv")
 # %%
 # Tuned and compared
 # ------------------
-# Hyperparameters are searched on held-out *seen* classes; the three unseen digits are scored once, at the end.
-# ``ridge-prototypes`` is the plain control that a cleverer method has to beat. The same on the command line:
+# ``ridge-prototypes`` is the plain control that a cleverer method has to beat. On the command line:
 # ``zslplat tune ridge-prototypes --dataset digits.csv --trials 8``.
 
 import zslplat
@@ -80,14 +75,16 @@ study = zslplat.tune("eszsl", work / "digits.csv", trials=8, quiet=True)
 study
 
 # %%
-# Three test classes cannot tell two methods apart, and the table says so. The interval over new classes is wide,
-# whatever the rows say.
+# Three test classes cannot tell two methods apart, and the verdict says so.
 
-zslplat.compare(control, study, against=control)
+table = zslplat.compare(control, study, against=control)
+table.plot()
 
 # %%
-# The winner, with its preprocessing and the hyperparameters that were chosen, is an estimator that learns of any
-# rows:
+table
+
+# %%
+# The winner is an estimator, with its preprocessing and what was chosen:
 
 data = zslplat.load_dataset(work / "digits.csv")
 model = study.make().fit(data.X[data.rows("train")], data.y[data.rows("train")], data.S)
@@ -98,6 +95,5 @@ print("asked for: ", *(data.class_names[c] for c in data.y[few]))
 print("said to be:", *model.predict(data.X[few], data.S[places], classes=candidates))
 
 # %%
-# The same from memory: ``zslplat.tune(rows, "label", signatures, split="split", method="eszsl")``. Among all ten
-# digits, seen ones included, the choice is harder: :doc:`04_generalised` is about that. The other formats (one ``.npz``
-# file, folders, Parquet, HDF5, data larger than the memory) are in :doc:`/formats`.
+# The same from memory: ``zslplat.tune(rows, "label", signatures, split="split", method="eszsl")``. Other formats are in
+# :doc:`/formats`.

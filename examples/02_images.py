@@ -2,17 +2,14 @@
 From images and class names
 ===========================
 
-zslplat works on features and signatures. Most people begin with image files and names of classes. Between the two
-stands an *encoder*. It turns images into rows of numbers, and classes into rows of numbers.
-
-Here both are small enough to run anywhere: gradient histograms for the images, and a list of attributes for the
-classes. Where a pretrained network and a text encoder would go is said at the place.
+An *encoder* turns images and classes into rows of numbers. Here both encoders are small enough to run anywhere:
+gradient histograms for images, a list of attributes for classes.
 """
 
 # %%
 # Image files in folders
 # ----------------------
-# Real handwritten digits, written as PNG files: one folder for each class, as image collections mostly come.
+# Real handwritten digits as PNG files, one folder for each class.
 
 import tempfile
 from pathlib import Path
@@ -34,8 +31,7 @@ print(len(files), "files, such as", files[0].relative_to(folder))
 # %%
 # Features: any callable on images
 # --------------------------------
-# The encoder takes images and returns an array with a row for each. This one counts directions of edges in the cells
-# of a grid.
+# This encoder counts directions of edges in the cells of a grid.
 
 
 def gradient_histograms(images, cells=4, directions=8):
@@ -71,8 +67,7 @@ y = np.array([path.parent.name for path in files])
 print(X.shape)
 
 # %%
-# A pretrained backbone goes into the same place, on a machine that has one. With torchvision, for example, the
-# encoder is the network without its last layer:
+# A pretrained network without its last layer goes into the same place:
 #
 # .. code-block:: python
 #
@@ -85,14 +80,12 @@ print(X.shape)
 #         with torch.inference_mode():
 #             return network(torch.stack([prepare(i) for i in images])).numpy()
 #
-# Take care that the backbone was not trained on your *unseen* classes: then they are not unseen. The data sets of the
-# field have proposed splits for that reason.
+# A backbone that was trained on your *unseen* classes has seen them.
 
 # %%
 # Signatures: what a class is like
 # --------------------------------
-# A class needs a row of numbers that can be had without an image of it. Here it is a list of attributes that anybody
-# can write down: the strokes of a seven-segment display, loops and open ends.
+# Here: the strokes of a seven-segment display, loops and open ends.
 
 ATTRIBUTES = ["top", "upper left", "upper right", "middle", "lower left", "lower right", "bottom", "loops", "open ends"]
 WRITTEN = {
@@ -111,15 +104,12 @@ S = np.array([[*map(float, bits), float(loops), float(ends)] for bits, loops, en
 print(S.shape, "signatures of", len(ATTRIBUTES), "attributes")
 
 # %%
-# A text encoder goes into the same place: ``S = np.stack([encode_text(f"a photo of a {name}") for name in NAMES])``
-# with any model of sentences or of images and text. Word vectors are what DeViSE and ConSE were made for (``devise``,
-# ``conse``).
+# A text encoder goes into the same place: ``S = np.stack([encode_text(f"a photo of a {name}") for name in NAMES])``.
 
 # %%
 # Learned, and asked for classes that nobody has trained on
 # ---------------------------------------------------------
-# ``zslplat.make`` is a method *with* its preprocessing, as a scikit-learn estimator. It learns of rows of seven
-# digits, and is then asked to tell the three others apart by their signatures alone.
+# The method learns from rows of seven digits. Then it tells the three others apart by their signatures alone.
 
 import zslplat
 
@@ -135,9 +125,7 @@ for name in unseen:
     print(f"{name:6} {right.mean():.2f} of {len(right)} rows")
 
 # %%
-# Where it goes wrong says something about the signatures: classes that differ in few attributes are mixed up. With
-# other digits held back the numbers are others, and with six and nine much lower. A test of three classes proves
-# little.
+# Classes that differ in few attributes are mixed up. A test of three classes proves little.
 
 import matplotlib.pyplot as plt
 

@@ -82,6 +82,22 @@ SITE = os.pathsep.join(filter(None, [str(work / "site"), os.environ.get("PYTHONP
 run("zslplat plugins check zslplat-quartic", PYTHONPATH=SITE)
 
 # %%
+# The kernel and its slope, over distance:
+
+sys.path.insert(0, str(work / "site"))
+
+import matplotlib.pyplot as plt
+import numpy as np
+from zslplat_quartic.quartic import Quartic
+
+distances = np.linspace(0, 3, 200)
+figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
+for scale in (0.5, 1, 2):
+    axes.plot(distances, Quartic(scale=scale).g(distances**2), label=f"scale {scale}")
+axes.set(xlabel="distance", ylabel="kernel")
+axes.legend()
+
+# %%
 # The kit compares the slope with differences, the Gram matrix with single values, blocks with the whole, and more. A
 # kernel that is not positive semidefinite says so (``psd = False``) and is refused where that is needed.
 #

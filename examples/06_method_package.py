@@ -2,8 +2,8 @@
 A method as a package
 =====================
 
-A method is a scikit-learn estimator that says what its hyperparameters are. This tutorial starts from the package
-that ``plugins new`` writes, looks at its parts, runs the conformance kit, and tunes it.
+A method is a scikit-learn estimator that says what its hyperparameters are. Here one is written as a package, checked
+and tuned.
 """
 
 # %%
@@ -61,4 +61,12 @@ run("zslplat plugins check zslplat-my-ridge", PYTHONPATH=SITE)
 # Tuned like any other
 # --------------------
 
-run("zslplat tune --method my-ridge --trials 6", PYTHONPATH=SITE)
+run("zslplat tune my-ridge --trials 6 -q", PYTHONPATH=SITE)
+run("zslplat tune eszsl --trials 6 -q")
+
+# %%
+# Compared with another method, over these rows (thick) and over new classes (thin):
+
+import zslplat
+
+zslplat.compare("my-ridge", "eszsl", store=work / "mlruns").plot()

@@ -34,9 +34,20 @@ if installed:
     cluster.close()
     print(there)
 
-    # The same study with local workers gives the same trials.
+# %%
+# The same study with local workers gives the same trials:
+
+if installed:
+    import matplotlib.pyplot as plt
+
     here = zslplat.tune("eszsl", trials=4, study="here", quiet=True)
-    print("equal:", (here.to_frame()["value"] == there.to_frame()["value"]).all())
+
+    figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
+    for study, marker in ((here, "o"), (there, "x")):
+        axes.plot(study.to_frame()["value"], marker, markersize=10, fillstyle="none", label=study.name)
+    axes.set(xlabel="trial", ylabel="validation", xticks=range(4))
+    axes.legend(title="workers")
+    assert (here.to_frame()["value"] == there.to_frame()["value"]).all()
 
 # %%
 # On the command line that is ``zslplat tune --method eszsl --cluster tcp://head:8786``. Machines of one's own, Slurm

@@ -2,15 +2,14 @@
 Serving a model
 ===============
 
-A tuned method is of use when it answers for rows that come tomorrow, and for classes that nobody had thought of. This
-tutorial tunes on pairs of digits and asks the model for pairs that its data never held. Then a server answers with it.
+A tuned model answers for rows that come tomorrow, and for classes that its data never held. Then a server answers with
+it.
 """
 
 # %%
 # A model, by tuning
 # ------------------
-# Ten of the hundred pairs of ``digit-pairs`` are taken out altogether: neither rows nor names of theirs are in the file
-# that is tuned on. They will be the new classes. Of the others every fifth is held back for the test.
+# Ten of the hundred pairs of digits are taken out altogether: they will be the new classes.
 
 import csv
 import json
@@ -49,8 +48,7 @@ study = zslplat.tune("eszsl", "ninety-pairs", trials=6, data_root=work, store=st
 study
 
 # %%
-# The evaluation on the test split kept its model: what was learned, and the preprocessing that was fitted before it, as
-# arrays and JSON. ``zslplat models show RUN`` says more of one.
+# The evaluation on the test split kept its model, with the fitted preprocessing.
 
 
 def command(line):
@@ -69,8 +67,7 @@ RUN = command("zslplat models list").splitlines()[-1].split()[0]
 # %%
 # Predicted: rows of new classes
 # ------------------------------
-# Rows are given as the data held them, without any preprocessing: here as CSV, numbers and nothing beside them. The new
-# classes are a table with one line each: the name, then the attributes, called as they were in the data.
+# Rows are given without any preprocessing. The new classes are a table: the name, then the attributes.
 
 asked = np.flatnonzero(np.isin(pairs.y, new))
 np.savetxt(work / "rows.csv", X[asked], fmt="%g", delimiter=",")
@@ -81,7 +78,7 @@ with (work / "new.csv").open("w", newline="") as file:
 print(*(work / "new.csv").read_text().splitlines()[:3], sep="\n")
 
 # %%
-command(f"zslplat predict --run {RUN} --input rows.csv --signatures new.csv --output found.csv --top 2")
+command(f"zslplat predict rows.csv --run {RUN} --signatures new.csv --output found.csv --top 2")
 with (work / "found.csv").open(newline="") as file:
     found = list(csv.DictReader(file))
 for line in found[::30]:
@@ -92,19 +89,28 @@ right = np.mean([line["class"] == name for line, name in zip(found, truth, stric
 print(f"{right:.0%} of {len(found)} rows get their class, of {len(new)} new ones")
 
 # %%
-# Without ``--signatures`` the candidates are the unseen classes of the run, and with ``--generalised`` those that were
-# trained on compete as well.
-#
+# Ten classes by name, and where the answers go wrong:
+
+import matplotlib.pyplot as plt
+
+called = [f"{names[c][0]} and {names[c][1]}" for c in new]
+counts = np.zeros((10, 10), dtype=int)
+for name, line in zip(truth, found, strict=True):
+    counts[called.index(name), called.index(line["class"])] += 1
+figure, axes = plt.subplots(figsize=(4.6, 4), layout="constrained")
+axes.imshow(counts, cmap="Blues")
+axes.set(xticks=range(10), yticks=range(10), yticklabels=called, xlabel="predicted", ylabel="true")
+axes.set_xticklabels(called, rotation=90)
+
+# %%
 # Exported: an MLflow model
 # -------------------------
-# The folder holds all that the model needs, in the open: arrays, JSON and one source file, no pickle. It can be copied
-# to another machine, where ``zslplat`` is installed and the store is not.
+# The folder holds arrays, JSON and one source file, no pickle. It needs no store.
 
 command(f"zslplat export --run {RUN} --to pairs-model")
 
 # %%
-# MLflow loads it like any other. What ``predict`` has as options are ``params`` here; the signatures of new classes
-# come one after the other in one list.
+# MLflow loads it like any other. Options of ``predict`` are ``params`` here.
 
 model = mlflow.pyfunc.load_model(str(work / "pairs-model"))
 params = {
@@ -123,12 +129,11 @@ print("the same classes:", list(answer["class"]) == [line["class"] for line in f
 # %%
 # Served
 # ------
-# ``export`` printed the command that serves the model. It takes some seconds to start, and is not carried out here::
+# ``export`` printed the command that serves the model::
 #
 #     mlflow models serve --model-uri pairs-model --env-manager local --port 5001
 #
-# A request says rows and parameters in JSON, and the answer holds a line for each row in ``predictions``. This is one,
-# with the long lists cut:
+# A request holds rows and parameters in JSON:
 
 request = json.dumps({"inputs": X[asked[:1]].tolist(), "params": params})
 (work / "request.json").write_text(request)
@@ -139,6 +144,5 @@ print(request[:60], "...", request[-60:])
 #
 #     curl http://127.0.0.1:5001/invocations --header "Content-Type: application/json" --data @request.json
 #
-# What does not fit, a row that is too short or a class without attributes, is answered with status 400 and the reason.
-# MLflow's server asks nobody for a password: serve on loopback, or behind something that does. All parameters, other
-# kinds of methods and MLflow's model registry are in :doc:`/models`.
+# What does not fit is answered with status 400 and the reason. MLflow's server asks nobody for a password. More is in
+# :doc:`/models`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -140,21 +140,26 @@ def _folded(facts: ComponentFacts, linked: Linked) -> str:
 _KIND_WORDS = {"methods": "method", "kernels": "kernel", "tasks": "task", "datasets": "data set"}
 
 
-def index(kind: str, components: list[ComponentFacts]) -> str:
-    """Return the index page of a kind: every component with its summary, methods by what they are for."""
-    title = KINDS[kind]
+def indexes(kind: str, components: list[ComponentFacts]) -> Iterator[tuple[str, str]]:
+    """Yield (name, text) of the index page of a kind, and of methods a page for each group, which the sidebar shows."""
     groups: dict[str, list[ComponentFacts]] = {group: [] for group in METHOD_GROUPS} if kind == "methods" else {}
     for facts in components:
         groups.setdefault(method_group(facts.component) if kind == "methods" else "", []).append(facts)
-    lines = [f"# {title}", _INTRODUCTIONS[kind]]
+    lines, below = [f"# {KINDS[kind]}", _INTRODUCTIONS[kind]], []
     for group in filter(groups.get, groups):
-        if group:
-            lines.append(f"## {group}")
+        names = [facts.entry.name for facts in groups[group]]
         rows = [f"| [{f.entry.name}]({f.entry.name}.md) | {_cell(f.shown['summary'])} |" for f in groups[group]]
-        lines.append("\n".join(["| name | in short |", "|---|---|", *rows]))
-    names = "\n".join(facts.entry.name for group in groups.values() for facts in group)
-    lines.append(f"```{{toctree}}\n:hidden:\n\n{names}\n```")
-    return "\n\n".join(lines) + "\n"
+        table = "\n".join(["| name | in short |", "|---|---|", *rows])
+        page = f"kind-{re.sub(r'[^a-z]+', '-', group.lower())}"
+        lines += [f"## {group}", table] if group else [table]
+        below += [page] if group else names
+        if group:
+            yield page, "\n\n".join([f"# {group}", table, _toctree(names)]) + "\n"
+    yield "index", "\n\n".join([*lines, _toctree(below)]) + "\n"
+
+
+def _toctree(names: Iterable[str]) -> str:
+    return "\n".join(["```{toctree}", ":hidden:", "", *names, "```"])
 
 
 # Zero-shot methods by the first tag that fits, then the other kinds.

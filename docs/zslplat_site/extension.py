@@ -90,7 +90,8 @@ def pages() -> Iterator[tuple[str, str]]:
         for facts in components_of_kind:
             linked = links(f"{kind}/")
             yield f"{kind}/{facts.entry.name}.md", components.page(facts, examples.shown(facts), linked)
-        yield f"{kind}/index.md", components.index(kind, components_of_kind)
+        for name, text in components.indexes(kind, components_of_kind):
+            yield f"{kind}/{name}.md", text
     yield "commands.md", reference.command_page()
     yield "api.md", reference.plugin_page()
     yield "python.md", reference.python_page()

@@ -71,10 +71,12 @@ def test_no_tag_is_said_twice():
 def test_index_lists_every_component_of_its_kind():
     for kind in KINDS:
         found = [ComponentFacts.of(registry().entry(kind, name)) for name in registry().names(kind)]
-        text = components.index(kind, found)
+        pages = dict(components.indexes(kind, found))
+        listed = [name for text in pages.values() for name in text.partition(":hidden:")[2].split()]
+        assert sorted(set(listed) - set(pages) - {"```"}) == sorted(facts.entry.name for facts in found)
+        assert set(pages) - {"index"} == set(listed) & set(pages)
         for facts in found:
-            assert f"| [{facts.entry.name}]({facts.entry.name}.md) |" in text
-            assert facts.entry.name in text.partition(":hidden:")[2].split()
+            assert f"| [{facts.entry.name}]({facts.entry.name}.md) |" in pages["index"]
 
 
 def test_a_component_that_says_nothing_is_told_of():
