@@ -20,18 +20,20 @@ import argparse
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import norm, t
 
-from zslplat.comparison.classes import Draw, class_difference, family_p_values, over_classes
+from zslplat.comparison.classes import class_difference, family_p_values, over_classes
 from zslplat.comparison.paired import difference, interval
-from zslplat.comparison.ranks import over_splits
+from zslplat.evidence.draws import join_draws
 from zslplat.evidence.scores import Scored
 from zslplat.metrics.ausuc import winners
 from zslplat.metrics.intervals import draws, draws_of_things, jackknifed, resampled_ausuc, resampled_means
+from zslplat.statistics import Estimate, estimate_mean
 from zslplat_papers.reproduction.results import keep_results
 
 CLASSES = (5, 10, 20, 50)
@@ -61,7 +63,8 @@ def scored(label: str, values: dict[str, float], classes: dict[str, np.ndarray],
         {},
         classes={name: found[None] for name, found in classes.items()},
         kinds=more.get("kinds"),
-        rows="same",
+        class_names=more.get("names"),
+        rows=more.get("rows", "same"),
     )
 
 
@@ -184,33 +187,43 @@ def generalised(c: int, rows: int, simulations: int) -> dict[str, Line]:
     return {name: {k: v / simulations for k, v in line.items()} for name, line in hits.items()}
 
 
-def unseen_only(found: Draw, entries: list[Scored], metric: str) -> Draw:
+def unseen_only(found: Estimate, entries: list[Scored], metric: str) -> Estimate:
     """Return the t interval that takes the seen classes for given."""
     values = entries[0].classes[metric][0] - (entries[1].classes[metric][0] if len(entries) > 1 else 0.0)
     part = values[entries[0].kinds == 0]
-    return Draw(found.estimate, float(part.std(ddof=1) / np.sqrt(len(part))), len(part) - 1.0, len(part))
+    return replace(estimate_mean(part), estimate=found.estimate)
 
 
 def splits(c: int, simulations: int, training: float, count: int = 10) -> dict[str, Line]:
-    """Return coverage of repeated class splits, a fifth of the classes unseen, of the difference of two methods.
+    """Return coverage of class splits, a fifth of the classes unseen, of the difference of two methods.
 
     ``training`` is how much a class adds to the difference where it is trained on, relative to where it is tested.
+    ``t over splits`` takes random draws for independent; ``corrected t`` has the variance (1 / J + u / s) s^2 for J
+    draws of u unseen and s seen classes (Nadeau and Bengio, "Inference for the Generalization Error", 2003); the others
+    have one value per class.
     """
     rng = np.random.default_rng([c, 3])
     hits: dict[str, Line] = defaultdict(lambda: defaultdict(float))
-    unseen = c // 5
+    unseen, names = c // 5, np.array([f"c{number:03}" for number in range(c)])
     for _ in range(simulations):
         tested, trained = both(rng, c, 0.17, 0.3)
-        values = []
-        for _ in range(count):
-            order = rng.permutation(c)
-            values.append(tested[order[:unseen]].mean() + training * trained[order[unseen:]].mean())
-        for name, corrected in (("t over splits", False), ("corrected t", True)):
-            found = over_splits(values, [(c - unseen, unseen)] * count, corrected=corrected)
-            hits["difference"][name] += holds((found.low, found.high), 0.0)
-        once = tested[order[:unseen]]
-        single = over_classes(scored("a", {"acc": float(values[-1])}, {"acc": once}), "acc")
-        hits["difference"]["t over classes, one split"] += holds(single.ends, 0.0)
+
+        def draw(number: int, chosen: np.ndarray) -> Scored:
+            values = tested[chosen] + training * np.delete(trained, chosen).mean()  # noqa: B023
+            return scored("a", {"v": float(values.mean())}, {"v": values}, names=names[chosen], rows=str(number))
+
+        drawn = {number: draw(number, rng.permutation(c)[:unseen]) for number in range(count)}
+        folds = {k: draw(k, chosen) for k, chosen in enumerate(rng.permutation(c).reshape(5, -1))}
+        values = np.array([one.values["v"][0] for one in drawn.values()])
+        for name, share in (("t over splits", 0.0), ("corrected t", unseen / (c - unseen))):
+            half = t.ppf(0.975, count - 1) * values.std(ddof=1) * np.sqrt(1 / count + share)
+            hits["difference"][name] += holds((values.mean() - half, values.mean() + half), 0.0)
+        for name, entry in (
+            ("one split", drawn[0]),
+            ("draws, one value per class", join_draws(drawn)),
+            ("five class folds", join_draws(folds)),
+        ):
+            hits["difference"][name] += holds(over_classes(entry, "v").ends, 0.0)
     return {name: {k: v / simulations for k, v in line.items()} for name, line in hits.items()}
 
 

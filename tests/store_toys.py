@@ -109,7 +109,7 @@ class MadeStore:
         predicted = np.where(rng.random(len(y)) < of_class[y], y, (y + 1) % CLASSES)
         outcomes = RowOutcomes(
             common_columns(np.arange(len(y)), y, predicted, np.ones(len(y)), more.get("group")),
-            {"classes": [f"c{i}" for i in range(CLASSES)]},
+            {"classes": [f"{more.get('classes', 'c')}{i}" for i in range(CLASSES)]},
         )
         digest = write_outcomes(self.records.evaluation_folder(run), outcomes)
         right = float(np.mean(predicted == y))

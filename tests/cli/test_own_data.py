@@ -306,7 +306,7 @@ def test_every_name_that_is_listed_is_taken_as_it_is_printed(call, tmp_path):
         assert parse_dataset(word) == Spec(name.removesuffix(".npz"))
         assert Spec.parse(str(parse_dataset(word))) == parse_dataset(word)
     assert "'my data'" in shown
-    for word in ("my data", '"my data"', "my data(X=X)", "redrawn(of='my data')"):
+    for word in ("my data", '"my data"', "my data(X=X)", "redrawn(of='my data', draw=1)"):
         done = call("data", "info", word, "--data-root", "root", "--json")
         assert done.returncode == 0, done.stderr
     assert {"my data", "[red]"} <= {

@@ -28,7 +28,8 @@ DRAWN = 'redrawn(draw={}, of="synthetic(dimensions=64, rows_train=1200)")'
             [SMALL, DRAWN.format(2), WIDE, SMALL],
             ["synthetic(dimensions=64)", "synthetic(dimensions=64) #2", "synthetic(dimensions=512)"],
         ),
-        (["redrawn(of=a)", "redrawn(draw=1, of=a)", "b"], ["redrawn(of=a)", "redrawn(draw=1, of=a)", "b"]),
+        (["redrawn(of=a)", "redrawn(draw=1, of=a)", "b"], ["a, draws of classes", "a #1", "b"]),
+        (["redrawn(folds=5, of=a)", "redrawn(draw=7, folds=5, of=a)"], ["a, 5 class folds", "a #7 of 5 class folds"]),
     ],
 )
 def test_titles_hold_the_options_in_which_data_sets_differ(datasets, titles):

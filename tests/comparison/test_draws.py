@@ -1,157 +1,185 @@
-"""Methods over draws of the classes of one data set: the corrected t test, Holm's correction, and which draws count."""
+"""Draws of the classes of one data set as one entry: a class has one value, and methods are paired on shared draws."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 from store_toys import MadeStore
 
+from zslplat.comparison.classes import class_difference, over_classes
 from zslplat.comparison.compare import compare
 from zslplat.comparison.exports import markdown
-from zslplat.comparison.over_datasets import draw_p_value, over_datasets, over_draws
-from zslplat.comparison.ranks import over_splits
-from zslplat.comparison.sheets import FURTHER_DRAWS, LACKING_DRAWS, draw_notes, sheets
-from zslplat.data.class_draws import draw_of
+from zslplat.comparison.sheets import sheets
+from zslplat.data.class_draws import draw_of, scheme_of
+from zslplat.evidence.draws import join_draws, shared_draws
+from zslplat.evidence.scores import Scored
+from zslplat.metrics.intervals import interactions
 from zslplat.settings import resolve_settings
-from zslplat.statistics import NOT_ENOUGH
 
-DRAWS = [f"redrawn(draw={number}, of=birds)" for number in range(1, 7)]
-CLASSES, GROUP = dict.fromkeys(DRAWS, (40, 10)), "inductive"
+METRIC, NAMES = "per_class_accuracy", np.array([f"c{i}" for i in range(20)])
+FOLDS = [f"redrawn(draw={number}, folds=3, of=birds)" for number in range(1, 7)]
 
 
-def rows(scores, validation=None):
-    validation = validation or {"a": 1.0}
-    return [
-        {
-            **{"short": method, "group": GROUP, "dataset": draw, "test": value},
-            "validation": validation.get(method),
-        }
-        for method, values in scores.items()
-        for draw, value in zip(DRAWS, values, strict=False)
-    ]
+def scored(values, names, draw, kinds=None, metric=METRIC):
+    """An entry of one draw by the values of its classes (repeats, C)."""
+    values = np.atleast_2d(values)
+    kinds = np.zeros(len(names), dtype=int) if kinds is None else kinds
+    whole = values[:, kinds == 0].mean(axis=1).tolist()
+    return Scored(
+        *("method", f"study {draw}", "method", {metric: whole}, {}, {metric: 0.5}),
+        rows=f"rows {draw}",
+        data="d",
+        classes={metric: values},
+        kinds=kinds,
+        class_names=np.asarray(names),
+    )
+
+
+def folds_of(values, count):
+    return {k + 1: scored(values[k::count], NAMES[k::count], k + 1) for k in range(count)}
+
+
+def test_of_folds_the_score_is_the_mean_over_all_classes_each_once():
+    values = np.random.default_rng(0).random(20)
+    joined = join_draws(folds_of(values, 3))
+    assert joined.values[METRIC] == pytest.approx([values.mean()])  # folds have 7, 7 and 6 classes
+    order = [joined.class_names.tolist().index(name) for name in NAMES]
+    np.testing.assert_allclose(joined.classes[METRIC][0][order], values)
+    once = over_classes(scored(values, NAMES, 1), METRIC)
+    together = over_classes(joined, METRIC)
+    assert (together.ends, together.classes) == (pytest.approx(once.ends), 20)
+    assert joined.names >= {"study 1", "study 2", "study 3"}
+    assert len(join_draws({1: scored(values, NAMES, 1)}).draws) == 1
+
+
+def by_hand(draws, metric):
+    """Return {class: x_j} by the formula at the head of zslplat/evidence/draws.py, one class after another."""
+    values = {}
+    for name in sorted({n for one in draws.values() for n in one.class_names}):
+        unseen, seen = [], []
+        for one in draws.values():
+            m, row, at = one.values[metric][0], one.classes[metric][0], one.class_names.tolist()
+            if name in at:
+                kind = one.kinds[at.index(name)]
+                moved = row[at.index(name)] - row[one.kinds == kind].mean()
+                (unseen if kind == 0 else seen).append(m + moved if kind == 0 else moved)
+        if unseen:
+            values[name] = np.mean(unseen) + (np.mean(seen) if seen else 0.0)
+    return values
+
+
+def test_values_of_overlapping_draws_and_of_two_kinds_are_those_of_the_formula():
+    rng = np.random.default_rng(1)
+    plain, general = {}, {}
+    for k in range(1, 6):
+        chosen = rng.permutation(20)[:6]
+        plain[k] = scored(rng.random(6), NAMES[chosen], k)
+        kinds = (~np.isin(np.arange(20), chosen)).astype(int)
+        general[k] = scored(rng.random(20), NAMES, k, kinds, "H")
+    for draws, metric in ((plain, METRIC), (general, "H")):
+        joined, reference = join_draws(draws), by_hand(draws, metric)
+        table = dict(zip(joined.class_names.tolist(), joined.classes[metric][0], strict=True))
+        assert {name: v for name, v in table.items() if np.isfinite(v)} == pytest.approx(reference)
+        assert joined.values[metric] == pytest.approx([np.mean(list(reference.values()))])
+
+
+def test_what_classes_take_from_each_other_adds_up_over_draws():
+    # Of folds the interactions are those of each fold, with the square of its share of the classes.
+    rng = np.random.default_rng(4)
+    values, draws, pairwise = rng.random(20), {}, 0.0
+    for k, one in folds_of(values, 2).items():
+        gain = rng.random((10, 10)) * 0.02
+        draws[k] = replace(one, exchanged={METRIC: gain + gain.T})
+        pairwise += 0.5**2 * np.sum(interactions(gain + gain.T) ** 2)
+    joined = join_draws(draws)
+    assert np.sum(interactions(joined.exchanged[METRIC]) ** 2) == pytest.approx(pairwise)
+    plain = over_classes(join_draws(folds_of(values, 2)), METRIC)
+    assert over_classes(joined, METRIC).error ** 2 == pytest.approx(plain.error**2 - pairwise)
+
+
+def test_methods_are_paired_on_the_draws_that_both_have():
+    rng = np.random.default_rng(2)
+    a, b = rng.random(20), rng.random(20)
+    ours, theirs = folds_of(a, 4), folds_of(b, 4)
+    whole = class_difference(join_draws(ours), join_draws(theirs), METRIC)
+    assert (whole.estimate, whole.classes) == (pytest.approx(np.mean(a - b)), 20)
+    fewer = {k: one for k, one in theirs.items() if k != 2}
+    part = class_difference(join_draws(ours), join_draws(fewer), METRIC)
+    kept = np.arange(20) % 4 != 1
+    assert (part.estimate, part.classes) == (pytest.approx(np.mean((a - b)[kept])), 15)
+    other = {9: theirs[1]}
+    assert class_difference(join_draws(ours), join_draws(other), METRIC) is None
+    first, second = shared_draws(join_draws(ours), join_draws(fewer))
+    assert sorted(first.draws) == sorted(second.draws) == [1, 3, 4]
+
+
+@pytest.mark.parametrize("folds", [5, None])
+def test_intervals_over_draws_cover_new_classes(folds):
+    # Classes have effects; 50 of them in 5 folds, or 10 drawn anew ten times. What a training adds is shared by a draw.
+    rng = np.random.default_rng(3)
+    names, hits = np.array([f"c{i:02}" for i in range(50)]), 0
+    for _ in range(400):
+        classes = rng.normal(size=50)
+        order = rng.permutation(50)
+        draws = [order[k::5] for k in range(5)] if folds else [rng.permutation(50)[:10] for _ in range(10)]
+        joined = join_draws(
+            {
+                k: scored(classes[chosen] + 0.1 * rng.normal(size=10), names[chosen], k)
+                for k, chosen in enumerate(draws, start=1)
+            }
+        )
+        low, high = over_classes(replace_metric(joined), "value").ends
+        hits += low <= 0 <= high
+    assert hits / 400 == pytest.approx(0.95, abs=0.03)
+
+
+def replace_metric(entry):
+    """The same values under a name that is no share: they are not between 0 and 1."""
+    return Scored(
+        *(entry.label, entry.study, entry.method, {"value": entry.values[METRIC]}, {}, {}),
+        classes={"value": entry.classes[METRIC]},
+        class_names=entry.class_names,
+    )
 
 
 @pytest.fixture
-def scores():
-    rng = np.random.default_rng(0)
-    base = rng.normal(0.6, 0.02, 6)
-    return {"a": base, "b": base - 0.1 + rng.normal(0, 0.01, 6), "c": base - rng.normal(0.01, 0.02, 6)}
+def settings(new_store):
+    return resolve_settings({"store": new_store()})
 
 
-def test_means_differences_and_p_values_are_those_of_the_corrected_t_test(scores):
-    (found,) = over_draws(rows(scores), CLASSES, "per_class_accuracy", GROUP, maximise=True)
-    assert (found["dataset"], found["draws"], found["baseline"]) == ("birds", 6, "a")
-    of = {method["method"]: method for method in found["methods"]}
-    assert [method["method"] for method in found["methods"]] == sorted(scores, key=lambda name: -scores[name].mean())
-    p = {}
-    for name, values in scores.items():
-        mean = over_splits(values.tolist(), [(40, 10)] * 6)
-        assert (of[name]["mean"], of[name]["low"], of[name]["high"]) == (mean.estimate, mean.low, mean.high)
-        if name == "a":
-            assert of[name]["difference"] is of[name]["p_holm"] is of[name]["verdict"] is None
-            continue
-        gap = values - scores["a"]
-        error = gap.std(ddof=1) * np.sqrt(1 / 6 + 10 / 40)
-        p[name] = 2 * stats.t.sf(abs(gap.mean()) / error, 5)
-        assert of[name]["p_value"] == pytest.approx(p[name])
-        half = stats.t.ppf(0.975, 5) * error
-        ends = of[name]["difference_low"], of[name]["difference_high"]
-        assert ends == pytest.approx((gap.mean() - half, gap.mean() + half))
-    # Holm: the smaller of two is doubled, and the larger is at least that.
-    small, large = sorted(p, key=p.get)
-    assert of[small]["p_holm"] == pytest.approx(2 * p[small])
-    assert of[large]["p_holm"] == pytest.approx(max(2 * p[small], p[large]))
-    assert [of[name]["verdict"] for name in "bc"] == ["behind", NOT_ENOUGH]
-
-
-def test_a_p_value_is_below_the_level_where_the_interval_leaves_out_0():
-    rng = np.random.default_rng(1)
-    for _ in range(200):
-        values = rng.normal(0.02, 0.02, int(rng.integers(2, 12))).tolist()
-        gap = over_splits(values, [(16, 4)] * len(values))
-        assert (draw_p_value(gap, len(values)) < 0.05) == (gap.low > 0 or gap.high < 0)
-    assert np.isnan(draw_p_value(over_splits([0.1], [(16, 4)]), 1))
-
-
-def test_a_smaller_cost_is_ahead_and_too_few_draws_are_said(scores):
-    costs = {name: values for name, values in scores.items() if name != "c"}
-    (found,) = over_draws(rows(costs, {"a": 0.0}), CLASSES, "seconds", GROUP, maximise=False)
-    assert [m["method"] for m in found["methods"]] == ["b", "a"]
-    assert found["methods"][0]["verdict"] == "ahead"
-    (few,) = over_draws(
-        rows({"a": [0.55, 0.05], "b": [0.05, 0.45]}), CLASSES, "per_class_accuracy", GROUP, maximise=True
-    )
-    assert {m["verdict"] for m in few["methods"]} == {None, NOT_ENOUGH}
-
-
-def test_a_method_that_lacks_a_draw_stands_last_without_a_difference(scores):
-    lacking = {"a": scores["a"], "b": scores["b"], "c": [1.0]}
-    (found,) = over_draws(rows(lacking), CLASSES, "per_class_accuracy", GROUP, maximise=True)
-    assert [(m["method"], m["draws"]) for m in found["methods"]] == [("a", 6), ("b", 6), ("c", 1)]
-    assert found["methods"][2]["difference"] is None
-    assert (found["draws"], found["baseline"]) == (6, "a")
-    assert LACKING_DRAWS in draw_notes(found)
-    # What was asked for is compared on the draws that it has.
-    lacking["c"] = scores["c"][:4]
-    (found,) = over_draws(rows(lacking), CLASSES, "per_class_accuracy", GROUP, "c", maximise=True)
-    assert (found["draws"], found["baseline"]) == (4, "c")
-    of = {m["method"]: m for m in found["methods"]}
-    assert of["b"]["mean"] == pytest.approx(np.mean(scores["b"][:4]))
-    assert of["b"]["difference"] == pytest.approx(np.mean(scores["b"][:4] - scores["c"][:4]))
-    assert draw_notes(found) == [FURTHER_DRAWS]
-    # One that has a single draw is nothing to compare with.
-    (found,) = over_draws(rows({**lacking, "c": [1.0]}), CLASSES, "per_class_accuracy", GROUP, "c", maximise=True)
-    assert found["baseline"] == "a"
-
-
-def test_the_best_on_validation_is_compared_with(scores):
-    told = rows(scores, validation={"a": 0.5, "b": 0.9, "c": 0.4})
-    (found,) = over_draws(told, CLASSES, "per_class_accuracy", GROUP, maximise=True)
-    assert found["baseline"] == "b"
-    (alone,) = over_draws(rows({"a": scores["a"]}), CLASSES, "per_class_accuracy", GROUP, maximise=True)
-    assert alone["baseline"] is None
-
-
-def test_a_draw_that_is_written_in_two_ways_is_one(scores):
-    told = rows({"a": scores["a"][:2], "b": scores["b"][:2]})
-    twice = [{**row, "dataset": "redrawn(of=birds)"} for row in told if row["dataset"] == DRAWS[0]]
-    classes = CLASSES | {"redrawn(of=birds)": (40, 10)}
-    both = over_draws([*told, *twice], classes, "per_class_accuracy", GROUP, maximise=True)
-    assert both == over_draws(told, classes, "per_class_accuracy", GROUP, maximise=True)
-    names = (*DRAWS[:2], "redrawn(of=birds)", "other")
-    others = [{**row, "dataset": "other"} for row in told if row["dataset"] == DRAWS[0]]
-    (table,) = over_datasets([*told, *twice, *others], names, {}, maximise=True)
-    (fewer,) = over_datasets([*told, *others], (*DRAWS[:2], "other"), {}, maximise=True)
-    assert [m["difference"] for m in table["methods"]] == [m["difference"] for m in fewer["methods"]]
-    assert table["draws"] == {"birds": 2}
-
-
-def test_without_numbers_of_classes_there_are_means_alone_and_it_is_said(new_store):
-    settings = resolve_settings({"store": new_store()})
+def test_folds_are_one_data_set_with_one_row_per_method(settings):
     made = MadeStore(settings)
-    for draw in DRAWS[:3]:
-        made.study("eszsl", 0.8, dataset=draw, rows=draw)
-        made.study("sae", 0.7, dataset=draw, rows=draw)
-    found = compare(settings, ["birds"], warn=pytest.fail)  # the draws are what is recorded of it
-    assert list(found.datasets) == DRAWS[:3]
-    ranks, drawn = sheets(found)
-    assert list(ranks.titles[1:4]) == ["birds #1", "birds #2", "birds #3"]
-    assert drawn.title.endswith("over 3 draws of the classes of birds; differences from eszsl")
-    assert any(note.startswith("no interval over draws") for note in drawn.notes)
-    # Marks are explained where there are any.
-    tables = markdown(found).split("over 3 draws")
-    assert ["in bold" in table for table in tables] == [True, False]
-    assert all(method["low"] is None for method in found.over_datasets[0]["over_draws"][0]["methods"])
+    for draw in FOLDS[:3]:
+        for method, share in (("eszsl", 0.85), ("sae", 0.6), ("eszsl(alpha=3)", 0.7)):
+            if (method, draw) != ("eszsl(alpha=3)", FOLDS[2]):
+                made.study(method, share, dataset=draw, rows=draw, classes=draw)
+    found = compare(settings, ["birds"], warn=pytest.fail)  # the folds are what is recorded of it
+    assert found.datasets == ("redrawn(folds=3, of=birds)",)
+    rows = {row["short"]: row for row in found.rows}
+    assert {name: (row["draws"], row["classes"]) for name, row in rows.items()} == {
+        **{"eszsl": (3, 36), "sae": (3, 36)},
+        "eszsl(alpha=3)": (2, 24),
+    }
+    assert [rows[name]["verdict"] for name in ("sae", "eszsl(alpha=3)")] == ["behind", "behind"]
+    assert rows["eszsl(alpha=3)"]["unequal"] == "2 draws, not 3"
+    (sheet,) = sheets(found)
+    assert "on birds, 3 class folds; differences from eszsl" in sheet.title
+    assert "3 class folds" in markdown(found)
+    assert len(compare(settings, every=True, warn=pytest.fail).datasets) == 3
+    one = compare(settings, [FOLDS[0]], warn=pytest.fail)
+    assert one.datasets == (FOLDS[0],)
+    # Beside another data set the folds are one, and count once with what they divide.
+    for method, share in (("eszsl", 0.85), ("sae", 0.6)):
+        made.study(method, share, dataset="birds")
+        made.study(method, share, dataset="fish", rows="fish")
+    several = compare(settings, warn=pytest.fail)
+    assert set(several.datasets) == {"redrawn(folds=3, of=birds)", "birds", "fish"}
+    assert several.over_datasets[0]["sets"] == 2
 
 
 def test_a_draw_is_known_by_what_it_draws_from():
     assert draw_of('redrawn(draw=1, of="x(signatures=s)")') == "x(signatures=s)"
     assert draw_of("redrawn(draw=2)") == "digit-pairs"
-    assert draw_of("x") is draw_of("no (spec") is None
-
-
-def test_a_score_that_is_no_number_is_a_draw_that_is_lacking(scores):
-    lost = {"a": scores["a"], "b": [*scores["b"][:5], np.nan]}
-    (found,) = over_draws(rows(lost), CLASSES, "per_class_accuracy", GROUP, maximise=True)
-    last = found["methods"][-1]
-    assert (last["method"], last["draws"], last["difference"]) == ("b", 5, None)
-    assert last["mean"] == pytest.approx(np.mean(scores["b"][:5]))
+    assert draw_of("x") is draw_of("no (spec") is scheme_of("x") is None
+    assert scheme_of("redrawn(of=x, draw=7, folds=3)") == ("redrawn(folds=3, of=x)", 7)
+    assert scheme_of("redrawn(of=x, draw=7)") == ("redrawn(of=x)", 7)

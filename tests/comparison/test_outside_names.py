@@ -68,10 +68,10 @@ def test_a_name_is_one_method_over_draws_of_classes(scored, show):
     for dataset in (*draws, "other"):
         for name, share in (("good", 0.8), ("bad", 0.5)):
             scored(name, share, dataset)
-    (table,) = show().over_datasets
-    assert (table["sets"], table["draws"]) == (2, {"made": 3})
-    (drawn,) = table["over_draws"]
-    assert [(row["method"], row["draws"]) for row in drawn["methods"]] == [("outside:good", 3), ("outside:bad", 3)]
+    table = show()
+    assert table.over_datasets[0]["sets"] == 2
+    drawn = table.on("redrawn(of=made)")
+    assert [(row["short"], row["draws"]) for row in drawn] == [("outside:good", 3), ("outside:bad", 3)]
 
 
 def test_where_a_data_set_has_several_scores_of_a_name_their_digests_tell_them_apart(scored, show):

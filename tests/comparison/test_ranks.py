@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from zslplat.comparison.exports import draw_ranks
-from zslplat.comparison.over_datasets import over_datasets, rank_notes
-from zslplat.comparison.ranks import across_sets, friedman_p, nemenyi_difference, over_splits, ranked
+from zslplat.comparison.over_datasets import over_datasets
+from zslplat.comparison.ranks import across_sets, friedman_p, nemenyi_difference, ranked
 from zslplat.errors import UsageError
 from zslplat.statistics import holm, pool
 
@@ -55,12 +55,6 @@ def test_friedman_of_few_data_sets_is_the_share_of_all_orders(ranks):
 def test_friedman_of_few_data_sets_with_many_orders_draws_them():
     table = np.tile(np.arange(1.0, 6), (9, 1))
     assert 0 < friedman_p(table) == friedman_p(table) <= 1e-3
-
-
-def test_the_same_value_everywhere_has_no_interval():
-    assert np.isnan(over_splits([0.1, np.mean([0.1] * 3), 0.1], [(5, 2)] * 3).low)
-    # Whatever the unit of the metric: these differ.
-    assert np.isfinite(over_splits([1e-14, 2e-14, 3e-14], [(5, 2)] * 3).low)
 
 
 def test_critical_difference_is_that_of_the_tables():
@@ -132,22 +126,6 @@ def test_one_entry_on_other_rows_makes_no_other_data_set():
     assert over_datasets(rows, ("x", "y"), {"x": {"images"}, "y": {"others"}}, maximise=True)[0]["sets"] == 2
 
 
-def test_draws_of_one_data_set_are_averaged_before_they_are_ranked():
-    values = {"a": (0.9, 0.2, 0.5, 0.6), "b": (0.8, 0.4, 0.4, 0.5)}  # b is ahead in one of two draws, and in their mean
-    draws = ("redrawn(draw=1, of=x)", "redrawn(draw=2, of=x)")
-    places = (*draws, "y", "z")
-    rows = [row(m, d, v) for m, found in values.items() for d, v in zip(places, found, strict=True)]
-    (table,) = over_datasets(rows, places, {}, maximise=True)
-    assert table["sets"] == 3
-    assert {one["method"]: one["mean_rank"] for one in table["methods"]} == {
-        "a": pytest.approx((2 + 1 + 1) / 3),
-        "b": pytest.approx((1 + 2 + 2) / 3),
-    }
-    assert table["methods"][0]["scores"] == dict(zip(places, values["a"], strict=True))
-    assert "draws of classes count as one data set, by their mean: 2 of x" in rank_notes(table)
-    assert "draws" not in " ".join(rank_notes(over_datasets(rows, ("y", "z"), {}, maximise=True)[0]))
-
-
 def test_a_data_set_and_its_draws_count_once_and_so_do_draws_of_the_same_images():
     of = {"x": "images", "redrawn(draw=1, of=x)": "drawn", 'redrawn(draw=1, of="x(signatures=s)")': "drawn", "y": "y"}
     rows = [row(m, d, v) for m, v in (("a", 0.9), ("b", 0.5)) for d in of]
@@ -197,32 +175,6 @@ def test_data_sets_that_a_method_lacks_are_left_out():
         across_sets({"p": {"x": 1.0}})
     with pytest.raises(UsageError, match="no data set"):
         across_sets({"p": {"x": 1.0}, "q": {"y": 1.0}})
-
-
-def test_splits_are_corrected_for_the_classes_that_they_share():
-    values = np.random.default_rng(4).normal(size=8)
-    naive = over_splits(values, [(40, 10)] * 8, corrected=False)
-    wanted = stats.ttest_1samp(values, 0).confidence_interval()
-    assert (naive.low, naive.high) == pytest.approx((wanted.low, wanted.high))
-    found = over_splits(values, [(40, 10)] * 8)
-    assert (found.high - found.low) / (naive.high - naive.low) == pytest.approx(np.sqrt((1 / 8 + 1 / 4) * 8))
-    assert np.isnan(over_splits([1.0], [(40, 10)]).low)
-    assert np.isnan(over_splits([1.0, 2.0], [(0, 10), (0, 10)]).low)
-
-
-def test_intervals_over_overlapping_splits_cover_new_classes():
-    # 50 classes, 10 of them unseen in each of 10 draws: the naive interval takes draws for independent.
-    rng = np.random.default_rng(5)
-    hits = {True: 0, False: 0}
-    times = 400
-    for _ in range(times):
-        classes = rng.normal(size=50)
-        draws = [classes[rng.permutation(50)[:10]].mean() for _ in range(10)]
-        for corrected in hits:
-            found = over_splits(draws, [(40, 10)] * 10, corrected=corrected)
-            hits[corrected] += found.low <= 0 <= found.high
-    assert hits[True] / times == pytest.approx(0.95, abs=0.04)
-    assert hits[False] / times < 0.85
 
 
 def test_diagram_is_drawn_with_its_reservation(tmp_path):

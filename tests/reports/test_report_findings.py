@@ -34,7 +34,7 @@ def text_of(facts):
 @pytest.mark.long
 def test_findings_of_the_comparison_and_of_the_suite_are_told(settings):
     waiting = [CellFacts("digit-pairs", row, "zsl", WAITING, reason=NOT_CARRIED_OUT) for row in ("dap", "conse")]
-    save_cells(SuiteFacts("quick", tuple(waiting)), settings, drawn=False)
+    save_cells(SuiteFacts("quick", tuple(waiting)), settings)
     facts = collect_contents(settings, ReportRequest())
     text = text_of(facts)
     beside = compare(settings, ["made"], warn=pytest.fail).findings
@@ -83,7 +83,7 @@ def test_a_data_set_is_reported_with_the_draws_of_its_classes(settings):
             made.study(method, 0.8, dataset=f"redrawn(draw={draw}, of=birds)", rows=f"rows of {draw}")
     facts = collect_contents(settings, ReportRequest(dataset="birds"))
     assert [chapter.dataset for chapter in facts.chapters] == [f"redrawn(draw={draw}, of=birds)" for draw in (1, 2)]
-    assert "over 2 draws of the classes of birds" in text_of(facts)
+    assert "methods on birds, draws of classes" in text_of(facts)
 
 
 def test_where_studies_are_too_many_the_command_for_some_of_them_leads_to_the_store(settings):

@@ -259,8 +259,6 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
         "p_value": 0.3,
         "critical_difference": 1.39,
         "families": {"x": "x", "y": "y"},
-        "draws": {},
-        "over_draws": [],
     }
     across = [table | {"reservation": "only 2 data sets"}]
     found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], over_datasets=across)
@@ -269,16 +267,6 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
     assert "Only 2 data sets." in shown.note
     assert "one" in chart.svg
     assert "of the table" not in chart.note
-    of_draws = {"method": "two", "draws": 3, "mean": 0.5, "low": 0.4, "high": 0.6, "difference": -0.1, "p_holm": 0.03}
-    of_draws |= {"difference_low": -0.15, "difference_high": -0.05, "verdict": "behind", "p_value": 0.03}
-    drawn = {"dataset": "birds", "draws": 3, "baseline": "one", "methods": [of_draws]}
-    across = [across[0] | {"over_draws": [drawn]}]
-    found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], over_datasets=across)
-    table = across_section(found, "here", PageContext()).blocks[-1]
-    assert table.caption.endswith("of inductive methods over 3 draws of the classes of birds")
-    texts = [cell.text for cell in table.rows[0]]
-    assert texts == ["two", "0.5000", "0.4000 .. 0.6000", "-0.1000", "-0.1500 .. -0.0500", "0.03", "behind", "3"]
-    across = [across[0] | {"over_draws": []}]
     # Of many the chart shows the first, and says so.
     many = [methods[0] | {"method": f"method {n}"} for n in range(70)]
     for context, drawn in ((PageContext(), 60), (PageContext(brief=True), 20)):

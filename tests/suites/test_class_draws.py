@@ -1,23 +1,19 @@
-"""New draws of seen and unseen classes: no draw's test is ever used in its tuning, and the mean over draws is told."""
+"""New draws of seen and unseen classes: no draw's test is ever used in its tuning, and folds test each class once."""
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import t
 from zero_shot_toys import SENTINEL, toy
 
-from zslplat.comparison.over_datasets import draw_p_value
-from zslplat.comparison.ranks import over_splits
-from zslplat.data.class_draws import Redrawn, redrawn
+from zslplat.data.class_draws import Redrawn, divide_classes, redrawn
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.spec import Spec
-from zslplat.statistics import NOT_ENOUGH, equal_within
-from zslplat.suites.tables import draw_cells
 
 
 def plain_toy(**extra):
@@ -43,8 +39,9 @@ def with_marked_test(drawn):
 
 @pytest.mark.parametrize("task", ["zsl", "gzsl", "retrieval"])
 @pytest.mark.parametrize("draw", [1, 2, 7])
-def test_tuning_on_a_draw_never_sees_its_test(task, draw):
-    marked = with_marked_test(redrawn(plain_toy(), draw))
+@pytest.mark.parametrize("folds", [None, 3])
+def test_tuning_on_a_draw_never_sees_its_test(task, draw, folds):
+    marked = with_marked_test(redrawn(plain_toy(), draw, folds))
     problems = build_component("tasks", Spec(task)).validation(marked, seed=0)
     assert problems
     hidden = set(np.concatenate([marked.rows("test_unseen"), marked.rows("test_seen")]).tolist())
@@ -81,6 +78,51 @@ def test_a_draw_divides_all_rows_and_classes_as_the_data_set_does():
     assert all((again.rows(s) == draws[2].rows(s)).all() for s in again.splits)
 
 
+def test_of_class_folds_each_class_is_unseen_once_and_further_draws_are_further_arrangements():
+    data = plain_toy()
+    rows = np.concatenate(list(data.splits.values()))
+    arrangements = []
+    for first in (1, 5):
+        drawn = [redrawn(data, draw, 4) for draw in range(first, first + 4)]
+        unseen = [set(one.y[one.rows("test_unseen")].tolist()) for one in drawn]
+        assert sorted(label for classes in unseen for label in classes) == sorted(set(data.y[rows].tolist()))
+        for one, classes in zip(drawn, unseen, strict=True):
+            assert not classes & set(one.y[one.rows("train")].tolist())
+            assert set(one.y[one.rows("test_seen")].tolist()) <= set(one.y[one.rows("train")].tolist())
+            assert sorted(np.concatenate(list(one.splits.values())).tolist()) == sorted(rows.tolist())
+        arrangements.append(sorted(map(sorted, unseen)))
+    assert arrangements[0] != arrangements[1]
+    assert redrawn(data, 6, 4).fingerprint == redrawn(data, 6, 4).fingerprint != redrawn(data, 6, 5).fingerprint
+    with pytest.raises(UsageError, match="a fold needs 2; give folds=2 to"):
+        redrawn(data, 1, 13)
+
+
+def test_folds_are_even_in_superclasses_and_in_numbers_of_rows():
+    y = np.repeat(np.arange(24), np.r_[np.full(12, 4), np.full(12, 20)])
+    kinds = np.tile(np.arange(3), 8)
+    signatures = {"att": SignatureSet(np.random.default_rng(0).normal(size=(24, 4)))}
+    splits = {"train": np.flatnonzero(y % 6 > 0), "test_unseen": np.flatnonzero(y % 6 == 0)}
+    data = Dataset("s", np.zeros((len(y), 2)), y, tuple(map(str, range(24))), signatures, splits=splits)
+    rows = np.arange(len(y))
+    for arrangement in range(3):
+        frequent = [np.sum(fold >= 12) for fold in divide_classes(data, rows, 4, arrangement)]
+        assert frequent == [3, 3, 3, 3]
+        named = replace(data, signatures={**signatures, "superclass": SignatureSet(kinds[:, None].astype(float))})
+        by_kind = [np.bincount(kinds[fold]).tolist() for fold in divide_classes(named, rows, 4, arrangement)]
+        assert by_kind == [[2, 2, 2]] * 4
+
+
+def test_digit_pairs_has_five_folds_of_its_own_that_share_no_image():
+    drawn = [Redrawn(of="digit-pairs(rows=5)", folds=5, draw=k).load(DataPlaces()) for k in range(1, 6)]
+    unseen = [set(one.y[one.rows("test_unseen")].tolist()) for one in drawn]
+    assert sorted(label for classes in unseen for label in classes) == list(range(100))
+    for one in drawn:
+        images = [set(one.made_of[one.rows(split)].ravel().tolist()) for split in ("train", "test_unseen")]
+        assert not images[0] & images[1]
+    with pytest.raises(UsageError, match="5 folds of its own; give folds=5"):
+        Redrawn(of="digit-pairs", folds=4, draw=1).load(DataPlaces())
+
+
 def grouped(groups):
     """Rows of 12 classes with the given groups; the last 3 classes are unseen."""
     rng = np.random.default_rng(0)
@@ -91,11 +133,12 @@ def grouped(groups):
 
 
 @pytest.mark.parametrize("kind", ["within a class", "over all classes"])
-def test_no_group_is_on_both_sides(kind):
+@pytest.mark.parametrize("folds", [None, 4])
+def test_no_group_is_on_both_sides(kind, folds):
     rows = np.arange(240)
     data = grouped(rows // 5 if kind == "within a class" else rows % 10)
     for draw in (1, 2, 3):
-        drawn = redrawn(data, draw)
+        drawn = redrawn(data, draw, folds)
         train, test = drawn.rows("train"), drawn.rows("test_unseen")
         assert not set(drawn.groups[train].tolist()) & set(drawn.groups[test].tolist())
         assert len(np.unique(drawn.y[train])) == 9
@@ -114,36 +157,8 @@ def test_data_sets_that_draw_their_own_classes_draw_anew_and_others_must_have_so
         Redrawn(of="digits", draw=1).load(places)
     with pytest.raises(UsageError, match="is drawn anew already"):
         Redrawn(of="redrawn(draw=1)", draw=1).load(places)
-
-
-def test_the_mean_over_draws_has_the_corrected_t_interval():
-    values, classes = [0.5, 0.6, 0.4, 0.7], [(16, 4)] * 4
-    found = over_splits(values, classes)
-    s = np.std(values, ddof=1)
-    half = t.ppf(0.975, 3) * s * np.sqrt(1 / 4 + 4 / 16)
-    assert found.estimate == pytest.approx(0.55)
-    assert (found.low, found.high) == (pytest.approx(0.55 - half), pytest.approx(0.55 + half))
-    assert np.isnan(over_splits([0.5], [(16, 4)]).low)
-
-
-@pytest.mark.parametrize(
-    ("of_draws", "verdict"),
-    [
-        ([(0.55, 0.05), (0.05, 0.45)], NOT_ENOUGH),
-        ([(0.301, 0.300), (0.300, 0.301), (0.300, 0.300)], equal_within(0.02)),
-        ([(0.60, 0.30), (0.59, 0.30), (0.61, 0.30)], "ahead"),
-    ],
-)
-def test_a_difference_over_draws_is_equal_only_where_its_interval_is_within_the_margin(of_draws, verdict):
-    gap = over_splits([a - b for a, b in of_draws], [(16, 4)] * len(of_draws))
-    p = draw_p_value(gap, len(of_draws))
-    assert draw_cells(gap, "accuracy", p, p) == [gap.estimate, gap.low, gap.high, verdict, "", "", p, verdict]
-    # Holm's correction takes a verdict away.
-    taken = draw_cells(gap, "accuracy", p, 0.2)[-1]
-    assert taken == (NOT_ENOUGH if verdict == "ahead" else verdict)
-    assert (gap.low < 0 < gap.high) == (verdict != "ahead")
-    # Seconds have no margin: nothing of them is equal.
-    assert draw_cells(gap, "seconds", p, 0.2)[-1] == NOT_ENOUGH
+    with pytest.raises(UsageError, match="say which, with draw=1"):
+        Redrawn(of="digit-pairs", folds=5).load(places)
 
 
 SUITE = """
@@ -165,43 +180,36 @@ method = "plain"
 
 
 @pytest.mark.long
-def test_a_suite_on_draws_tells_each_draw_and_their_mean(call, tmp_path):
+@pytest.mark.parametrize("options", [("--splits", 2), ("--class-folds", 3)])
+def test_a_suite_on_draws_has_each_draw_and_all_together_as_compare_has(call, tmp_path, options):
     (tmp_path / "suite.toml").write_text(SUITE)
-    done = call("bench", "suite.toml", "--splits", 2, "--out", "out", "-q")
+    done = call("bench", "suite.toml", *options, "--out", "out", "-q")
     assert done.returncode == 0, done.stderr
+    count = options[1]
     with open(tmp_path / "out" / "scores.csv", newline="") as file:
         scores = list(csv.DictReader(file))
-    assert [(s["row"], s["split"]) for s in scores] == [
-        *(("a", "1"), ("b", "1"), ("a", "2"), ("b", "2")),
-        *(("a", "mean"), ("b", "mean")),
-    ]
-    by_row = {row: [float(s["test"]) for s in scores if s["row"] == row] for row in "ab"}
-    for row, (first, second, mean) in by_row.items():
-        assert mean == pytest.approx((first + second) / 2)
-        line = next(s for s in scores if (s["row"], s["split"]) == (row, "mean"))
-        over = over_splits([first, second], [(10, 4)] * 2)
-        ends = max(over.low, 0.0), min(over.high, 1.0)  # no accuracy lies beyond
-        assert (float(line["low"]), float(line["high"])) == pytest.approx(ends)
+    draws = [str(draw) for draw in range(1, count + 1)]
+    assert [(s["row"], s["split"]) for s in scores] == [(row, draw) for draw in [*draws, "mean"] for row in "ab"]
     with open(tmp_path / "out" / "differences.csv", newline="") as file:
         (gap,) = csv.DictReader(file)
-    assert float(gap["difference"]) == pytest.approx(by_row["b"][2] - by_row["a"][2])
-    reach = float(gap["high"]) - float(gap["difference"])
-    assert (gap["verdict"] == "too few draws to tell") == (reach > max(by_row["a"][2], by_row["b"][2]))
-    assert "draw 1" in call("compare", "-d", "redrawn(of=marked, draw=1)", "--json").stdout
-    # What compare says of the draws is what the tables of the suite say.
+    assert f" #1{' of 3 class folds' if count == 3 else ''};" in call("compare", "-d", draw_spec(1, options)).stdout
     for asked in (("--suite", "suite"), ("-d", "marked"), ("-d", "marked", "--suite", "suite")):
         content = json.loads(call("compare", *asked, "--against", "a", "--json").stdout)
-        (drawn,) = content["across"][0]["over_draws"]
-        of = {method["method"]: method for method in drawn["methods"]}
-        names = {"a": "plain(mix=0.5, ridge=100)", "b": "plain"}
-        assert (drawn["dataset"], drawn["draws"], drawn["baseline"]) == ("marked", 2, names["a"])
-        for row, name in names.items():
-            of[row] = of[name]
+        rows = {row["short"]: row for row in content["rows"]}
+        for row, name in (("a", "plain(mix=0.5, ridge=100)"), ("b", "plain")):
             line = next(s for s in scores if (s["row"], s["split"]) == (row, "mean"))
-            assert [of[row][name] for name in ("mean", "low", "high")] == [
-                float(line[n]) for n in ("test", "low", "high")
-            ]
-        assert [of["b"][n] for n in ("difference", "difference_low", "difference_high", "p_holm")] == [
-            None if gap[n] == "nan" else float(gap[n]) for n in ("difference", "low", "high", "p_holm")
-        ]
-        assert (of["b"]["verdict"] or "") == gap["verdict"]
+            found = rows[name]
+            assert found["draws"] == count
+            assert [found[key] for key in ("test", "low_classes", "high_classes")] == pytest.approx(
+                [float(line[key]) for key in ("test", "low_classes", "high_classes")]
+            )
+        of = rows["plain"]
+        keys = ("difference", "difference_low_classes", "difference_high_classes", "p_holm")
+        told = [float(gap[key]) for key in ("difference", "low_classes", "high_classes", "p_holm")]
+        assert [of[key] for key in keys] == pytest.approx(told)
+        assert (of["verdict"] or "") == gap["verdict"]
+
+
+def draw_spec(draw, options):
+    folds = f", folds={options[1]}" if options[0] == "--class-folds" else ""
+    return f"redrawn(of=marked, draw={draw}{folds})"

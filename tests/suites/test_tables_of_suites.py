@@ -97,7 +97,7 @@ def test_draws_that_another_command_carried_out_are_in_the_mean(call, tmp_path):
     ]
     # The interval of the mean is that of the command that carried the draws out.
     assert [s for s in together if s["row"] == "plain"] == alone
-    assert alone[-1]["low"] < alone[-1]["test"] < alone[-1]["high"]
+    assert alone[-1]["low_classes"] < alone[-1]["test"] < alone[-1]["high_classes"]
 
 
 BAD_ROW = """
@@ -140,7 +140,7 @@ def test_a_report_finds_in_a_suite_that_is_a_file_what_its_last_command_found(ca
     assert (tmp_path / "other" / "suites" / "suite.json").read_text() == "{"
     # Without it a report counts what is recorded.
     (tmp_path / "mlruns" / "suites" / "suite.json").write_text("{")
-    assert load_cells(resolve_settings({"store": tmp_path / "mlruns"}), "suite", drawn=False) == ()
+    assert load_cells(resolve_settings({"store": tmp_path / "mlruns"}), "suite") == ()
     assert told(tmp_path / "mlruns") != of_suite(whole)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -56,7 +57,7 @@ def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
 
 
 def score_tables(result: Any) -> Iterator[Table]:
-    """Yield a table for each task and metric: rows and data sets, the test with its spread or interval over splits."""
+    """Yield a table for each task and metric: rows and data sets, the test with its spread or, of draws, interval."""
     from zslplat.suites.suite import MEAN
     from zslplat.suites.tables import GIVEN, SCORES, kinds_of, tables_of
 
@@ -83,8 +84,8 @@ def score_tables(result: Any) -> Iterator[Table]:
 
 
 def _score(line: list[Any], *, of_splits: bool) -> str:
-    if of_splits:
-        return f"{line[4]:.3f} ({line[6]:.3f} .. {line[7]:.3f})"
+    if of_splits and line[-2] is not None and math.isfinite(line[-2]):
+        return f"{line[4]:.3f} ({line[-2]:.3f} .. {line[-1]:.3f})"
     return f"{line[4]:.3f}" + (f" ±{line[5]:.3f}" if line[5] != "" else "")
 
 

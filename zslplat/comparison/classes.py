@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from zslplat.comparison.paired import same_rows
+from zslplat.evidence.draws import same_rows, shared_draws
 from zslplat.evidence.scores import Scored
 from zslplat.metrics.intervals import but_rounding, interactions, is_share, within, without_interactions
 from zslplat.statistics import (
@@ -63,8 +63,10 @@ def score_ends(estimate: Estimate | None, metric: str) -> tuple[float, float]:
 def class_difference(scored: Scored, other: Scored, metric: str) -> Estimate | None:
     """Return how far ``scored`` is ahead of ``other`` as an estimate over new classes.
 
-    None where one has no values per class, or where the two scored other rows (:func:`same_rows`).
+    None where one has no values per class, or where the two scored other rows
+    (:func:`~zslplat.evidence.draws.same_rows`); of draws of classes those count that both have.
     """
+    scored, other = shared_draws(scored, other)
     ours, theirs = scored.classes.get(metric), other.classes.get(metric)
     if ours is None or theirs is None or not same_rows(scored, other) or ours.shape[1] != theirs.shape[1]:
         return None

@@ -20,14 +20,15 @@ from zslplat.comparison.leaderboard import (
     row_details,
     unequal,
 )
-from zslplat.comparison.over_datasets import best_validated, over_datasets, over_draws
-from zslplat.data.class_draws import draw_of
+from zslplat.comparison.over_datasets import best_validated, over_datasets
+from zslplat.data.class_draws import names_of, several_draws
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import build_component
+from zslplat.evidence.draws import draws_with_outcomes, join_draws
 from zslplat.evidence.labels import row_names, short_names, suite_row_names
 from zslplat.evidence.matching import BASELINE, EVERYTHING, Filters, best_indices_of, index_of, other_option
-from zslplat.evidence.results import Result, ResultGroup, group_by_experiment, is_named, split_out
-from zslplat.evidence.scores import Scored, scores_of, with_outcomes
+from zslplat.evidence.results import Result, ResultGroup, group_by_experiment, is_named, join_results, split_out
+from zslplat.evidence.scores import Scored, scores_of
 from zslplat.evidence.table import ResultTable, newest_data, nothing_recorded
 from zslplat.keys import METRIC
 from zslplat.listeners import run_of_alias
@@ -154,9 +155,11 @@ def compare(
 
     ``datasets`` and ``task`` are specs as they were given to ``tune``; no data sets stand for all that have results.
     There is a row per experiment, of the newest version of a data set, and of an older one for a study or run that is
-    named; with ``every`` a row per study and single run, of all versions. ``against`` names the entry that differences
-    are taken from, ``metric`` what is compared, by default the task's own. ``warn`` is called for records that cannot
-    be read. ``table``: shared by several comparisons of one store, so that records are read, and rows are made, once.
+    named; with ``every`` a row per study and single run, of all versions. Several draws of the classes of a data set,
+    as its class folds, are one data set with one row per experiment (:mod:`zslplat.evidence.draws`). ``against`` names
+    the entry that differences are taken from, ``metric`` what is compared, by default the task's own. ``warn`` is
+    called for records that cannot be read. ``table``: shared by several comparisons of one store, so that records are
+    read, and rows are made, once.
 
     Rows have the keys ``dataset``, ``task``, ``metric``, ``short`` (a short name), those of
     :func:`zslplat.comparison.leaderboard.leaderboard`, those of :func:`zslplat.comparison.leaderboard.row_details`, and
@@ -190,17 +193,23 @@ def compare(
     collected = _CollectedRows()
     entries, baseline_studies = _select_entries(request, results, filters, collected, every=every)
     entries, names = _name_entries(entries)
+    replaced = [_replaced(entry) for entry in entries if entry.group.replaced]
+    if not every:
+        entries, results = _join_draws(entries, results)
     # Of rows with several labels a task optimises another metric than it does as it is built: records say which.
     primary = _primary(entries, built_task.primary)
     if len(results) > 1:
         request = replace(request, common_baselines=_common_baselines(entries, baseline_studies, primary))
-    collected.notes += [_replaced(entry) for entry in entries if entry.group.replaced]
+    collected.notes += replaced
     for dataset, on_dataset in results.items():
         if datasets or any(e.result.dataset == dataset for e in entries):
             _add_dataset(request, dataset, on_dataset, entries, primary, collected)
     name = metric or primary.name
     maximise = larger_is_better(name, [*(e.scored.primary for e in entries), primary])
     shown = tuple(dict.fromkeys(str(row["dataset"]) for row in collected.rows))
+    images: dict[str, set[str]] = {}
+    for entry in entries:
+        images.setdefault(entry.result.dataset, set()).update(entry.result.images)
     return Comparison(
         task=task,
         datasets=shown,
@@ -209,7 +218,11 @@ def compare(
         rows=collected.rows,
         names=names,
         notes=collected.notes,
-        over_datasets=_over_datasets(request, collected.rows, shown, entries, name, maximise=maximise),
+        over_datasets=over_datasets(
+            collected.rows, shown, images, maximise=maximise, metric=name, against=request.common_baselines
+        )
+        if len(shown) > 1
+        else [],
         findings=collected.findings,
         silenced=settings.silenced,
         hidden_results={
@@ -230,7 +243,7 @@ def _read_results(
     recorded = table.datasets(task)
 
     def with_draws(dataset: str) -> list[str]:
-        draws = [] if dataset in recorded else [name for name in recorded if draw_of(name) == dataset]
+        draws = [] if dataset in recorded else [name for name in recorded if dataset in names_of(name)]
         return draws or [dataset]
 
     names = list(dict.fromkeys(name for dataset in datasets for name in with_draws(dataset))) or recorded
@@ -340,6 +353,28 @@ def _name_entries(entries: Sequence[_Entry]) -> tuple[list[_Entry], dict[str, st
     return named, names | notes
 
 
+def _join_draws(
+    entries: Sequence[_Entry], results: Mapping[str, list[Result]]
+) -> tuple[list[_Entry], dict[str, list[Result]]]:
+    """Return entries and results with the draws of one scheme, where there are several, as one data set."""
+    joined = several_draws(results)
+    by_dataset: dict[str, list[Result]] = {}
+    for dataset, on_dataset in results.items():
+        by_dataset.setdefault(joined.get(dataset, (dataset, 0))[0], on_dataset)
+    single = [entry for entry in entries if entry.result.dataset not in joined]
+    drawn: dict[tuple[str, str], dict[int, _Entry]] = {}
+    for entry in entries:
+        if entry.result.dataset in joined:
+            scheme, number = joined[entry.result.dataset]
+            drawn.setdefault((scheme, entry.short), {}).setdefault(number, entry)
+    for (scheme, short), draws in drawn.items():
+        result = join_results({number: entry.result for number, entry in draws.items()}, scheme)
+        others = tuple(other for entry in draws.values() for other in entry.group.others)
+        scored = join_draws({number: entry.scored for number, entry in draws.items()})
+        single.append(_Entry(ResultGroup(result, others), scored, short))
+    return single, by_dataset
+
+
 def _replaced(entry: _Entry) -> str:
     """Say that what newer code computed is shown in place of studies with a better validation or more trials."""
     studies = ", ".join(f"{one.name} ({_reached(one)})" for one in entry.group.replaced)
@@ -425,7 +460,7 @@ def _rows(
     preferred = frozenset(e.scored.study for e in entries if e.short == common.get(group_of(e.scored.knows)))
 
     def make_rows() -> list[dict[str, Any]]:
-        scores = [with_outcomes(e.scored, e.result, request.task, request.warn, (metric,)) for e in entries]
+        scores = [draws_with_outcomes(e.scored, e.result, request.task, request.warn, (metric,)) for e in entries]
         by_study = {e.scored.study: e for e in entries}
         rows = []
         for row in leaderboard(scores, metric, primary, baseline, preferred):
@@ -461,27 +496,3 @@ def _common_baselines(entries: Sequence[_Entry], named: Collection[str], primary
         return dict.fromkeys(groups, short.pop()) if len(short) == 1 else {}
     sign = -1.0 if primary.maximise else 1.0
     return {group: best_validated(rows, sign) for group, rows in groups.items()}
-
-
-def _over_datasets(
-    request: _ComparisonRequest,
-    rows: list[dict[str, Any]],
-    datasets: Sequence[str],
-    entries: Sequence[_Entry],
-    metric: str,
-    *,
-    maximise: bool,
-) -> list[dict[str, Any]]:
-    """Return the tables over several data sets, and over draws of the classes of one."""
-    if len(datasets) < 2:
-        return []
-    images: dict[str, set[str]] = {dataset: set() for dataset in datasets}
-    for entry in entries:
-        images.setdefault(entry.result.dataset, set()).update(entry.result.images)
-    classes = {e.result.dataset: e.result.classes for e in entries if e.result.classes is not None}
-    against = request.common_baselines
-    tables = over_datasets(rows, datasets, images, maximise=maximise, metric=metric, against=against)
-    for table in tables:
-        baseline = None if request.baseline is None else against.get(table["group"])
-        table["over_draws"] = over_draws(rows, classes, metric, table["group"], baseline, maximise=maximise)
-    return tables

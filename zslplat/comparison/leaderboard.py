@@ -27,10 +27,11 @@ from zslplat.comparison.classes import (
     over_classes,
     score_ends,
 )
-from zslplat.comparison.paired import LEVEL, difference, interval, known_value, same_rows
+from zslplat.comparison.paired import LEVEL, difference, interval, known_value
 from zslplat.comparison.ranks import letters
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.experiment import TEST
+from zslplat.evidence.draws import same_rows, shared_draws
 from zslplat.evidence.labels import quoted_in_list
 from zslplat.evidence.matching import BASELINE, index_of
 from zslplat.evidence.results import ResultGroup
@@ -176,7 +177,7 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
 
 def _unlike(entry: Scored, baseline: Scored) -> str:
     """Return what makes two no pair, in words; empty where they are one."""
-    if same_rows(entry, baseline):
+    if same_rows(*shared_draws(entry, baseline)):
         return ""
     return OTHER_DATA if entry.data != baseline.data else OTHER_ROWS
 
@@ -209,7 +210,7 @@ def _tied(entries: Sequence[Scored], baseline: Scored, distinct: Sequence[bool],
     the best :data:`MOST_TIED` have letters: pairs grow with the square of the entries, and letters much faster.
     """
     able = [i for i, entry in enumerate(entries) if metric in entry.classes]
-    able = [i for i in able if same_rows(entries[i], entries[able[0]])][:MOST_TIED]
+    able = [i for i in able if same_rows(*shared_draws(entries[i], entries[able[0]]))][:MOST_TIED]
     pairs = [(a, b) for a in range(len(able)) for b in range(a + 1, len(able))]
     gaps = class_differences([entries[i] for i in able], pairs, metric)
     _, _, adjusted = family_p_values(gaps)
@@ -246,7 +247,8 @@ def row_details(group: ResultGroup, knows: str | None, seconds: float | None) ->
     ``tested`` is the method as it was evaluated, ``trials`` those of the search that chose its parameters, in a suite
     that of another task, ``selected_by`` the metrics that chose among them, ``trial_seconds`` what its own took,
     ``epochs`` what validation chose for a method of steps, ``test_seconds`` and ``peak_memory_bytes`` what a final
-    evaluation took, a mean over ``repeats``, with its preparation, cached or not; ``labels_exported`` whether scores
+    evaluation took, a mean over ``repeats``, with its preparation, cached or not; ``draws`` of classes that the scores
+    are of, None where they are of one split; ``labels_exported`` whether scores
     made elsewhere are of a split whose test labels were exported, too; ``data`` and ``test_rows`` are the fingerprints
     of data set and scored rows; ``others`` are the other studies and runs of the same experiment, ``folded`` how many
     these are; a name with a comma stands in quotes, as values of tags do
@@ -263,7 +265,8 @@ def row_details(group: ResultGroup, knows: str | None, seconds: float | None) ->
         "selected_by": result.selected_by,
         "trial_seconds": seconds,
         "epochs": None if steps is None else float(steps),
-        "repeats": len(records),
+        "draws": len(result.draws) or None,
+        "repeats": len(records) // max(1, len(result.draws)),
         "test_seconds": mean_known(map(full_seconds, records)),
         "peak_memory_bytes": mean_known(map(most_bytes, records)),
         "transductive": None if knowledge is None else TRANSDUCTIVE in knowledge,
@@ -293,12 +296,14 @@ def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
     """
     several_metrics = len({row.get("selected_by") for row in rows} - {None}) > 1
     most = max((row["trials"] or 0 for row in rows), default=0)
+    most_draws = max((row["draws"] or 0 for row in rows), default=0)
     tested = [row["test_rows"] for row in rows if row["data"] == newest and row["test_rows"] is not None]
     usual = max(dict.fromkeys(tested), key=tested.count, default=None)
     texts = []
     for row in rows:
         words = [OTHER_DATA] if row["data"] != newest else []
         words += [OTHER_TEST_ROWS] if not words and row["test_rows"] not in (None, usual) else []
+        words += [f"{row['draws']} draws, not {most_draws}"] if row["draws"] not in (None, most_draws) else []
         if most and row["trials"] is None:
             words.append(NOT_TUNED)
         elif row["trials"] is not None and row["trials"] < most:

@@ -1,22 +1,8 @@
-"""Methods over several data sets, with mean ranks, and over draws of the classes of one, with the mean of the draws.
-
-Of draws it is said how far apart methods are on further draws:
-
-| symbol | here | shape | meaning |
-|---|---|---|---|
-| J | ``draws`` | | draws of which classes are seen and unseen |
-| x_j | ``values`` | (J,) | a score in draw j, or the difference of two methods there |
-| u / c | ``classes`` | (J,) | unseen classes beside seen ones in a draw |
-
-The interval of the mean is Student's t with J - 1 degrees of freedom and the variance (1 / J + u / c) s^2, which allows
-for draws that have classes in common (Nadeau and Bengio, "Inference for the Generalization Error", 2003); p-values are
-of the same test, and Holm's correction is over the rivals of one baseline.
-"""
+"""Methods over several data sets, with mean ranks."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from zslplat import statistics
-from zslplat.comparison.paired import Interval, known_value
-from zslplat.comparison.ranks import Across, Standing, across_sets, over_splits
-from zslplat.data.class_draws import draw_number, draw_of, families
-from zslplat.metrics.intervals import margin_of, within
+from zslplat.comparison.paired import known_value
+from zslplat.comparison.ranks import Across, Standing, across_sets
+from zslplat.data.class_draws import draw_of, families
+from zslplat.metrics.intervals import margin_of
 from zslplat.names import counted
-from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, NOT_ENOUGH, Pooled, holm, quantile_t, two_sided_p
+from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, NOT_ENOUGH, Pooled, holm
 
 Row = Mapping[str, Any]
 LEAST_POOLED = 2
-_DRAWS = "draws of "
 
 
 @dataclass(frozen=True)
@@ -97,31 +82,27 @@ def over_datasets(
 ) -> list[dict[str, Any]]:
     """Return a dictionary per group of methods that are ranked among themselves, ready for JSON.
 
-    An experiment has the same short name (``short``) on all data sets. Draws of the classes of one data set
-    (``redrawn``) are one data set: a method's mean over them is its one score there, and is ranked. ``images``:
-    what tells the images of a data set from those of others (:func:`zslplat.data.class_draws.images_of`). ``against``
-    has the short name of what differences are taken from, by group.
+    An experiment has the same short name (``short``) on all data sets. ``images``: what tells the images of a data set
+    from those of others (:func:`zslplat.data.class_draws.images_of`). ``against`` has the short name of what
+    differences are taken from, by group.
 
     ``group``; ``methods``, best mean rank first and those without a rank last, each with ``method``, ``scores`` by data
     set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``tied``, and of its
     ``difference`` from ``baseline``, pooled over data sets, the ends, ``p_holm`` and the ``verdict``; ``baseline``;
     ``sets``, how many data sets of different rows there are; ``families``, the first data set of those that show the
-    same images, by data set; ``draws``, how many draws there are of each data set that is drawn anew; ``p_value``,
-    ``critical_difference`` and ``reservation`` of :class:`zslplat.comparison.ranks.Across`. Methods that lack a data
-    set, or whose score there is no number, have no rank; where fewer than two have all, none has one.
+    same images, by data set, as a data set and draws of its classes do; ``p_value``, ``critical_difference`` and
+    ``reservation`` of :class:`zslplat.comparison.ranks.Across`. Methods that lack a data set, or whose score there is
+    no number, have no rank; where fewer than two have all, none has one.
     """
     tables = []
-    sets = {name: _counted_as(name) for name in datasets}
-    shared = families({name: _marks(name, images, sets) for name in dict.fromkeys(sets.values())})
+    shared = families({name: {draw_of(name) or name, *images.get(name, ())} for name in datasets})
     for group in dict.fromkeys(str(row["group"]) for row in rows):
         scores: dict[str, dict[str, float]] = {}
         for row in rows:
             if row["group"] == group:
                 of_method = scores.setdefault(str(row["short"]), {})
                 of_method |= {} if math.isnan(row["test"]) else {str(row["dataset"]): float(row["test"])}
-        complete = {
-            name: _by_set(by_dataset, sets) for name, by_dataset in scores.items() if len(by_dataset) == len(datasets)
-        }
+        complete = {name: by_dataset for name, by_dataset in scores.items() if len(by_dataset) == len(datasets)}
         across = across_sets(complete, maximise=maximise, families=shared) if len(complete) > 1 else None
         ranked = [] if across is None else [standing.method for standing in across.standings]
         sign = -1.0 if maximise else 1.0
@@ -131,13 +112,12 @@ def over_datasets(
         )
         standings = {} if across is None else {standing.method: standing for standing in across.standings}
         methods = [_method(name, scores[name], datasets, standings.get(name)) for name in (*ranked, *rest)]
-        same_images = {name: shared[sets[name]] for name in datasets}
         baseline = (against or {}).get(group)
-        judged = _pooled(rows, scores, baseline, same_images, metric, maximise=maximise)
+        judged = _pooled(rows, scores, baseline, shared, metric, maximise=maximise)
         methods = [{**one, **judged[one["method"]]} for one in methods]
         baseline = baseline if any(one["verdict"] for one in methods) else None
-        summary = _summary(across, sets)
-        tables.append({"group": group, "methods": methods, "baseline": baseline, **summary, "families": same_images})
+        table = {"group": group, "methods": methods, "baseline": baseline}
+        tables.append({**table, **_summary(across), "families": shared})
     return tables
 
 
@@ -199,38 +179,7 @@ def rank_notes(table: Mapping[str, Any], of: str = "") -> list[str]:
         f"ranks{of}: 1 is best; those less than {table['critical_difference']:.2f} apart do not differ significantly "
         f"(Nemenyi, level .05, {counted(table['sets'], 'data set')}) and share a letter{p}"
     )
-    return [text, *(words for words in (_draws_in_words(table), table["reservation"]) if words)]
-
-
-def _draws_in_words(table: Mapping[str, Any]) -> str:
-    """Return in words which draws count as one data set; nothing where there are none."""
-    counts = [f"{count} of {name}" for name, count in table["draws"].items() if count > 1]
-    return f"draws of classes count as one data set, by their mean: {', '.join(counts)}" if counts else ""
-
-
-def _counted_as(dataset: str) -> str:
-    """Return what a data set counts as: itself, or all draws of the classes of one that is drawn anew."""
-    drawn = draw_of(dataset)
-    return dataset if drawn is None else f"{_DRAWS}{drawn}"
-
-
-def _by_set(scores: Mapping[str, float], sets: Mapping[str, str]) -> dict[str, float]:
-    """Return the mean of the scores of what counts as one data set."""
-    by_set: dict[str, dict[str | int, float]] = {}
-    for dataset, value in scores.items():
-        by_set.setdefault(sets[dataset], {})[_draw(dataset, sets)] = value
-    return {name: sum(values.values()) / len(values) for name, values in by_set.items()}
-
-
-def _draw(dataset: str, sets: Mapping[str, str]) -> str | int:
-    """Return what tells a draw from the others of its data set; a data set that is no draw by its name."""
-    return draw_number(dataset) if sets[dataset].startswith(_DRAWS) else dataset
-
-
-def _marks(name: str, images: Mapping[str, Iterable[str]], sets: Mapping[str, str]) -> set[str]:
-    """Return what tells the images of what counts as one data set: their own name, and what its entries tell."""
-    members = [dataset for dataset, of in sets.items() if of == name]
-    return {name.removeprefix(_DRAWS)}.union(*(images.get(dataset, ()) for dataset in members))
+    return [text, *([table["reservation"]] if table["reservation"] else [])]
 
 
 def _method(
@@ -275,108 +224,12 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _summary(across: Across | None, sets: Mapping[str, str]) -> dict[str, Any]:
-    draws = {(name, _draw(dataset, sets)) for dataset, name in sets.items() if name.startswith(_DRAWS)}
-    sources = sorted(name.removeprefix(_DRAWS) for name, _ in draws)
+def _summary(across: Across | None) -> dict[str, Any]:
     return {
         "sets": None if across is None else across.sets,
-        "draws": {} if across is None else dict(Counter(sources)),
         "p_value": None if across is None else known_value(across.p_value),
         "critical_difference": None if across is None else across.critical_difference,
         "reservation": "" if across is None else across.reservation,
-    }
-
-
-Classes = tuple[int, int]
-
-
-def draw_p_value(gap: Interval, draws: int) -> float:
-    """Return the two-sided p-value of 0 by the test whose interval this is; NaN where it has no ends."""
-    if np.isnan(gap.low):
-        return float("nan")
-    error = (gap.high - gap.estimate) / quantile_t(draws - 1)
-    return two_sided_p(gap.estimate / error, draws - 1)
-
-
-def over_draws(
-    rows: Sequence[Row],
-    classes: Mapping[str, Classes],
-    metric: str,
-    group: str,
-    against: str | None = None,
-    *,
-    maximise: bool,
-) -> list[dict[str, Any]]:
-    """Return a dictionary for each data set of which a group of rows has two draws or more, ready for JSON.
-
-    ``rows`` are those of all groups on any data sets, ``classes`` the numbers of seen and unseen classes of each draw
-    by its spec, as far as records say it. ``against`` is the short name of what differences are taken from, by default
-    the method of the group with the best mean on validation. Draws are those that it has.
-
-    ``dataset``, what is drawn from; ``draws``, how many; ``baseline``, None where nothing has a difference;
-    ``methods``, best mean first, each with ``method``, ``draws``, its ``mean`` with ``low`` and ``high``, and its
-    ``difference`` from the baseline with ``difference_low``, ``difference_high``, ``p_value``, ``p_holm`` and
-    ``verdict``, None where there is none. Methods that lack a draw stand last, with the mean of those that they have.
-    """
-    by_source: dict[str, list[Row]] = {}
-    for row in rows:
-        source = draw_of(str(row["dataset"]))
-        if source is not None and not np.isnan(row["test"]):
-            by_source.setdefault(source, []).append(row)
-    tables = []
-    for name, on_draws in by_source.items():
-        members = [row for row in on_draws if row["group"] == group]
-        if len({draw_number(str(row["dataset"])) for row in members}) > 1:
-            tables.append(
-                {
-                    "dataset": name,
-                    **_table_of_draws(on_draws, members, _by_number(on_draws, classes), metric, against, maximise),
-                }
-            )
-    return tables
-
-
-def _by_number(rows: Sequence[Row], classes: Mapping[str, Classes]) -> dict[int, Classes]:
-    names = dict.fromkeys(str(row["dataset"]) for row in rows)
-    return {draw_number(name): classes[name] for name in names if name in classes}
-
-
-def _scores(rows: Sequence[Row]) -> dict[str, dict[int, float]]:
-    """Return {method: {draw: score}}."""
-    scores: dict[str, dict[int, float]] = {}
-    for row in rows:
-        scores.setdefault(str(row["short"]), {})[draw_number(str(row["dataset"]))] = float(row["test"])
-    return scores
-
-
-def _table_of_draws(
-    rows: Sequence[Row],
-    members: Sequence[Row],
-    classes: Mapping[int, Classes],
-    metric: str,
-    against: str | None,
-    maximise: bool,
-) -> dict[str, Any]:
-    sign = -1.0 if maximise else 1.0
-    scores, every = _scores(members), _scores(rows)
-    baseline = against if against is not None and len(every.get(against, ())) > 1 else best_validated(members, sign)
-    draws = set(every[baseline])
-    complete = {method: by_draw for method, by_draw in scores.items() if draws <= set(by_draw)}
-    methods = []
-    for method, by_draw in scores.items():
-        shared = {draw: value for draw, value in by_draw.items() if draw in draws}
-        rival = every[baseline] if method in complete and method != baseline else None
-        methods.append(_mean_of_method(method, shared or by_draw, rival, classes, metric))
-    corrected = holm(np.array([np.nan if m["p_value"] is None else m["p_value"] for m in methods]))
-    turned = {} if maximise else {AHEAD: BEHIND, BEHIND: AHEAD}
-    for row, p_holm in zip(methods, corrected.tolist(), strict=True):
-        gap = row.pop("gap")
-        verdict = "" if gap is None else gap.verdict(metric, p_holm)
-        row |= {"p_holm": known_value(p_holm), "verdict": turned.get(verdict, verdict) or None}
-    return {
-        "draws": len(draws),
-        "baseline": baseline if any(row["difference"] is not None for row in methods) else None,
-        "methods": sorted(methods, key=lambda row: (row["method"] not in complete, sign * row["mean"])),
     }
 
 
@@ -389,36 +242,3 @@ def best_validated(rows: Sequence[Row], sign: float) -> str:
     most = max(map(len, values.values()))
     means = {name: float(np.mean(validations)) for name, validations in values.items() if len(validations) == most}
     return min(means, key=lambda name: np.inf if np.isnan(means[name]) else sign * means[name])
-
-
-def _mean_of_method(
-    method: str,
-    scores: Mapping[int, float],
-    baseline: Mapping[int, float] | None,
-    classes: Mapping[int, Classes],
-    metric: str,
-) -> dict[str, Any]:
-    mean = _interval(scores, classes)
-    low, high = within(metric, mean.estimate, mean.low, mean.high)
-    gap = None if baseline is None else _interval({d: value - baseline[d] for d, value in scores.items()}, classes)
-    return {
-        "method": method,
-        "draws": len(scores),
-        "mean": mean.estimate,
-        "low": known_value(low),
-        "high": known_value(high),
-        "difference": None if gap is None else gap.estimate,
-        "difference_low": None if gap is None else known_value(gap.low),
-        "difference_high": None if gap is None else known_value(gap.high),
-        "p_value": None if gap is None else known_value(draw_p_value(gap, len(scores))),
-        "gap": gap,
-    }
-
-
-def _interval(values: Mapping[int, float], classes: Mapping[int, Classes]) -> Interval:
-    """Return the mean with its ends; without ends where it is not known how many classes a draw has."""
-    counts = [classes[draw] for draw in values if draw in classes]
-    numbers = [values[draw] for draw in values]
-    if len(counts) < len(numbers):
-        return Interval(float(np.mean(numbers)), float("nan"), float("nan"))
-    return over_splits(numbers, counts)

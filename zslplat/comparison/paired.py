@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zslplat.data.class_draws import families
+from zslplat.evidence.draws import same_rows, shared_draws
 from zslplat.evidence.scores import Scored
 from zslplat.metrics.intervals import but_rounding as but_rounding
 from zslplat.metrics.intervals import centred_ends, margin_of, over_repeats, within
@@ -56,18 +57,11 @@ def interval(scored: Scored, metric: str) -> Interval:
 def difference(scored: Scored, other: Scored, metric: str) -> Interval:
     """Return how far ``scored`` is ahead of ``other``, with the interval of the paired difference.
 
-    The ends are NaN, too, where the two are no pair (:func:`same_rows`).
+    The ends are NaN, too, where the two are no pair (:func:`~zslplat.evidence.draws.same_rows`).
     """
+    scored, other = shared_draws(scored, other)
     means = np.array([np.mean(scored.values[metric]), np.mean(other.values[metric])])
     return _centred(float(but_rounding(means[0] - means[1], means)), _gaps(scored, other, metric))
-
-
-def same_rows(scored: Scored, other: Scored) -> bool:
-    """Tell whether two scored the same rows of the same data.
-
-    Records that do not say which rows are taken to agree among themselves.
-    """
-    return (scored.data, scored.rows) == (other.data, other.rows)
 
 
 def mean_difference(pairs: Sequence[tuple[Scored, Scored]], metric: str) -> Interval:

@@ -1,15 +1,14 @@
-"""Methods over several data sets, and over several class splits of one: what repeated evaluations say together.
+"""Methods over several data sets: mean ranks and mean differences.
 
 | symbol | here | shape | meaning |
 |---|---|---|---|
 | N, k | ``sets``, ``methods`` | | data sets, methods |
 | R | ``mean_rank`` | (k,) | mean over data sets of a method's rank, 1 for the best, equal scores share a rank |
 | CD | ``critical_difference`` | | mean ranks that are further apart differ at level .05 (Nemenyi, over all pairs) |
-| J | ``values`` | (J,) | values of one metric, or differences of two methods, in J draws of unseen classes |
 
 Data sets are drawn in the bootstrap of the ranks, whole families where sets share their images: two signature sets of
 the same pictures are no two data sets. Sources: Demsar, "Statistical Comparisons of Classifiers over Multiple Data
-Sets" (2006); Iman and Davenport (1980); Nadeau and Bengio, "Inference for the Generalization Error" (2003).
+Sets" (2006); Iman and Davenport (1980).
 """
 
 from __future__ import annotations
@@ -22,9 +21,8 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from zslplat.comparison.paired import Interval
 from zslplat.errors import UsageError
-from zslplat.statistics import LEVEL, moments, quantile_t, root
+from zslplat.statistics import LEVEL, root
 
 REPLICATES = 2000
 # Below this many data sets a rank test has little power, and the distributions behind it are rough.
@@ -200,32 +198,6 @@ def reservation(k: int, n: int) -> str:
             "choice of data sets may rank otherwise"
         )
     return ""
-
-
-def over_splits(values: Sequence[float], classes: Sequence[tuple[int, int]], *, corrected: bool = True) -> Interval:
-    """Return the mean over draws of unseen classes with its t interval, J - 1 degrees of freedom.
-
-    ``values`` (J,) are of one metric, or differences of two methods; ``classes`` (seen, unseen) of each draw. Draws
-    share classes, on both sides, and so are correlated: the variance of their mean does not fall as 1 / J. It is
-    taken to be (1 / J + unseen / seen) s^2 (Nadeau and Bengio); ``corrected=False`` leaves that out, which is too
-    narrow the more draws there are. More draws make the mean steadier, and tell nothing of classes that the data set
-    does not have. The ends are NaN for a single draw, where a draw has no seen class, and where all values are alike:
-    they have no spread to judge by.
-    """
-    estimate, draws = float(np.mean(values)), len(values)
-    if draws < 2 or not all(seen for seen, _ in classes):
-        return Interval(estimate, np.nan, np.nan)
-    share = float(np.mean([unseen / seen for seen, unseen in classes])) if corrected else 0.0
-    return _t_interval(np.asarray(values, dtype=float), share)
-
-
-def _t_interval(values: np.ndarray, share: float = 0.0) -> Interval:
-    estimate, n = float(values.mean()), len(values)
-    variance = float(moments(values)[0]) if n > 1 else 0.0
-    if variance == 0:
-        return Interval(estimate, np.nan, np.nan)
-    half = quantile_t(n - 1) * math.sqrt(variance * (1 + n * share))
-    return Interval(estimate, estimate - half, estimate + half)
 
 
 def _by_family(values: np.ndarray, of: Sequence[str]) -> np.ndarray:

@@ -26,18 +26,6 @@ NO_CLASSES = (
     "{} has no interval over new classes here: that takes two classes of each kind that it is made of (seen, unseen), "
     "or two draws of classes, that are not all alike"
 )
-FURTHER_DRAWS = (
-    "further draws: what the mean would be on other draws of seen and unseen classes of this data set (Student t, "
-    "95 %, corrected for draws that overlap); verdicts are by this one, after Holm's correction over the rivals"
-)
-NO_DRAWS = (
-    "no interval over draws: it takes two of them that are not all alike, and records that say how many classes each "
-    "has (those of earlier versions do not)"
-)
-LACKING_DRAWS = (
-    "methods that lack one of the draws, or have no number there, stand last, with the mean of those that they have; "
-    "it is no match for the others, and they have no difference"
-)
 ON_THESE_ROWS = "(these rows)"  # behind a verdict over the test rows, where there is none over new classes
 CUT = "a score on new classes that ends at 0 or 1 was cut there: Student's t reaches beyond, and no score does"
 
@@ -104,17 +92,6 @@ COLUMNS = (
     Column("stands for", lambda row: f"{row['folded'] + 1} of this experiment" if row["folded"] else "", 17),
     Column("study", lambda row: row["study"], 18),
 )
-
-
-def draw_notes(table: Mapping[str, Any]) -> list[str]:
-    """Return what has to be said under a table over draws (:func:`zslplat.comparison.over_datasets.over_draws`)."""
-    complete = [row for row in table["methods"] if row["draws"] == table["draws"]]
-    lines = [FURTHER_DRAWS]
-    if any(row["low"] is None for row in complete):
-        lines.append(NO_DRAWS)
-    if len(complete) < len(table["methods"]):
-        lines.append(LACKING_DRAWS)
-    return lines
 
 
 def cut(row: Row) -> bool:
@@ -245,8 +222,7 @@ def sheets(
     """
     if len(comparison.datasets) > 1:
         table = _over_datasets(comparison)
-        table = table if width is None else _narrowed(table, width, gap, len(comparison.datasets))
-        return [table, *(_over_draws(comparison, table) for table in _draws(comparison))]
+        return [table if width is None else _narrowed(table, width, gap, len(comparison.datasets))]
     rows = comparison.rows
     columns = filled(rows, COLUMNS if titles is None else [column for column in COLUMNS if column.title in titles])
     shown = columns if width is None else fitting(columns, rows, width, gap)
@@ -442,32 +418,6 @@ def _narrowed(sheet: Sheet, width: int, gap: int, datasets: int) -> Sheet:
         },
         left_out=[" ".join(title.split()) for title in sheet.titles[last + 1 : datasets + 1]],
     )
-
-
-def _draws(comparison: Comparison) -> list[dict[str, Any]]:
-    return [{**draws, "group": table["group"]} for table in comparison.over_datasets for draws in table["over_draws"]]
-
-
-def _over_draws(comparison: Comparison, table: Mapping[str, Any]) -> Sheet:
-    """Return the means of methods over draws of the classes of one data set, with what they say of further draws."""
-    titles = ["method", "mean", "interval over\nfurther draws", "difference", "interval over\nfurther draws"]
-    titles += ["p (Holm)", "verdict", "draws"]
-    lines = [
-        [
-            *(Cell(row["method"]), Cell(number(row["mean"]), value=row["mean"])),
-            Cell(ends(row, "low", "high"), value=row["low"]),
-            Cell(number(row["difference"], sign=True), value=row["difference"]),
-            Cell(ends(row, "difference_low", "difference_high", sign=True), value=row["difference_low"]),
-            *(Cell(p_value(row["p_holm"]), value=row["p_holm"]), Cell(row["verdict"] or "")),
-            Cell(str(row["draws"]), value=row["draws"]),
-        ]
-        for row in table["methods"]
-    ]
-    title = f"{comparison.metric} of task {comparison.task} over {table['draws']} draws of the classes of "
-    title += f"{table['dataset']}; "
-    title += f"differences from {table['baseline']}" if table["baseline"] else "no differences"
-    right = [title not in ("method", "verdict") for title in titles]
-    return Sheet(title, titles, right, {table["group"]: lines}, draw_notes(table))
 
 
 def _pooled(method: Mapping[str, Any]) -> list[Cell]:

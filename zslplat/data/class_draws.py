@@ -1,15 +1,21 @@
 """Another data set with its seen and unseen classes drawn anew, so that a result can be repeated on new classes.
 
-A draw takes as many unseen classes as the data set has, out of all classes that its splits have rows of. The rows of
-these are ``test_unseen``; of the rows of the others the share that ``test_seen`` had is held out as such, and the rest
-is ``train``. The data set's own validation folds are dropped, as they may hold classes that are now tested: tasks draw
-folds of the new seen classes. So nothing that is tuned on a draw sees a row, or knows a class, of its test.
+Classes are drawn by one of two schemes. A *random draw* takes as many unseen classes as the data set has, out of all
+classes that its splits have rows of. Of K *class folds* each class is unseen in one: draws 1 to K are the folds of one
+arrangement, K + 1 to 2 K those of the next. Folds are stratified: classes are ordered by superclass, where the data set
+has a signature set of that name, and by their number of rows, and each K that follow one another go to different folds.
+
+The rows of unseen classes are ``test_unseen``; of the rows of the others the share that ``test_seen`` had is held out
+as such, and the rest is ``train``. The data set's own validation folds are dropped, as they may hold classes that are
+now tested: tasks draw folds of the new seen classes. So nothing that is tuned on a draw sees a row, or knows a class,
+of its test.
 
 Rows of a group are never on both sides: training rows that share a group with a row of ``test_unseen`` are left out.
 Where that would leave a class nothing to train on, as where every speaker says every word, groups are divided first:
 training rows are those of seen classes in some groups, test rows are in the others.
 
-Data sets that are drawn from a seed themselves (:attr:`~zslplat.data.source.DataSource.drawn_by`) draw anew.
+Data sets that are drawn from a seed themselves (:attr:`~zslplat.data.source.DataSource.drawn_by`) draw anew, and those
+that divide their classes themselves (:attr:`~zslplat.data.source.DataSource.folded_by`) have the folds of their own.
 
 What was learned from the original seen classes stays: features of a network that was trained on them, say.
 
@@ -36,10 +42,11 @@ from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.splits import hold_out_rows
 from zslplat.errors import DataError, UsageError
 from zslplat.registry import ByName
-from zslplat.space import Integer, Text, parameter
+from zslplat.space import Integer, Optional, Text, parameter
 from zslplat.spec import Spec
 
 NAME = "redrawn"
+SUPERCLASS = "superclass"  # a signature set of this name says which classes are of one superclass: they are equal
 
 
 def drawn_from(dataset: Spec) -> Spec:
@@ -55,13 +62,55 @@ def draw_of(dataset: str) -> str | None:
     return None
 
 
-def draw_number(dataset: str) -> int:
-    """Return which draw a spec, as a text, of :func:`draw_of` a data set is: two of one number are the same."""
-    return int(str(Spec.parse(dataset).parameters.get("draw", 1)))
+def drawn_spec(dataset: Spec, draw: int | None, folds: int | None = None) -> Spec:
+    """Return a draw of the classes of a data set as a spec; without ``draw`` all draws of the scheme together."""
+    options = {"of": str(dataset), "draw": draw, "folds": folds}
+    return Spec(NAME, {name: value for name, value in options.items() if value is not None})
+
+
+def scheme_of(dataset: str) -> tuple[str, int] | None:
+    """Return, of a draw by its spec as a text, all draws of its scheme as a spec, and its number; None for no draw."""
+    of = draw_of(dataset)
+    if of is None:
+        return None
+    options = Spec.parse(dataset).parameters
+    folds = options.get("folds")
+    return str(drawn_spec(Spec.parse(of), None, None if folds is None else int(str(folds)))), int(
+        str(options.get("draw", 1))
+    )
+
+
+def several_draws(datasets: Iterable[str]) -> dict[str, tuple[str, int]]:
+    """Return :func:`scheme_of` those data sets that are draws of a scheme of which there are several among them."""
+    drawn: dict[str, dict[int, str]] = {}
+    for dataset in datasets:
+        if (draw := scheme_of(dataset)) is not None:
+            drawn.setdefault(draw[0], {}).setdefault(draw[1], dataset)
+    return {
+        dataset: (scheme, number)
+        for scheme, draws in drawn.items()
+        if len(draws) > 1
+        for number, dataset in sorted(draws.items())
+    }
+
+
+def names_of(dataset: str) -> set[str]:
+    """Return the specs that select a data set: its own and, of a draw, its scheme's and that of what is drawn from."""
+    scheme = scheme_of(dataset)
+    return {dataset} if scheme is None else {dataset, scheme[0], str(draw_of(dataset))}
+
+
+def draw_in_words(dataset: str) -> str:
+    """Return what a title says of a draw, by its spec as a text, behind the data set; see ``dataset_titles``."""
+    options = Spec.parse(dataset).parameters
+    scheme = f"{options['folds']} class folds" if "folds" in options else ""
+    if "draw" not in options:
+        return f", {scheme or 'draws of classes'}"
+    return f" #{options['draw']}" + (f" of {scheme}" if scheme else "")
 
 
 class Redrawn(DataSource):
-    """A data set with other seen and unseen classes: ``redrawn(of="CIFAR100(features=mnv2)", draw=3)``.
+    """A data set with other seen and unseen classes: ``redrawn(of="CIFAR100(features=mnv2)", draw=3, folds=5)``.
 
     Equations
     ---------
@@ -93,21 +142,33 @@ class Redrawn(DataSource):
     summary = "another data set with its seen and unseen classes drawn anew: redrawn(of=..., draw=3)"
     licence = "that of the other data set"
     of = parameter("the other data set, with its options; default digit-pairs", Text())
-    draw = parameter("which draw", Integer(1), default=1)
+    draw = parameter("which draw", Integer(1))
+    folds = parameter(
+        "class folds, each class is unseen in one; none: random draws", Optional(Integer(2)), default=None
+    )
 
     def load(self, places: DataPlaces) -> Dataset:
         """Load the other data set and draw; raises :class:`DataError` where it has no unseen classes to draw."""
-        spec, draw = drawn_from(Spec(NAME, self.options)), self.draw
+        spec, folds = drawn_from(Spec(NAME, self.options)), self.folds
+        if "draw" not in self.options:
+            raise UsageError(f"{Spec(NAME, self.options)}: it has many draws; say which, with draw=1")
+        draw = int(self.options["draw"])
         if spec.name == NAME:
             raise UsageError(f"{spec} is drawn anew already; give the data set itself")
         source = open_source(spec, places, ByName("datasets"))
-        if source.drawn_by:
-            seed = {source.drawn_by: source.options.get(source.drawn_by, 0) + draw}
-            return type(source)(**{**source.options, **seed}).load(places)
-        return redrawn(source.load(places), draw)
+        if source.drawn_by and (folds is None or source.folded_by):
+            arrangement, fold = (draw, None) if folds is None else divmod(draw - 1, folds)
+            values = {source.drawn_by: source.options.get(source.drawn_by, 0) + arrangement}
+            if fold is not None:
+                name, count = source.folded_by
+                if folds != count:
+                    raise UsageError(f"{spec} divides its classes into {count} folds of its own; give folds={count}")
+                values[name] = fold
+            return type(source)(**{**source.options, **values}).load(places)
+        return redrawn(source.load(places), draw, folds)
 
 
-def redrawn(dataset: Dataset, draw: int) -> Dataset:
+def redrawn(dataset: Dataset, draw: int, folds: int | None = None) -> Dataset:
     """Return a data set with its classes divided anew, the same for the same ``draw`` anywhere; see the module."""
     if dataset.y.ndim != 1:
         raise DataError(f"{dataset.name}: classes are drawn of rows with one class each, got labels {dataset.y.shape}")
@@ -117,8 +178,12 @@ def redrawn(dataset: Dataset, draw: int) -> Dataset:
     original = {name: dataset.rows(name) for name in ("train", "test_seen", "test_unseen") if name in dataset.splits}
     rows = np.sort(np.concatenate(list(original.values())))
     classes = np.unique(dataset.y[rows])
-    count = len(np.unique(dataset.y[original["test_unseen"]]))
-    unseen = np.random.default_rng([draw, 41]).permutation(classes)[:count]
+    if folds is None:
+        count = len(np.unique(dataset.y[original["test_unseen"]]))
+        unseen = np.random.default_rng([draw, 41]).permutation(classes)[:count]
+    else:
+        arrangement, fold = divmod(draw - 1, folds)
+        unseen = divide_classes(dataset, rows, folds, arrangement)[fold]
     seen_share = (
         len(original["test_seen"]) / (len(original["test_seen"]) + len(original["train"]))
         if "test_seen" in original
@@ -132,13 +197,37 @@ def redrawn(dataset: Dataset, draw: int) -> Dataset:
         digest.update(name.encode() + splits[name].astype(np.int64).tobytes())
     return replace(
         dataset,
-        name=f"{dataset.name}, draw {draw}",
+        name=f"{dataset.name}, draw {draw}" + ("" if folds is None else f" of {folds} class folds"),
         splits=splits,
         folds=(),
-        source={**dataset.source, "draw": draw},
+        source={**dataset.source, "draw": draw, "class_folds": folds},
         known_fingerprint=digest.hexdigest(),
         known_features=dataset.features_digest,
     )
+
+
+def divide_classes(dataset: Dataset, rows: np.ndarray, folds: int, arrangement: int) -> list[np.ndarray]:
+    """Return the classes of each fold, the same for the same ``arrangement`` anywhere; ``rows`` are those that count.
+
+    Raises :class:`UsageError` for fewer than two classes a fold, of which nothing can be told apart.
+    """
+    classes, counts = np.unique(dataset.y[rows], return_counts=True)
+    if len(classes) < 2 * folds:
+        raise UsageError(
+            f"folds={folds}: {dataset.name} has {len(classes)} classes, and a fold needs 2; give folds=2 to "
+            f"{len(classes) // 2}"
+        )
+    generator = np.random.default_rng([arrangement, 47])
+    strata = np.zeros(len(classes), dtype=np.int64)
+    if SUPERCLASS in dataset.signatures:
+        values, described = dataset.class_signatures(SUPERCLASS)
+        of_class = np.zeros(len(dataset.class_names), dtype=np.int64)
+        places = np.arange(len(values)) if described is None else described
+        of_class[places] = np.unique(values, axis=0, return_inverse=True)[1].ravel()
+        strata = of_class[classes]
+    order = np.lexsort((generator.random(len(classes)), counts, strata))
+    fold_of = np.concatenate([generator.permutation(folds) for _ in range(0, len(classes), folds)])[: len(classes)]
+    return [np.sort(classes[order][fold_of == fold]) for fold in range(folds)]
 
 
 def _without_groups(

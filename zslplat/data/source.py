@@ -41,13 +41,15 @@ class DataSource(Declared, ABC):
     Options are declared in the body of the class (:func:`~zslplat.space.parameter`). One with a default is an
     attribute; ``options`` holds the values that were passed. ``summary``, ``licence`` and ``citation`` are shown by
     ``zslplat show``.
-    ``drawn_by`` names the option, a seed, that draws which classes are seen and unseen, where the data set does so.
+    ``drawn_by`` names the option, a seed, that draws which classes are seen and unseen, where the data set does so;
+    ``folded_by`` the option, from 0, that chooses which of its class folds is unseen, and how many there are.
     """
 
     summary: ClassVar[str] = ""
     licence: ClassVar[str] = ""
     citation: ClassVar[str] = ""
     drawn_by: ClassVar[str] = ""
+    folded_by: ClassVar[tuple[str, int]] = ("", 0)
 
     def __init__(self, **options: Any) -> None:
         for name, value in options.items():

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from zslplat.data.catalogue import title_of
-from zslplat.data.class_draws import draw_number, draw_of
+from zslplat.data.class_draws import draw_in_words, draw_of
 from zslplat.data.formats.in_memory import NAME as IN_MEMORY
 from zslplat.errors import UsageError
 from zslplat.evidence.results import Result, ResultGroup
@@ -141,15 +141,16 @@ def parameter_text(spec: Spec, key: str) -> str | None:
 
 
 def dataset_titles(datasets: Iterable[str]) -> dict[str, str]:
-    """Return {data set: its title}: its name, with the options in which those of one name differ, or ``birds #3``.
+    """Return {data set: its title}: its name, with the options in which those of one name differ.
 
-    The last is the third draw of the classes of birds. No two have one title; a data set whose title would be
+    Draws of the classes of birds are ``birds #3``, ``birds #3 of 5 class folds``, and of all draws of a scheme together
+    ``birds, draws of classes`` and ``birds, 5 class folds``. No two have one title; a data set whose title would be
     another's, too, has its whole spec.
     """
     names = list(dict.fromkeys(datasets))
     source = {name: draw_of(name) or name for name in names}
     short = _shortest(list(dict.fromkeys(source.values())))
-    titles = {name: short[of] if of == name else f"{short[of]} #{draw_number(name)}" for name, of in source.items()}
+    titles = {name: short[of] if of == name else f"{short[of]}{draw_in_words(name)}" for name, of in source.items()}
     for title, count in Counter(titles.values()).items():
         alike = [name for name in names if titles[name] == title] if count > 1 else []
         for number, name in enumerate(alike, start=1):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,8 @@ class Result:
     folds that scores made elsewhere have beside them. ``winner`` is the record of the best trial, empty for single runs
     and before a study has ended; ``finished`` is what a study noted at its end.
 
-    ``chance`` and ``test_chance`` are the scores of guessing on validation and test.
+    ``chance`` and ``test_chance`` are the scores of guessing on validation and test. ``draws`` are the results, by
+    number, that a result of several draws of classes is joined of (:func:`join_results`).
 
     The last fields are filled by :meth:`~zslplat.evidence.table.ResultTable.detailed` alone: ``trials`` are the records
     of all trials, and ``config`` the file with the best hyperparameters.
@@ -81,6 +82,7 @@ class Result:
     trials: Sequence[Record] = ()
     environment: Record = field(default_factory=dict)
     config: Path | None = None
+    draws: Mapping[int, Result] = field(default_factory=dict)
 
     @property
     def method(self) -> str:
@@ -151,6 +153,8 @@ class Result:
     @property
     def images(self) -> frozenset[str]:
         """What tells the images that were scored from those of other data sets (:mod:`zslplat.data.class_draws`)."""
+        if self.draws:
+            return frozenset().union(*(draw.images for draw in self.draws.values()))
         return images_of(self.dataset, self.rows, self.about.get("data", {}).get("features_digest"))
 
     @property
@@ -211,12 +215,6 @@ class Result:
     def suite_rows(self) -> frozenset[tuple[str, str]]:
         """The suites, each with its row, that it is part of."""
         return frozenset((part["suite"], part["row"]) for part in self.suite_parts if {"suite", "row"} <= set(part))
-
-    @property
-    def classes(self) -> tuple[int, int] | None:
-        """How many classes are trained on, and how many of the test are unseen; None where that is not recorded."""
-        counts = self.about.get("data", {}).get("profile", {}).get("classes_of_splits", {})
-        return (counts["train"], counts["test_unseen"]) if {"train", "test_unseen"} <= set(counts) else None
 
     @property
     def tags(self) -> Mapping[str, str]:
@@ -284,6 +282,19 @@ def group_by_experiment(results: Sequence[Result]) -> list[ResultGroup]:
         key = min(studies) if is_rerun else result.experiment_key
         members.setdefault(key, []).append(result)
     return [_group(results) for results in members.values()]
+
+
+def join_results(draws: Mapping[int, Result], dataset: str) -> Result:
+    """Return one result, on ``dataset``, of those on several draws of its classes; the first stands for all."""
+    results = [draws[number] for number in sorted(draws)]
+    first = results[0]
+    return replace(
+        first,
+        identity={**first.identity, "dataset": dataset},
+        tested=[evaluation for result in results for evaluation in result.tested],
+        aliases=frozenset(name for result in results for name in (result.name, *result.aliases)),
+        draws=dict(draws),
+    )
 
 
 def split_out(groups: Sequence[ResultGroup], names: Container[str]) -> list[ResultGroup]:

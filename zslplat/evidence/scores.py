@@ -30,8 +30,9 @@ class Scored:
     it is; ``from_memory`` says that its method was written down without its source at hand; ``primary`` is the metric
     that tuning optimised, where it is recorded. ``classes`` maps a metric to the values, or pseudo-values, of the
     scored classes (repeats, C), where there are any, ``kinds`` (C,) says which sample each class belongs to, and
-    ``exchanged`` maps metrics to what each two classes take from each other (C, C), a mean over repeats
-    (:class:`zslplat.metrics.intervals.ClassValues`).
+    ``exchanged`` maps metrics to what each two classes take from each other (C, C), a mean over repeats;
+    ``class_names`` (C,) are the classes (:class:`zslplat.metrics.intervals.ClassValues`). ``draws`` are what an entry
+    of several draws of classes is joined of, by number (:func:`zslplat.evidence.draws.join_draws`).
     """
 
     label: str
@@ -52,6 +53,8 @@ class Scored:
     classes: Mapping[str, np.ndarray] = field(default_factory=dict)
     kinds: np.ndarray | None = None
     exchanged: Mapping[str, np.ndarray] = field(default_factory=dict)
+    class_names: np.ndarray | None = None
+    draws: Mapping[int, Scored] = field(default_factory=dict)
 
     @property
     def bare(self) -> str:
@@ -145,7 +148,7 @@ def _repeat_replicates(
 
 
 def _over_classes(result: Result, task: Task, metrics: Collection[str] | None) -> dict[str, Any]:
-    """Return ``classes``, ``kinds`` and ``exchanged`` of scores; nothing where a record lacks them.
+    """Return ``classes``, ``kinds``, ``exchanged`` and ``class_names`` of scores; nothing where a record lacks them.
 
     Outcomes that cannot be read have been warned of with the replicates.
     """
@@ -166,4 +169,5 @@ def _over_classes(result: Result, task: Task, metrics: Collection[str] | None) -
         "classes": {name: np.array([t.values[name] for t in tables]) for name in shared},
         "kinds": kinds,
         "exchanged": {name: np.mean([t.exchanged[name] for t in tables], axis=0) for name in tables[0].exchanged},
+        "class_names": tables[0].names,
     }

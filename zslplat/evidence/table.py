@@ -10,7 +10,7 @@ from typing import Any
 
 from zslplat.checks.base import findings_of
 from zslplat.data.catalogue import available, title_of
-from zslplat.data.class_draws import draw_of
+from zslplat.data.class_draws import names_of
 from zslplat.data.source import DataPlaces
 from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.components import build_component, registered_sources
@@ -206,7 +206,7 @@ def read_study_scores(
 
 def is_among(dataset: str, names: Sequence[str]) -> bool:
     """Tell whether a data set is one of these (none: any), or a draw of the classes of one."""
-    return not names or dataset in names or draw_of(dataset) in names or title_of(Spec.parse(dataset)) in names
+    return not names or not names_of(dataset).isdisjoint(names) or title_of(Spec.parse(dataset)) in names
 
 
 def newest_data(results: Sequence[Result]) -> str:

@@ -113,15 +113,19 @@ def suite_request(options: BenchCommand) -> tuple[Suite, GridOptions, Settings]:
     """Return a suite, how it is carried out, and where it is recorded."""
     settings = settings_of(options)
     suite = _suite_of(options["suite"], settings)
+    suite = replace(
+        suite,
+        class_folds=options["class_folds"] or suite.class_folds,
+        splits=options["splits"] or (None if options["class_folds"] else suite.splits),
+    )
     if metric := options["metric"] or suite.metric:
         suite = require_selection(replace(suite, metric=metric))
-    only, splits, out = options["only"], options["splits"], options["out"]
+    only, out = options["only"], options["out"]
     grid_options = GridOptions(
         trials=options["trials"],
         repeats=options["repeats"],
         only=(only,) if isinstance(only, str) else tuple(only or ()),
-        splits=splits,
-        out=tables_folder(settings, suite.name, drawn=splits is not None) if out is None else Path(out),
+        out=tables_folder(settings, suite.name, suite.scheme) if out is None else Path(out),
         retry_failed=options["retry_failed"],
         accept_changed_code=options["accept_changed_code"],
         abreast=options["abreast"],

@@ -25,10 +25,15 @@ class BenchOptions(StudyWorkOptions, RecordOptions, total=False):
     trials: Annotated[int | None, Option("Trials of every search; default: the suite's.", short="-n", least=1)]
     metric: Annotated[str | None, Option("Metric that its searches select by, where the task has it: H.")]
     repeats: Annotated[int | None, Option("Repeats of random methods; default: the suite's.", least=1, advanced=True)]
+    class_folds: Annotated[
+        int | None,
+        Option("Class cross-validation: so many folds of all classes, each class unseen in one.", least=2),
+    ]
     splits: Annotated[
         int | None,
         Option(
-            "Draw the seen and unseen classes of each data set anew, so many times, in place of the given ones.",
+            "Draw the seen and unseen classes of each data set anew, so many times; with --class-folds 5, 10 are two "
+            "arrangements of folds.",
             least=2,
             advanced=True,
         ),

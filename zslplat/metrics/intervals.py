@@ -311,7 +311,7 @@ def centred_ends(estimate: float, replicates: np.ndarray) -> tuple[float, float]
 
 
 # Names how values per class are made, here and in the ``class_values`` of the tasks; see :data:`SCHEME`.
-CLASS_SCHEME = "jackknife-3"
+CLASS_SCHEME = "jackknife-4"
 
 
 @dataclass(frozen=True)
@@ -321,12 +321,14 @@ class ClassValues:
     ``values`` maps a metric to (C,): the value, or pseudo-value, of each class, NaN for a class that has no say in it.
     ``kinds`` (C,) numbers the samples that the classes are drawn from (0 unseen, 1 seen), all 0 where there is one.
     The order of classes is the same for all methods that scored the same rows. ``exchanged`` maps the metrics for whose
-    rows the classes compete to G + G' (C, C), what each two of them take from each other.
+    rows the classes compete to G + G' (C, C), what each two of them take from each other. ``names`` (C,) are the
+    classes; none where it is not classes that are drawn.
     """
 
     values: Mapping[str, np.ndarray]
     kinds: np.ndarray
     exchanged: Mapping[str, np.ndarray] = field(default_factory=dict)
+    names: np.ndarray | None = None
 
 
 def jackknifed(

@@ -13,7 +13,7 @@ from zslplat.checks.base import Finding, run_checks
 from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.comparison.compare import Comparison, compare
 from zslplat.data.catalogue import parse_dataset
-from zslplat.data.class_draws import draw_of, drawn_from
+from zslplat.data.class_draws import drawn_from, names_of, several_draws
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.evidence.labels import dataset_titles
@@ -54,7 +54,7 @@ class ReportRequest:
         """
         requested = None if self.dataset is None else str(parse_dataset(self.dataset))
         of_task = None if self.task is None else str(Spec.parse(self.task))
-        return (requested is None or requested in (dataset, draw_of(dataset))) and of_task in (None, task)
+        return (requested is None or requested in names_of(dataset)) and of_task in (None, task)
 
 
 @dataclass(frozen=True)
@@ -122,12 +122,12 @@ class Chapter:
 class Contents:
     """A whole report.
 
-    ``across`` are the comparisons of tasks with several data sets; ``silenced`` are the codes of findings that are
-    counted, not shown; ``unfinished`` are studies without a test evaluation; ``notes`` say what could not be read, or
-    was left out; ``looks`` counts how often the test split of each data set was scored over the whole store;
-    ``suites`` is what checks find in the suites that something was carried out for, ``suite`` the name or pattern of
-    those that were requested. ``brief``: there are too many studies to show each by itself, and their trials were not
-    read. ``command`` made the report, ``store_options`` are those of its options that lead to the store: other
+    ``across`` are the comparisons of tasks with several data sets, or draws of one; ``silenced`` are the codes of
+    findings that are counted, not shown; ``unfinished`` are studies without a test evaluation; ``notes`` say what could
+    not be read, or was left out; ``looks`` counts how often the test split of each data set was scored over the whole
+    store; ``suites`` is what checks find in the suites that something was carried out for, ``suite`` the name or
+    pattern of those that were requested. ``brief``: there are too many studies to show each by itself, and their trials
+    were not read. ``command`` made the report, ``store_options`` are those of its options that lead to the store: other
     commands on the store need them, too.
     """
 
@@ -276,10 +276,15 @@ def _filters(request: ReportRequest, results: Sequence[Result]) -> Filters:
 
 
 def _across(settings: Settings, chapters: Sequence[Chapter], filters: Filters, table: ResultTable) -> list[Comparison]:
-    """Return the comparisons of the tasks that were scored on several data sets."""
+    """Return the comparisons of the tasks that were scored on several data sets, or on draws of the classes of one."""
     comparisons = []
     for task in dict.fromkeys(chapter.task for chapter in chapters):
         datasets = [chapter.dataset for chapter in chapters if chapter.task == task and chapter.rows]
+        drawn = several_draws(datasets)
+        for scheme in dict.fromkeys(scheme for scheme, _ in drawn.values()):
+            draws = [dataset for dataset, (of, _) in drawn.items() if of == scheme]
+            with suppress(UnknownNameError, StoreError, UsageError):  # the chapters say why
+                comparisons.append(compare(settings, draws, task, filters, table=table, warn=lambda _: None))
         pending: list[str | None] = [None] if len(datasets) > 1 else []
         for metric in pending:
             with suppress(UnknownNameError, StoreError, UsageError):  # the chapters say why
@@ -314,10 +319,11 @@ def suite_findings(settings: Settings, results: Sequence[Result], *, whole: bool
     """
     findings: list[Finding] = []
     for name in dict.fromkeys(name for result in results for name in result.suites):
-        for drawn in (False, True):
-            cells = _recorded_cells(name, results, drawn)
+        of_suite = [part for result in results for part in result.suite_parts if part.get("suite") == name]
+        for scheme in dict.fromkeys(["", "splits", *map(_scheme_of, of_suite)]):
+            cells = _recorded_cells(name, results, scheme)
             if whole:
-                cells = _join_cells(load_cells(settings, name, drawn=drawn), cells)
+                cells = _join_cells(load_cells(settings, name, scheme), cells)
             if cells:
                 findings += run_checks("suite", SuiteFacts(name, tuple(cells.values())))
     return findings
@@ -337,14 +343,19 @@ def _join_cells(requested: Sequence[CellFacts], recorded: Mapping[CellKey, CellF
     return cells
 
 
-def _recorded_cells(suite: str, results: Sequence[Result], drawn: bool) -> dict[CellKey, CellFacts]:
+def _scheme_of(part: Mapping[str, str]) -> str:
+    """Return how the classes of a cell of a suite were drawn (:attr:`zslplat.suites.suite.Suite.scheme`)."""
+    return (part["split"].partition(" of ")[2] or "splits") if "split" in part else ""
+
+
+def _recorded_cells(suite: str, results: Sequence[Result], scheme: str) -> dict[CellKey, CellFacts]:
     """Return the recorded cells of a suite, by data set (with its split), row and task; the last one of several."""
     cells: dict[CellKey, CellFacts] = {}
     for result in results:
         for part in result.suite_parts:
-            if part.get("suite") != suite or not {"data", "row"} <= set(part) or ("split" in part) != drawn:
+            if part.get("suite") != suite or not {"data", "row"} <= set(part) or _scheme_of(part) != scheme:
                 continue
-            data = part["data"] + (f" #{part['split']}" if "split" in part else "")
+            data = part["data"] + (f" #{part['split'].partition(' ')[0]}" if "split" in part else "")
             key = (data, part["row"], result.task)
             cells[key] = CellFacts(
                 *key,

@@ -1,4 +1,4 @@
-"""The leaderboard of a chapter as a table and a chart, and tables over several data sets and over draws of classes."""
+"""The leaderboard of a chapter as a table and a chart, and tables over several data sets or draws of classes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from zslplat.comparison.over_datasets import rank_notes
 from zslplat.comparison.sheets import BEST, COLUMNS, CUT, Sheet, column_cell, cut, filled, sheets, standings
 from zslplat.comparison.sheets import Cell as SheetCell
 from zslplat.drawing import forest_svg
+from zslplat.evidence.labels import dataset_titles
 from zslplat.evidence.results import Result
 from zslplat.figures import Forest, ForestRow
 from zslplat.records.costs import CPU_SECONDS, PREPARED, SECONDS, full_seconds, mean_known, most_bytes, prepared_seconds
@@ -101,27 +102,31 @@ def _note(chapter: Chapter) -> str:
 
 
 def across_section(comparison: Comparison, anchor: str, context: PageContext) -> Section:
-    """Return the section of a comparison on several data sets."""
+    """Return the section of a comparison on several data sets, or on several draws of the classes of one."""
     blocks: list[Block] = []
+    (dataset, *others) = dataset_titles(comparison.datasets).values()
+    subject = f"over {len(comparison.datasets)} data sets" if others else f"on {dataset}"
     ahead = difference_forest(comparison)
     if ahead is not None:
         words = "; ".join(f"{row.label} {row.note}".strip() for row in ahead.rows)
         note = "95% intervals over new classes. The diamond is the mean over data sets; hollow rows are no part of it."
         blocks.append(Chart(forest_svg(ahead, context.key(), f"{words}."), ahead.title, f"{words}.", note=note))
-    ranks, *draws = sheets(comparison)
-    for table in comparison.over_datasets:
-        group, of_methods = table["group"], f"{metric_words(comparison.metric)} of {table['group']} methods"
-        origin = [f"differences are from {table['baseline']}, pooled over data sets"] if table["baseline"] else []
-        blocks.append(_sheet_block(ranks, group, f"{of_methods} over data sets", [*rank_notes(table), *origin]))
-        ranked = [method for method in table["methods"] if method["mean_rank"] is not None]
-        if len(ranked) > 1:
-            blocks.append(_chart(comparison, table, ranked, context))
-        of_group = [sheet for sheet in draws if group in sheet.sections]
-        for drawn, sheet in zip(table["over_draws"], of_group, strict=True):
-            caption = f"{of_methods} over {drawn['draws']} draws of the classes of {drawn['dataset']}"
-            origin = [f"differences are from {drawn['baseline']}"] if drawn["baseline"] else []
-            blocks.append(_sheet_block(sheet, group, caption, [*sheet.notes, *origin]))
-    return Section(f"{comparison.task} over {len(comparison.datasets)} data sets", anchor, blocks, folded=True)
+    (sheet,) = sheets(comparison, titles=_TITLES)
+    for group in sheet.sections:
+        notes = list(sheet.notes) if not others else []
+        caption = f"{metric_words(comparison.metric)} of {group} methods {subject}"
+        for table in comparison.over_datasets:
+            if table["group"] == group:
+                origin = (
+                    [f"differences are from {table['baseline']}, pooled over data sets"] if table["baseline"] else []
+                )
+                notes = [*rank_notes(table), *origin]
+        blocks.append(_sheet_block(sheet, group, caption, notes))
+        for table in comparison.over_datasets:
+            ranked = [method for method in table["methods"] if method["mean_rank"] is not None]
+            if table["group"] == group and len(ranked) > 1:
+                blocks.append(_chart(comparison, table, ranked, context))
+    return Section(f"{comparison.task} {subject}", anchor, blocks, folded=True)
 
 
 def _sheet_block(sheet: Sheet, group: str, caption: str, notes: Sequence[str]) -> TableBlock:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.class_draws import NAME as REDRAWN
+from zslplat.data.class_draws import drawn_spec
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component, searched_space
 from zslplat.evaluation.criteria import search_entry
@@ -86,9 +87,7 @@ class Piece:
     def dataset(self) -> Spec:
         """The data set; with classes drawn anew where the piece is of a split."""
         spec = parse_dataset(self.data.dataset)
-        if self.split is None:
-            return spec
-        return Spec(REDRAWN, {"of": str(spec), "draw": self.split})
+        return spec if self.split is None else drawn_spec(spec, self.split, self.suite.class_folds)
 
     @property
     def method(self) -> Spec:
@@ -131,7 +130,8 @@ class Piece:
             part_of |= {"searched": first, "trials": str(self.trials(first, options))}
             trials = 1
         if self.split is not None:
-            part_of["split"] = str(self.split)
+            folds = self.suite.class_folds
+            part_of["split"] = f"{self.split} of {folds} class folds" if folds else str(self.split)
         return replace(options, trials=trials, part_of=part_of)
 
     def trials(self, task: str, options: StudyOptions) -> int:
@@ -164,24 +164,24 @@ def require_selection(suite: Suite) -> Suite:
     return suite
 
 
-def pieces_of(suite: Suite, only: Sequence[str] = (), splits: int | None = None) -> list[Piece]:
+def pieces_of(suite: Suite, only: Sequence[str] = ()) -> list[Piece]:
     """Return the pieces of a grid, data set after data set.
 
-    ``only``: names of data sets, of rows, or both as ``DATA/ROW``; a name of either kind may stand alone. ``splits``:
-    how many times the classes of each data set are drawn anew. Raises :class:`UnknownNameError` for a name that means
-    nothing, :class:`UsageError` where nothing is left, and for splits of a data set that is drawn anew already.
+    ``only``: names of data sets, of rows, or both as ``DATA/ROW``; a name of either kind may stand alone. Raises
+    :class:`UnknownNameError` for a name that means nothing, :class:`UsageError` where nothing is left, and for draws of
+    a data set that is drawn anew already.
     """
     selections = [_selected_names(suite, text) for text in only]
     for entry in suite.data:
-        if splits is not None and parse_dataset(entry.dataset).name == REDRAWN:
+        if suite.scheme and parse_dataset(entry.dataset).name == REDRAWN:
             raise UsageError(
-                f"--splits {splits}: the classes of data set {entry.name!r}, {entry.dataset}, are drawn anew already; "
-                "name the data set that it draws of"
+                f"suite {suite.name}: the classes of data set {entry.name!r}, {entry.dataset}, are drawn anew already; "
+                "name the data set that it draws of, or leave class_folds and splits out"
             )
     pieces = [
         Piece(suite, row, data, split)
         for data in suite.data
-        for split in ([None] if splits is None else range(1, splits + 1))
+        for split in suite.draws
         for row in suite.rows
         if data.name not in row.not_on
         if not selections or any(data.name in names and row.name in rows for names, rows in selections)
@@ -212,9 +212,8 @@ class GridOptions:
     """How a grid is carried out.
 
     ``trials`` and ``repeats`` in place of the suite's and its data sets'; ``only``: see
-    :func:`zslplat.suites.cells.pieces_of`; ``splits``: draws of seen and unseen classes in place of the given ones;
-    ``out``: folder that gets the tables, none for no tables; ``abreast``: studies that are carried out side by side,
-    none for as many as keep the workers busy; the others are those of
+    :func:`zslplat.suites.cells.pieces_of`; ``out``: folder that gets the tables, none for no tables; ``abreast``:
+    studies that are carried out side by side, none for as many as keep the workers busy; the others are those of
     :class:`~zslplat.tuning.options.StudyOptions`.
     """
 
@@ -223,7 +222,6 @@ class GridOptions:
     workers: int | None = None
     cluster: str | None = None
     only: Sequence[str] = ()
-    splits: int | None = None
     out: Path | None = None
     trial_timeout: float | None = None
     memory_bytes: int | None = None
@@ -233,7 +231,7 @@ class GridOptions:
     keep_models: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in (("trials", 1), ("repeats", 1), ("workers", 1), ("splits", 2), ("abreast", 1)):
+        for name, least in (("trials", 1), ("repeats", 1), ("workers", 1), ("abreast", 1)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise UsageError(f"{name}={value}: expected at least {least}")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zslplat.checks.base import Finding, findings_of
-from zslplat.errors import StoreError, ZslplatError
+from zslplat.errors import StoreError
 from zslplat.evaluation.code import LIBRARIES, CodeReader, code_of, roots_of
 from zslplat.evaluation.components import build_component, open_dataset, source_of
 from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
@@ -75,10 +75,9 @@ class Entry:
 class EntryReader:
     """What a store holds, asked for by the settings of a grid.
 
-    By the specs of data sets, each of which is loaded once: ``fingerprints``, and ``classes``, how many are trained on
-    and how many are unseen in the test. Without ``by_data`` no data are loaded: a study of the same experiment counts
-    whatever its data were, the newest of several. ``changed`` collects the studies that other code computed; with
-    ``any_code`` they count as well.
+    ``fingerprints`` are by the specs of data sets, each of which is loaded once. Without ``by_data`` no data are
+    loaded: a study of the same experiment counts whatever its data were, the newest of several. ``changed`` collects
+    the studies that other code computed; with ``any_code`` they count as well.
     """
 
     settings: Settings
@@ -87,7 +86,6 @@ class EntryReader:
     any_code: bool = False
     changed: list[str] = field(default_factory=list)
     fingerprints: dict[str, str] = field(default_factory=dict)
-    classes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Who only looks leaves nothing behind.
@@ -101,14 +99,7 @@ class EntryReader:
         if not self.by_data:
             return experiment
         if spec not in self.fingerprints:
-            dataset = open_dataset(experiment.dataset, self.settings)
-            self.fingerprints[spec] = dataset.fingerprint
-            single = dataset.y.ndim == 1
-            counts = [
-                len(np.unique(dataset.y[dataset.rows(split)])) if single and split in dataset.splits else 0
-                for split in ("train", "test_unseen")
-            ]
-            self.classes[spec] = (counts[0], counts[1])
+            self.fingerprints[spec] = open_dataset(experiment.dataset, self.settings).fingerprint
         return replace(experiment, data=self.fingerprints[spec])
 
     def entry(
@@ -293,12 +284,11 @@ StudyKey = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class CellRecords:
-    """Cells that are done, with what is recorded of each by its key: entry, scores, and numbers of classes."""
+    """Cells that are done, with what is recorded of each by its key: entry and scores."""
 
     cells: Mapping[Key, Cell] = field(default_factory=dict)
     entries: Mapping[Key, Entry] = field(default_factory=dict)
     scores: Mapping[Key, Scored] = field(default_factory=dict)
-    classes: Mapping[Key, tuple[int, int]] = field(default_factory=dict)
 
 
 class StoredCells:
@@ -307,7 +297,6 @@ class StoredCells:
     def __init__(self, settings: Settings, records: Records, options: StudyOptions, *, any_code: bool) -> None:
         self.settings, self.records, self.options, self.any_code = settings, records, options, any_code
         self._scores: dict[_StudyScores, Scored | None] = {}
-        self._counts: dict[str, tuple[int, int]] = {}
 
     def of(self, pieces: Iterable[Piece], keys: Collection[Key], reporter: Reporter) -> CellRecords:
         """Return those cells of these pieces, by their ``keys``, that are done and have scores that can be read."""
@@ -330,26 +319,14 @@ class StoredCells:
         new = [one for one in studies if one not in self._scores]
         scores_by_study = read_scores(self.records, [one.study for one in new], reporter.warn)
         self._scores |= {one: scores_by_study.get(one.study) for one in new}
-        cells, entries, scores, classes = {}, {}, {}, {}
-        for (piece, cell, entry), one in zip(done, studies, strict=True):
+        cells, entries, scores = {}, {}, {}
+        for (_, cell, entry), one in zip(done, studies, strict=True):
             scored = self._scores[one]
             if scored is not None:
                 outcome = {"study": entry.study, "value": entry.value, "seconds": entry.seconds, "status": DONE}
                 cells[cell.key] = replace(cell, **outcome)  # type: ignore[arg-type]
-                entries[cell.key], scores[cell.key], classes[cell.key] = entry, scored, self._classes(piece)
-        return CellRecords(cells, entries, scores, classes)
-
-    def _classes(self, piece: Piece) -> tuple[int, int]:
-        """Return how many classes are trained on and how many are unseen: all draws of a data set have as many."""
-        if piece.split is None:
-            return (0, 0)  # which nothing is made of where classes are not drawn
-        if piece.data.name not in self._counts:
-            self._counts[piece.data.name] = (0, 0)
-            with suppress(ZslplatError):
-                loaded = EntryReader(self.settings, self.records)
-                loaded.with_data(piece.experiment(piece.tasks[0]))
-                self._counts[piece.data.name] = loaded.classes[str(piece.dataset)]
-        return self._counts[piece.data.name]
+                entries[cell.key], scores[cell.key] = entry, scored
+        return CellRecords(cells, entries, scores)
 
 
 class _StudyScores(NamedTuple):

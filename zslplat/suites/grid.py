@@ -55,9 +55,9 @@ def carry_out(suite: Suite, options: GridOptions, settings: Settings, reporter: 
     """
     reporter = reporter or SilentReporter()
     check_suite(suite)
-    pieces = pieces_of(suite, options.only, options.splits)
+    pieces = pieces_of(suite, options.only)
     absent = absences(suite, settings)
-    before = saved_origin(settings, suite.name, drawn=options.splits is not None)
+    before = saved_origin(settings, suite.name, suite.scheme)
     if before not in ("", suite.origin):
         reporter.warn(
             f"the tables under {suite.name!r} in this store are those of another suite of that name ({before}), and "
@@ -86,7 +86,6 @@ class _Grid:
         self.study_options = options.study_options(suite)
         self.cells: dict[Key, Cell] = {cell.key: cell for piece in pieces for cell in piece.cells}
         self.entries: dict[Key, Entry] = {}
-        self.classes: dict[Key, tuple[int, int]] = {}
         self.at_once = 1
         self.reported: GridResult | None = None  # what the tables have, until something changes
         self.scores: dict[Key, Scored] = {}
@@ -152,7 +151,6 @@ class _Grid:
             self.reporter.note(f"data set {cell.data!r} is left out: {cell.reason}")
         if change.entry is not None:
             self.entries[cell.key] = change.entry
-            self.classes[cell.key] = change.classes
         self.cells[cell.key] = cell
         self.clock.note_change(cell)
         self._tell(cell)
@@ -168,7 +166,7 @@ class _Grid:
         whole = self._whole()
         if self.options.out is not None and whole.scores:
             write_tables(whole, self.options.out)
-        save_cells(whole.facts, self.settings, drawn=self.options.splits is not None, origin=self.suite.origin)
+        save_cells(whole.facts, self.settings, self.suite.scheme, self.suite.origin)
         self.reported = whole
 
     def _read_scores(self) -> None:
@@ -184,7 +182,7 @@ class _Grid:
     def _whole(self) -> GridResult:
         """Return all cells of the suite, those of other commands with what the store holds of them now."""
         self._read_scores()
-        pieces = pieces_of(self.suite, (), self.options.splits)
+        pieces = pieces_of(self.suite)
         cells = {cell.key: self.cells.get(cell.key) or self._begun(cell) for piece in pieces for cell in piece.cells}
         stored = self.stored.of(
             pieces, {key for key, cell in cells.items() if cell.status in (WAITING, RUNNING)}, self.reporter
@@ -195,7 +193,6 @@ class _Grid:
             cells=tuple({**cells, **stored.cells}.values()),
             entries={**stored.entries, **self.entries},
             scores={key: scores[key] for key in cells if key in scores},
-            classes={**stored.classes, **self.classes},
         )
 
     def _begun(self, cell: Cell) -> Cell:
@@ -209,7 +206,6 @@ class _Grid:
             cells=tuple(self.cells.values()),
             entries=dict(self.entries),
             scores={key: self.scores[key] for key in self.cells if key in self.scores},
-            classes=dict(self.classes),
             trials=self.options.trials,
             repeats=self.study_options.repeats,
             seconds=time.time() - self.started,

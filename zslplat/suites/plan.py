@@ -86,7 +86,7 @@ def plan(
     Raises :class:`UsageError` like :func:`zslplat.suites.grid.carry_out`.
     """
     check_suite(suite)
-    pieces = pieces_of(suite, options.only, options.splits)
+    pieces = pieces_of(suite, options.only)
     absent = absences(suite, settings)
     try:
         records: Records | None = existing_records(settings, lambda text: None)

@@ -12,6 +12,7 @@ from zslplat.checks.base import Finding, drop_silenced, run_checks
 from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.class_draws import drawn_from
+from zslplat.evidence.draws import join_draws
 from zslplat.evidence.scores import Scored
 from zslplat.names import counted
 from zslplat.suites.cells import FAILED, NOT_CARRIED_OUT, SKIPPED, WAITING, Cell, Key
@@ -31,17 +32,16 @@ class Messages(NamedTuple):
 class GridResult:
     """How a grid ended: its cells, and what is recorded of those that are done.
 
-    By the key of a cell: ``entries`` (what its study found and cost), ``scores`` (its test evaluations with their
-    replicates) and ``classes`` (how many are trained on, and how many are unseen in its test). ``trials`` and
-    ``repeats`` are those that were asked for, ``trials`` None where the suite says it. ``out``: folder of the tables.
-    ``of_suite``: all cells of the suite, with what the store holds of those that were not asked for.
+    By the key of a cell: ``entries`` (what its study found and cost) and ``scores`` (its test evaluations with their
+    replicates). ``trials`` and ``repeats`` are those that were asked for, ``trials`` None where the suite says it.
+    ``out``: folder of the tables. ``of_suite``: all cells of the suite, with what the store holds of those that were
+    not asked for.
     """
 
     suite: Suite
     cells: tuple[Cell, ...]
     entries: Mapping[Key, Entry] = field(default_factory=dict)
     scores: Mapping[Key, Scored] = field(default_factory=dict)
-    classes: Mapping[Key, tuple[int, int]] = field(default_factory=dict)
     trials: int | None = None
     repeats: int = 5
     seconds: float = 0.0
@@ -64,13 +64,23 @@ class GridResult:
         A task may have another primary metric on a data set than on others: of rows with several labels it ranks.
         """
         task = key[2]
-        scored = self.scores.get(key)
+        scored = self.scores.get(key) or (self.comparable.get(key) if key[3] is None else None)
         if scored is None or scored.primary is None or _bare(task) in self.suite.metrics:
             return self.suite.metrics_of(task)
         return (scored.primary.name,)
 
     def _has_a_line(self, key: Key) -> bool:
         return key in self.scores and any(metric in self.scores[key].values for metric in self.metrics_of(key))
+
+    @cached_property
+    def comparable(self) -> Mapping[Key, Scored]:
+        """The scores that are put side by side: of drawn classes one entry of all draws, with the number of none."""
+        single = {key: scored for key, scored in self.scores.items() if key[3] is None}
+        drawn: dict[Key, dict[int, Scored]] = {}
+        for (data, row, task, split), scored in self.scores.items():
+            if split is not None:
+                drawn.setdefault((data, row, task, None), {})[split] = scored
+        return {**single, **{key: join_draws(draws) for key, draws in drawn.items()}}
 
     @cached_property
     def kinds(self) -> Mapping[str, str]:

@@ -37,11 +37,10 @@ from zslplat.tuning.study import run_study
 
 @dataclass(frozen=True)
 class Change:
-    """A cell as it is now; where it is done, what is recorded of it, and how many seen and unseen classes there are."""
+    """A cell as it is now; where it is done, what is recorded of it."""
 
     cell: Cell
     entry: Entry | None = None
-    classes: tuple[int, int] = (0, 0)
 
 
 class PieceRunner:
@@ -109,7 +108,7 @@ class PieceRunner:
         if entry is None:
             raise StoreError(f"{cell.title} was carried out, and its records do not say so; zslplat store check")
         done = replace(cell, status=DONE, study=entry.study, value=entry.value, seconds=entry.seconds, new=new)
-        self.changed(Change(done, entry, self.recorded.classes[str(piece.dataset)]))
+        self.changed(Change(done, entry))
         return entry
 
     def _compute(self, piece: Piece, cell: Cell, parameters: Mapping[str, object] | None) -> None:

@@ -18,35 +18,38 @@ from zslplat.data.store.atomic_files import replacing
 from zslplat.settings import Settings
 
 
-def tables_folder(settings: Settings, suite: str, *, drawn: bool) -> Path:
-    """Return the folder in a store that tables of a suite go to where nothing is said; ``drawn``: of drawn classes."""
-    return settings.suites / (f"{suite}-splits" if drawn else suite)
+def tables_folder(settings: Settings, suite: str, scheme: str = "") -> Path:
+    """Return the folder in a store that tables of a suite go to where nothing is said.
+
+    ``scheme`` is how its classes are drawn (:attr:`~zslplat.suites.suite.Suite.scheme`).
+    """
+    return settings.suites / "-".join([suite, *scheme.split()])
 
 
-def save_cells(facts: SuiteFacts, settings: Settings, *, drawn: bool, origin: str = "") -> None:
+def save_cells(facts: SuiteFacts, settings: Settings, scheme: str = "", origin: str = "") -> None:
     """Write the cells of a suite as they are now, and where it is from."""
-    file = _file(settings, facts.subject, drawn)
+    file = _file(settings, facts.subject, scheme)
     file.parent.mkdir(exist_ok=True)
     with replacing(file) as path:
         path.write_text(json.dumps({**asdict(facts), "origin": origin}, indent=1) + "\n", encoding="utf-8")
 
 
-def load_cells(settings: Settings, suite: str, *, drawn: bool) -> tuple[CellFacts, ...]:
+def load_cells(settings: Settings, suite: str, scheme: str = "") -> tuple[CellFacts, ...]:
     """Return the cells of a suite as they were left; none where nothing is remembered."""
     with suppress(OSError, ValueError, TypeError, KeyError):
-        return tuple(_cell(cell) for cell in _content(settings, suite, drawn)["cells"])
+        return tuple(_cell(cell) for cell in _content(settings, suite, scheme)["cells"])
     return ()
 
 
-def saved_origin(settings: Settings, suite: str, *, drawn: bool) -> str:
+def saved_origin(settings: Settings, suite: str, scheme: str = "") -> str:
     """Return where the suite is from of which cells were left under a name; empty where nobody knows."""
     with suppress(OSError, ValueError, TypeError, KeyError):
-        return str(_content(settings, suite, drawn)["origin"])
+        return str(_content(settings, suite, scheme)["origin"])
     return ""
 
 
-def _content(settings: Settings, suite: str, drawn: bool) -> Mapping[str, Any]:
-    content: Mapping[str, Any] = json.loads(_file(settings, suite, drawn).read_text(encoding="utf-8"))
+def _content(settings: Settings, suite: str, scheme: str) -> Mapping[str, Any]:
+    content: Mapping[str, Any] = json.loads(_file(settings, suite, scheme).read_text(encoding="utf-8"))
     return content
 
 
@@ -54,6 +57,6 @@ def _cell(content: Mapping[str, Any]) -> CellFacts:
     return CellFacts(**{**content, "images": tuple(content["images"])})
 
 
-def _file(settings: Settings, suite: str, drawn: bool) -> Path:
-    folder = tables_folder(settings, suite, drawn=drawn)
+def _file(settings: Settings, suite: str, scheme: str) -> Path:
+    folder = tables_folder(settings, suite, scheme)
     return folder.with_name(f"{folder.name}.json")

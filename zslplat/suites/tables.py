@@ -3,19 +3,16 @@
 ``scores.csv``        data, row, task, metric, test, spread, low, high, knows_of_batch, from_memory, trials, split,
                       low_classes, high_classes (the interval over new classes)
 ``differences.csv``   task, metric, ahead, behind, data, difference, low, high, verdict_rows; over new classes
-                      low_classes, high_classes, p_holm, verdict; of classes that were drawn anew all is over draws,
-                      and verdict by Holm's p-value
+                      low_classes, high_classes, p_holm, verdict
 ``budgets.csv``       data, row, knows_of_batch, trials, chosen_epoch, most_epochs, split, failed_trials, seconds,
                       unequal, method (with what its search found)
 ``provenance.json``   suite, commit or version, libraries, seeds, dates and hours
 
 ``spread`` is the standard deviation over the repeats of a random method, ``trials`` those of the search that found the
-parameters, which the first task of a row has. Intervals of one split are bootstrap intervals
-over its test rows. Where classes were drawn anew, each draw (``split`` 1, 2, ...) has its lines, and ``mean`` one with
-the mean over draws, their standard deviation and a t interval for it, corrected for draws that overlap (Nadeau and
-Bengio, "Inference for the generalization error", Machine Learning 52, 2003): the variance of the mean is
-s^2 (1/n + u/c) for n draws of u unseen classes beside c seen ones. It says what to expect of other draws from the same
-classes.
+parameters, which the first task of a row has. ``low`` and ``high`` are bootstrap intervals over the test rows of one
+split. Where classes were drawn anew, as in class folds, each draw (``split`` 1, 2, ...) has its lines, and ``mean`` one
+of all draws joined: a class has one value, and intervals are over classes (:mod:`zslplat.evidence.draws`). Differences
+are of the joined draws.
 """
 
 from __future__ import annotations
@@ -24,7 +21,6 @@ import csv
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,14 +28,11 @@ from typing import Any
 import numpy as np
 
 from zslplat.comparison.classes import class_difference, class_verdict, family_p_values, over_classes, score_ends
-from zslplat.comparison.over_datasets import draw_p_value
 from zslplat.comparison.paired import Interval, difference, interval, mean_difference
-from zslplat.comparison.ranks import over_splits
 from zslplat.data.store.atomic_files import replacing
 from zslplat.evidence.scores import Scored
-from zslplat.metrics.intervals import within
 from zslplat.records.environment import environment_record
-from zslplat.statistics import Estimate, holm
+from zslplat.statistics import Estimate
 from zslplat.suites.cells import Cell, Key
 from zslplat.suites.entries import Entry
 from zslplat.suites.result import GridResult
@@ -183,33 +176,24 @@ def provenance(result: GridResult) -> dict[str, Any]:
 
 def _scores(result: GridResult) -> list[list[Any]]:
     lines: list[list[Any]] = []
-    draws: dict[tuple[str, str, str, str], list[tuple[float, tuple[int, int]]]] = {}
     marks: dict[tuple[str, str], list[Any]] = {}
     trials = trials_of(result)
-    for key, scored in result.scores.items():
+    joined = [(key, scored) for key, scored in result.comparable.items() if scored.draws]
+    for key, scored in [*result.scores.items(), *joined]:
         data, row, task, split = key
         # What a row knows is that of its first task where a search chooses it.
         mark = marks.setdefault((data, row), [batch_knowledge(scored), scored.from_memory])
+        where = MEAN if scored.draws else GIVEN if split is None else split
+        budgets = {trials.get((data, row, number), "") for number in scored.draws or [split]}
         for metric in result.metrics_of(key):
             if metric in scored.values:
                 estimate = interval(scored, metric)
                 values = scored.values[metric]
                 spread = float(np.std(values, ddof=1)) if len(values) > 1 else ""
-                where = GIVEN if split is None else split
-                budget = trials.get((data, row, split), "")
                 anew = score_ends(over_classes(scored, metric), metric)
+                budget = next(iter(budgets)) if len(budgets) == 1 else ""
                 line = [estimate.estimate, spread, estimate.low, estimate.high, *mark, budget, where]
                 lines.append([data, row, task, metric, *line, *anew])
-                if split is not None:
-                    draws.setdefault((data, row, task, metric), []).append((estimate.estimate, result.classes[key]))
-    for (data, row, task, metric), draw_values in draws.items():
-        values = [value for value, _ in draw_values]
-        over = over_splits(values, [classes for _, classes in draw_values])
-        spread = float(np.std(values, ddof=1)) if len(values) > 1 else ""
-        ends = [*within(metric, over.estimate, over.low, over.high), *marks[data, row]]
-        budgets = {budget for (name, of, _), budget in trials.items() if (name, of) == (data, row)}
-        budget = budgets.pop() if len(budgets) == 1 else ""
-        lines.append([data, row, task, metric, over.estimate, spread, *ends, budget, MEAN, "", ""])
     return lines
 
 
@@ -219,43 +203,29 @@ def _differences(result: GridResult) -> list[list[Any]]:
     unknown: list[Any] = [""] * len(OVER_CLASSES)
     for kind, metric in kinds_of(result):
         judged = {name: _over_classes(result, name, kind, metric) for name in names}
-        drawn = _draws(result, names, kind, metric)
         for ahead, behind in result.suite.differences:
             pairs: list[tuple[Scored, Scored]] = []
             for name in names:
                 for key, pair in _pairs(result, name, kind, metric, ahead, behind):
-                    if key[3] is not None:
-                        continue
                     gap = difference(*pair, metric)
                     over = judged[name].get((ahead, behind, key[2]), unknown)
                     lines.append([kind, metric, ahead, behind, name, *_interval_cells(gap, metric), *over])
-                    pairs.append(pair)
-                if (name, ahead, behind) in drawn:
-                    lines.append([kind, metric, ahead, behind, name, *drawn[name, ahead, behind]])
+                    pairs += [] if pair[0].draws else [pair]
             if pairs:
-                lines.append(
-                    [
-                        kind,
-                        metric,
-                        ahead,
-                        behind,
-                        MEAN,
-                        *_interval_cells(mean_difference(pairs, metric), metric),
-                        *unknown,
-                    ]
-                )
+                mean = _interval_cells(mean_difference(pairs, metric), metric)
+                lines.append([kind, metric, ahead, behind, MEAN, *mean, *unknown])
     return lines
 
 
 def _over_classes(result: GridResult, data: str, kind: str, metric: str) -> dict[tuple[str, str, str], list[Any]]:
-    """Return {(ahead, behind, task): interval over new classes, Holm's p-value, verdict} of a data set's given split.
+    """Return {(ahead, behind, task): interval over new classes, Holm's p-value, verdict} of a data set.
 
     Holm's correction is over the differences that the suite names, of this metric on this data set.
     """
     gaps: dict[tuple[str, str, str], Estimate] = {}
     for ahead, behind in result.suite.differences:
         for key, (scored, other) in _pairs(result, data, kind, metric, ahead, behind):
-            gap = class_difference(scored, other, metric) if key[3] is None else None
+            gap = class_difference(scored, other, metric)
             if gap is not None:
                 gaps[ahead, behind, key[2]] = gap
     moderated, _, corrected = family_p_values(list(gaps.values()))
@@ -278,8 +248,8 @@ def _pairs(
 ) -> list[tuple[Key, tuple[Scored, Scored]]]:
     """Return what two rows have of a metric on a data set, each pair with the key of the first."""
     pairs, kinds = [], result.kinds
-    for key, scored in result.scores.items():
-        other = result.scores.get((data, behind, key[2], key[3]))
+    for key, scored in result.comparable.items():
+        other = result.comparable.get((data, behind, key[2], None))
         mine = key[:2] == (data, ahead) and kinds[key[2]] == kind
         if mine and other is not None and metric in result.metrics_of(key) and _both_have(metric, scored, other):
             pairs.append((key, (scored, other)))
@@ -288,34 +258,6 @@ def _pairs(
 
 def _both_have(metric: str, scored: Scored, other: Scored) -> bool:
     return metric in scored.values and metric in other.values
-
-
-def _draws(result: GridResult, names: Sequence[str], kind: str, metric: str) -> dict[tuple[str, str, str], list[Any]]:
-    """Return {(data, ahead, behind): what is told of a difference over draws of classes}.
-
-    Holm's correction is over the differences that the suite names, of this metric on this data set.
-    """
-    cells: dict[tuple[str, str, str], list[Any]] = {}
-    for name in names:
-        gaps: dict[tuple[str, str, str], tuple[Interval, float]] = {}
-        for ahead, behind in result.suite.differences:
-            pairs = [(key, p) for key, p in _pairs(result, name, kind, metric, ahead, behind) if key[3] is not None]
-            if pairs:
-                values = np.array([[np.mean(one.values[metric]) for one in pair] for _, pair in pairs])
-                gap = over_splits((values[:, 0] - values[:, 1]).tolist(), [result.classes[key] for key, _ in pairs])
-                gaps[name, ahead, behind] = gap, draw_p_value(gap, len(pairs))
-        corrected = holm([p for _, p in gaps.values()]).tolist()
-        for (key, (gap, p)), p_holm in zip(gaps.items(), corrected, strict=True):
-            cells[key] = draw_cells(gap, metric, p, p_holm)
-    return cells
-
-
-def draw_cells(gap: Interval, metric: str, p: float, p_holm: float) -> list[Any]:
-    """Return difference, ends and verdict over draws, and Holm's p-value with the verdict by it.
-
-    What is told of new classes on the given ones has no ends here: draws are of new classes themselves.
-    """
-    return [gap.estimate, gap.low, gap.high, gap.verdict(metric, p), "", "", p_holm, gap.verdict(metric, p_holm)]
 
 
 def _interval_cells(gap: Interval, metric: str) -> list[Any]:

@@ -270,7 +270,7 @@ def test_differences_on_drawn_classes_take_no_place_of_those_on_the_given_ones(p
     for splits in ([None], [1, 2]):
         scores = {("marked", n, "zsl", split): one for n, one in (("a", a), ("b", b)) for split in splits}
         cells = tuple(Cell(*key) for key in scores)
-        keep_grid(GridResult(suite, cells, scores=scores, classes=dict.fromkeys(scores, (8, 2))), tmp_path)
+        keep_grid(GridResult(suite, cells, scores=scores), tmp_path)
     lines = read_file(tmp_path / "bench-plain-differences.csv")
     assert sorted((line["data"], line["split"]) for line in lines) == [
         ("marked", "given"),

@@ -94,22 +94,24 @@ class DigitPairs(DataSource):
         "test part as distributed with scikit-learn (load_digits)"
     )
     drawn_by = "seed"
+    folded_by = ("fold", BLOCKS + 1)
     seed = parameter("which images, pairs and classes are drawn", Integer(0), default=0)
     rows = parameter("training rows per class, a multiple of 5", Integer(5, 180), default=40)
+    fold = parameter("which fifth of the classes is unseen", Integer(0, BLOCKS), default=0)
 
     def load(self, places: DataPlaces) -> Dataset:
         """Build the data set; the same seed gives the same rows anywhere."""
         seed, rows = self.seed, self.rows
         if rows % POOLS_PER_BLOCK:
             raise UsageError(f"digit-pairs: rows={rows} is no multiple of {POOLS_PER_BLOCK}, the pools of a class")
-        return digit_pairs(seed=seed, rows_per_pool=rows // POOLS_PER_BLOCK)
+        return digit_pairs(seed=seed, rows_per_pool=rows // POOLS_PER_BLOCK, fold=self.fold)
 
 
-def digit_pairs(*, seed: int = 0, rows_per_pool: int = 8) -> Dataset:
+def digit_pairs(*, seed: int = 0, rows_per_pool: int = 8, fold: int = 0) -> Dataset:
     """Return the data set: X (4800, 128) float32 in [0, 1] by default, classes named ``00`` to ``99``.
 
     ``rows_per_pool``: rows of each seen class in each of its block's five pools. There are 10 test rows for each seen
-    class and 40 for each unseen one.
+    class and 40 for each unseen one. In each ``fold``, 0 to 4, other 20 classes are unseen.
     """
     from sklearn.datasets import load_digits
 
@@ -117,7 +119,7 @@ def digit_pairs(*, seed: int = 0, rows_per_pool: int = 8) -> Dataset:
     bunch = load_digits()
     pixels = (bunch.data / 16).astype(np.float32)
     pools = _deal_pools(bunch.target, rng)
-    diagonals = _diagonals(rng)
+    diagonals = np.roll(_diagonals(rng), -2 * fold, axis=0)
     unseen, blocks = diagonals[:2], [diagonals[2 * b + 2 : 2 * b + 4] for b in range(BLOCKS)]
 
     left: list[np.ndarray] = []
@@ -169,7 +171,7 @@ def digit_pairs(*, seed: int = 0, rows_per_pool: int = 8) -> Dataset:
         description=DigitPairs.summary,
         licence=DigitPairs.licence,
         citation=DigitPairs.citation,
-        source={"loader": "digit-pairs", "seed": seed, "rows_per_pool": rows_per_pool},
+        source={"loader": "digit-pairs", "seed": seed, "rows_per_pool": rows_per_pool, "fold": fold},
     )
 
 

@@ -33,7 +33,7 @@ from zslplat.tasks.row_outcomes import RowOutcomes
 
 REPLICATES = 1000
 _COLUMNS, _META, _REPLICATES, _CLASSES = "outcomes.npz", "outcomes.json", "replicates.npz", "classes.npz"
-_KEY, _METRIC, _KINDS, _EXCHANGED = "key", "metric:", "kinds", "exchanged:"
+_KEY, _METRIC, _KINDS, _NAMES, _EXCHANGED = "key", "metric:", "kinds", "names", "exchanged:"
 # The first bytes of an array: numpy's magic, version 1.0, and the length of the header.
 _FORM, _HEAD = b"\x93NUMPY\x01\x00", struct.Struct("<8sH")
 # The errors of numpy and zipfile on files that are cut off, changed or not of this format.
@@ -127,12 +127,22 @@ def class_values(task: Task, folder: Path, only: Collection[str] | None = None) 
             if computed is None:
                 return {}
             exchanged = {_EXCHANGED + name: matrix for name, matrix in computed.exchanged.items()}
-            return {_KINDS: computed.kinds, **_metric_arrays(computed.values), **exchanged}
+            names = _names_of(outcomes, len(computed.kinds))
+            return {_KINDS: computed.kinds, **names, **_metric_arrays(computed.values), **exchanged}
 
         return str(CLASS_SCHEME), values
 
     arrays = _from_cache(folder, _CLASSES, (str(CLASS_SCHEME),), make, only)
-    return ClassValues(_by_metric(arrays), arrays[_KINDS], _by_metric(arrays, _EXCHANGED)) if _KINDS in arrays else None
+    if _KINDS not in arrays:
+        return None
+    return ClassValues(_by_metric(arrays), arrays[_KINDS], _by_metric(arrays, _EXCHANGED), arrays.get(_NAMES))
+
+
+def _names_of(outcomes: RowOutcomes, count: int) -> dict[str, np.ndarray]:
+    """Return the names of the scored classes, nothing where the values are of something else than those."""
+    by_class = "true" in outcomes.columns and "by_draw" not in outcomes.meta
+    scored = np.unique(outcomes.columns["true"]) if by_class else ()
+    return {_NAMES: np.array(outcomes.meta["classes"])[scored]} if len(scored) == count else {}
 
 
 def resampled(task: Task, outcomes: RowOutcomes, count: int = REPLICATES) -> dict[str, np.ndarray]:
@@ -188,7 +198,7 @@ def _cached(path: Path, stamp: str, only: Collection[str] | None) -> tuple[str, 
             key, _, seen = str(_array(file, _KEY)).partition("\n")
             names = [name for member in file.namelist() if (name := member.removesuffix(".npy")) != _KEY]
             if only is not None and seen == stamp:
-                members = {_KINDS, *(prefix + name for name in only for prefix in (_METRIC, _EXCHANGED))}
+                members = {_KINDS, _NAMES, *(prefix + name for name in only for prefix in (_METRIC, _EXCHANGED))}
                 names = [name for name in names if name in members]
             return key, seen, {name: _array(file, name) for name in names}
     except _DAMAGED:
