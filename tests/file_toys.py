@@ -34,17 +34,6 @@ def write_npy(folder, drop=(), **changes):
     return folder
 
 
-def write_npy_parts(folder, parts, **changes):
-    """Write the same with features and labels as folders of several files, numbered without leading zeros."""
-    write_npy(folder, drop=("X", "y"), **changes)
-    arrays = {**toy(), **changes}
-    for key, name in (("X", "features"), ("y", "labels")):
-        (folder / name).mkdir()
-        for number, part in enumerate(np.array_split(arrays[key], parts)):
-            np.save(folder / name / f"part-{number}.npy", part)
-    return folder
-
-
 def lists_of(X, **types):
     """Return a column of lists of equal length."""
     return pa.FixedSizeListArray.from_arrays(pa.array(X.reshape(-1)), X.shape[1])

@@ -34,7 +34,6 @@ _CHECKS = {
         "ZSP213": "NotConverged",
         "ZSP214": "MetricsLeftOut",
         "ZSP215": "TestLabelsExported",
-        "ZSP216": "NeighboursMissed",
         "ZSP217": "BiasNotCarried",
         "ZSP218": "RowsOutrankClasses",
         "ZSP219": "PlaceholderScores",

@@ -136,8 +136,7 @@ class GFHF(ZeroShotPipeline):
     """Label propagation from the signatures through the graph of the scored batch."""
 
     def __init__(self, *, alpha: float = 1.0, k: int = 10, anchors: int = 50, balance: float = 0.75,
-        neighbours: Literal['auto', 'exact', 'index'] = 'auto', features: str | None = None,
-        signatures: str | None = None) -> None: ...
+        features: str | None = None, signatures: str | None = None) -> None: ...
 
 class GFZSL(ZeroShotPipeline):
     """Class-conditional Gaussians predicted from signatures by kernel ridge regression."""
@@ -311,8 +310,8 @@ class MFMR(ZeroShotPipeline):
         ridge: float = 0.3, compare: Literal['residual', 'features', 'inverse'] = 'residual', shrinkage: float = 5.0,
         temperature: float = 0.05, labels: Literal['fixed', 'free'] = 'fixed', gamma_fit: float = 1.0,
         label_anchor: float = 0.0, rounds: int = 5, iterations: int | None = None, converged_at: float | None = None,
-        neighbours: Literal['auto', 'exact', 'index'] = 'auto', variant: Literal['default', 'paper'] = 'default',
-        seed: int = 0, features: str | None = None, signatures: str | None = None) -> None: ...
+        variant: Literal['default', 'paper'] = 'default', seed: int = 0, features: str | None = None,
+        signatures: str | None = None) -> None: ...
 
 class MFMRJoint(ZeroShotPipeline):
     """Non-negative tri-factorisation with graphs over features and over the scored batch."""
@@ -321,9 +320,9 @@ class MFMRJoint(ZeroShotPipeline):
         ridge: float = 0.3, compare: Literal['residual', 'features', 'inverse'] = 'residual', shrinkage: float = 5.0,
         temperature: float = 0.05, labels: Literal['fixed', 'free'] = 'fixed', gamma_fit: float = 1.0,
         label_anchor: float = 0.0, rounds: int = 5, iterations: int | None = None, converged_at: float | None = None,
-        neighbours: Literal['auto', 'exact', 'index'] = 'auto', variant: Literal['default', 'paper'] = 'default',
-        seed: int = 0, gamma: float = 5.0, anchor: float = 0.75, scale: float = 0.3, balance: float = 0.75,
-        features: str | None = None, signatures: str | None = None) -> None: ...
+        variant: Literal['default', 'paper'] = 'default', seed: int = 0, gamma: float = 5.0, anchor: float = 0.75,
+        scale: float = 0.3, balance: float = 0.75, features: str | None = None,
+        signatures: str | None = None) -> None: ...
 
 class MutualInformation(SelectionPipeline):
     """Features by mutual information with the class."""
@@ -414,8 +413,7 @@ class SmoothedESZSL(ZeroShotPipeline):
     def __init__(self, *, alpha: float = 1.0, gamma: float = 1.0, labels: Literal['signed', 'binary'] = 'binary',
         scale: Literal['mean', 'absolute'] = 'mean', variant: Literal['default', 'paper'] = 'default',
         smoothing: float = 10.0, k: int = 10, temperature: float = 0.5, balance: float = 0.75,
-        neighbours: Literal['auto', 'exact', 'index'] = 'auto', features: str | None = None,
-        signatures: str | None = None) -> None: ...
+        features: str | None = None, signatures: str | None = None) -> None: ...
 
 class SparseCoding(CodingPipeline):
     """Linear sparse coding."""
@@ -457,9 +455,8 @@ class TMVHLP(ZeroShotPipeline):
     def __init__(self, *, ridge: float = 1.0, shrinkage: float = 0.1, power: float = 4.0, dimensions: int = 256,
         projections: Literal['both', 'regressed', 'attributes'] = 'both', nearest: float = 0.5, k: int = 20,
         links: float = 0.4, semantic_weight: float = 1.0, hypergraph: float = 0.75, alpha: float = 0.5,
-        balance: float = 0.0, steps: int = 1, neighbours: Literal['auto', 'exact', 'index'] = 'auto',
-        variant: Literal['default', 'paper'] = 'default', features: str | None = None,
-        signatures: str | None = None) -> None: ...
+        balance: float = 0.0, steps: int = 1, variant: Literal['default', 'paper'] = 'default',
+        features: str | None = None, signatures: str | None = None) -> None: ...
 
 class TransductiveGFZSL(ZeroShotPipeline):
     """GFZSL with its Gaussians refined by expectation maximisation on the scored batch."""

@@ -19,7 +19,6 @@ from file_toys import (
     write_hdf5,
     write_hdf5_parts,
     write_npy,
-    write_npy_parts,
     write_parquet,
 )
 
@@ -56,7 +55,6 @@ WAYS = {
     "npy, rows in Fortran order": lambda folder: NpySource(
         path=str(write_npy(folder / "d", X=np.asfortranarray(toy()["X"])))
     ),
-    "npy, 12 parts": lambda folder: NpySource(path=str(write_npy_parts(folder / "d", 12))),
     "parquet": lambda folder: ParquetSource(path=str(write_parquet(folder / "d"))),
     "parquet, 12 files": lambda folder: ParquetSource(path=str(write_parquet(folder / "d", 12))),
     "parquet, columns": lambda folder: ParquetSource(path=str(write_parquet(folder / "d", 3, features="columns"))),

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from array_toys import save, toy
-from file_toys import write_hdf5, write_hdf5_parts, write_npy, write_npy_parts, write_parquet
+from file_toys import write_hdf5, write_hdf5_parts, write_npy, write_parquet
 
 from zslplat.data.card import describe
 from zslplat.data.catalogue import LAYOUTS, available, open_source, parse_dataset
@@ -36,7 +36,6 @@ def one_parquet_file(path):
 
 WRITERS = {
     "npy": (write_npy, NpySource),
-    "npy, many": (lambda path: write_npy_parts(path, 3), NpySource),
     "parquet": (one_parquet_file, ParquetSource),
     "parquet, many": (lambda path: write_parquet(path, 3), ParquetSource),
     "hdf5": (lambda path: write_hdf5(path.with_suffix(".h5")), Hdf5Source),

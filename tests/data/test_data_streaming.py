@@ -54,17 +54,8 @@ def hdf5(folder, X, chunks=(300, 24)):
     return Hdf5Source(path=str(folder.with_suffix(".h5"))), folder.with_suffix(".h5")
 
 
-def npy_parts(folder, X):
-    (folder / "features").mkdir(parents=True)
-    for number, part in enumerate(np.array_split(X, 3)):
-        np.save(folder / "features" / f"{number}.npy", part)
-    np.save(folder / "labels.npy", LABELS)
-    return NpySource(path=str(folder)), folder
-
-
 FORMATS = {
     "npy": npy,
-    "npy, parts": npy_parts,
     "parquet, lists": parquet,
     "parquet, columns": lambda folder, X: parquet(folder, X, columns=True),
     "hdf5, chunks": hdf5,

@@ -11,7 +11,7 @@ from zslplat.data.formats.npy_folder import NpySource
     [
         (["features.npy"], True),
         (["features-1.npy"], True),
-        (["features/part-1.npy"], True),
+        (["features/part-1.npy"], False),
         (["features/part-1.parquet"], False),
         (["features_of_old/notes.txt"], False),
         (["features.csv"], False),

@@ -2,13 +2,10 @@
 
 import os
 
-import numpy as np
 import pytest
-from file_toys import write_npy_parts, write_parquet
+from file_toys import write_npy, write_parquet
 
-from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.importing import import_arrays
-from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
 
 
@@ -16,9 +13,9 @@ def files_under(folder):
     return {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("write", [write_npy_parts, write_parquet])
+@pytest.mark.parametrize("write", [write_npy, write_parquet])
 def test_linked_files_are_those_of_the_source_and_outlive_it(tmp_path, write):
-    source, root = write(tmp_path / "toy", 3), tmp_path / "root"
+    source, root = write(tmp_path / "toy"), tmp_path / "root"
     import_arrays(source, root, "mine", link=True)
     own, theirs = files_under(root / "mine"), files_under(source)
     assert own.keys() == theirs.keys()
@@ -30,23 +27,23 @@ def test_linked_files_are_those_of_the_source_and_outlive_it(tmp_path, write):
 
 
 def test_what_is_behind_a_symbolic_link_is_linked(tmp_path):
-    source, root = write_npy_parts(tmp_path / "toy", 2), tmp_path / "root"
-    labels = source / "labels" / "part-0.npy"
+    source, root = write_npy(tmp_path / "toy"), tmp_path / "root"
+    labels = source / "labels.npy"
     labels.rename(tmp_path / "elsewhere.npy")
     labels.symlink_to(tmp_path / "elsewhere.npy")
     import_arrays(source, root, "mine", link=True)
-    assert not (root / "mine" / "labels" / "part-0.npy").is_symlink()
-    assert os.path.samefile(root / "mine" / "labels" / "part-0.npy", tmp_path / "elsewhere.npy")
+    assert not (root / "mine" / "labels.npy").is_symlink()
+    assert os.path.samefile(root / "mine" / "labels.npy", tmp_path / "elsewhere.npy")
 
 
 def test_without_links_the_copy_is_apart(tmp_path):
-    source, root = write_npy_parts(tmp_path / "toy", 2), tmp_path / "root"
+    source, root = write_npy(tmp_path / "toy"), tmp_path / "root"
     import_arrays(source, root, "mine")
     assert not any(os.path.samefile(path, root / "mine" / name) for name, path in files_under(source).items())
 
 
 def test_a_file_system_that_cannot_link_is_told_and_nothing_is_left(tmp_path, monkeypatch):
-    source, root = write_npy_parts(tmp_path / "toy", 2), tmp_path / "root"
+    source, root = write_npy(tmp_path / "toy"), tmp_path / "root"
 
     def refuse(*_):
         raise OSError(18, "Invalid cross-device link")
@@ -58,15 +55,7 @@ def test_a_file_system_that_cannot_link_is_told_and_nothing_is_left(tmp_path, mo
 
 
 def test_the_command_links(tmp_path, call):
-    source, root = write_npy_parts(tmp_path / "toy", 2), tmp_path / "root"
+    source, root = write_npy(tmp_path / "toy"), tmp_path / "root"
     done = call("data", "import", source, "--name", "mine", "--link", "--data-root", root)
     assert "imported mine: " in done.stdout, done.stderr
-    assert (root / "mine" / "features" / "part-1.npy").stat().st_nlink == 2
-
-
-def test_parts_that_are_not_alike_are_refused_with_both_files(tmp_path):
-    source = write_npy_parts(tmp_path / "toy", 2)
-    part = source / "features" / "part-1.npy"
-    np.save(part, np.load(part)[:, 1:])
-    with pytest.raises(DataError, match=r"part-1\.npy: rows of shape .* but those of .*part-0\.npy.* are alike"):
-        NpySource(path=str(source)).load(DataPlaces())
+    assert (root / "mine" / "features.npy").stat().st_nlink == 2

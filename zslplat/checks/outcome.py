@@ -150,12 +150,6 @@ class TestLabelsExported(WarningCheck):
     code, title, scope = "ZSP215", "the labels of the test rows were at hand", "study"
 
 
-class NeighboursMissed(WarningCheck):
-    """Shows that an index found fewer than 90 % of the true neighbours of the rows of a graph."""
-
-    code, title, scope = "ZSP216", "neighbours missed by an index", "study"
-
-
 def effective_classes(counts: Mapping[str, int]) -> float:
     """Return the exponential of the entropy of shares: C where C classes have even shares, 1 where one has all."""
     total = sum(counts.values())

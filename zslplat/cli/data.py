@@ -266,10 +266,10 @@ class TemplateDataOptions(TypedDict, total=False):
     kind: Annotated[
         str,
         Option(
-            "npz, npy, parts (a folder of parts), csv, mat, hdf5, parquet, arrow or torch.",
+            "npz, npy, csv, mat, hdf5, parquet, arrow or torch.",
             REQUIRED,
             metavar="FORMAT",
-            complete=("npz", "npy", "parts", "csv", "mat", "hdf5", "parquet", "arrow", "torch"),
+            complete=("npz", "npy", "csv", "mat", "hdf5", "parquet", "arrow", "torch"),
             positional=True,
         ),
     ]

@@ -14,16 +14,13 @@ A file plays the part that its name says, by the names of :mod:`zslplat.data.for
 ``folds.npy``              by class or by row; ``folds.json`` likewise
 ``groups.npy``             or ``.csv``, ``.txt``, one entry per row
 
-A file of one entry per row may be a folder of parts instead, whose rows follow each other by the names of the files,
-numbers by value: ``features/part-1.npy``, ``features/part-2.npy``, ``labels/part-1.npy``, ...
-
 Other files are left alone. Pickled objects are never read.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +39,6 @@ _SUFFIXES = (".npy", ".npz", ".csv", ".txt", ".json")
 
 _FEATURES = ("X", "features")
 
-_BY_ROW = tuple(alias for role in ("X", "y", "row_signatures", "groups") for alias in ALIASES[role])
-
-_BY_ROW_SETS = tuple(f"{stem}{mark}" for stem in (*_FEATURES, "row_signatures") for mark in "-_")
-
 _SETS = ("S_", "S-", "signatures_", "signatures-", "row_signatures_", "row_signatures-", "signature_classes_")
 
 
@@ -63,9 +56,6 @@ class NpyFolder(Fields):
         for file in in_natural_order(path.iterdir()):
             if not _is_field(file):
                 continue
-            if file.is_dir():
-                self._add(file.name, file)
-                continue
             if file.stem in ALIASES["split"] and file.suffix in (".npz", ".json"):
                 self._splits |= {f"splits/{name}": rows for name, rows in _read_splits(file).items()}
                 continue
@@ -82,8 +72,6 @@ class NpyFolder(Fields):
         if name in self._splits:
             return self._splits[name]
         path = self._files[name]
-        if path.is_dir():
-            return _joined([_map_file(part) for part in _parts(path)], path)
         if path.suffix == ".npy":
             array = _map_file(path)
             require_memory(array.nbytes, str(path))
@@ -98,19 +86,12 @@ class NpyFolder(Fields):
     def _is_table(self, name: str) -> bool:
         return name.startswith("row_signatures") or name in ALIASES["folds"]
 
-    def parts(self) -> Sequence[tuple[str, int]]:
-        """Return the files of features in parts, and the rows of each."""
-        folder = next((self._files[name] for name in ALIASES["X"] if name in self._files), None)
-        if folder is None or not folder.is_dir():
-            return ()
-        return [(part.name, len(_map_file(part))) for part in _parts(folder)]
-
     def features(self, name: str) -> np.ndarray | RowStream:
-        """Return the rows of an ``.npy`` file, or of a folder of them, as a stream."""
+        """Return the rows of an ``.npy`` file as a stream."""
         path = self._files[name]
-        if not path.is_dir() and path.suffix != ".npy":
+        if path.suffix != ".npy":
             raise DataError(f"{path}: features of a folder of .npy files must be an .npy file; save it with numpy.save")
-        stream = parts_stream(path) if path.is_dir() else npy_stream(path)
+        stream = npy_stream(path)
         self._rows = (stream.shape[0], path.name)
         return stream
 
@@ -175,37 +156,21 @@ class NpySource(FieldsSource, thing="file (without its suffix)"):
 
     @classmethod
     def is_folder(cls, folder: Path) -> bool:
-        """Tell whether a folder holds features as ``.npy``, or as a folder of such files."""
-        if _feature_files(folder):
-            return True
-        # What a field in parts may be called; most folders have neither.
-        named = (inside for part in _FEATURES for inside in folder.glob(f"{part}*"))
-        return any(inside.is_dir() and _is_field(inside) for inside in named)
+        """Tell whether a folder holds an ``.npy`` file that is called features."""
+        starts = tuple(f"{part}{mark}" for part in _FEATURES for mark in "-_.")
+        return any(file.name.startswith(starts) for file in folder.glob("*.npy"))
 
     def files(self, path: Path) -> list[Path]:
         """Return all files that may be fields: an option can give each of them a part."""
-        fields = in_natural_order(filter(_is_field, path.iterdir()))
-        return [file for field in fields for file in (_parts(field) if field.is_dir() else [field])]
+        return in_natural_order(filter(_is_field, path.iterdir()))
 
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
         """Return the files of the folder."""
         return NpyFolder(path)
 
 
-def _feature_files(folder: Path) -> bool:
-    """Tell whether a folder holds an ``.npy`` file that is called features."""
-    starts = tuple(f"{part}{mark}" for part in _FEATURES for mark in "-_.")
-    return any(file.name.startswith(starts) for file in folder.glob("*.npy"))
-
-
 def _is_field(file: Path) -> bool:
-    """Tell whether a file is a field: any ``.npy`` file, and others whose names say what they are.
-
-    So is a folder that has the name of a field with an entry for each row, and holds ``.npy`` files.
-    """
-    if file.is_dir():
-        named = file.name in _BY_ROW or file.name.startswith(_BY_ROW_SETS)
-        return named and bool(_parts(file))
+    """Tell whether a file is a field: any ``.npy`` file, and others whose names say what they are."""
     if not file.is_file() or file.name.startswith(".") or file.suffix not in _SUFFIXES:
         return False
     small = {alias for names in ALIASES.values() for alias in names} - set(ALIASES["X"])
@@ -221,12 +186,6 @@ def _numbers_where_they_are(lines: list[str]) -> np.ndarray:
 
 def npy_stream(path: Path) -> RowStream:
     """Return the rows of an ``.npy`` file as a stream; raises :class:`DataError` for what is no such file."""
-    piece, row, dtype = _piece(path)
-    return stream_of([piece], row, dtype, str(path))
-
-
-def _piece(path: Path) -> tuple[Piece, tuple[int, ...], np.dtype[Any]]:
-    """Return the rows of an ``.npy`` file, the shape of a row, and the type."""
     array = _map_file(path)
     shape, dtype, where = array.shape, array.dtype, str(path)
     if not shape:
@@ -247,39 +206,7 @@ def _piece(path: Path) -> tuple[Piece, tuple[int, ...], np.dtype[Any]]:
             elif whole is not None:
                 yield np.asarray(whole[start:stop])
 
-    return Piece(count, read, where), shape[1:], dtype
-
-
-def parts_stream(folder: Path) -> RowStream:
-    """Return the rows of the ``.npy`` files of a folder, one file after the other in natural order, as a stream.
-
-    Raises :class:`DataError` for what is no such file, and for rows of different shapes or types.
-    """
-    (first, row, dtype), *others = map(_piece, _parts(folder))
-    if not row and others:
-        raise DataError(
-            f"{folder}: {first.where} and {len(others)} more files hold one row each; write their names in names.txt "
-            f"in {folder.parent}, one a line, in the order of the labels"
-        )
-    for piece, shape, kind in others:
-        if (shape, kind) != (row, dtype):
-            raise DataError(
-                f"{piece.where}: rows of shape {shape} and type {kind}, but those of {first.where} have {row} and "
-                f"{dtype}; parts of one field are alike"
-            )
-    return stream_of([first, *(piece for piece, _, _ in others)], row, dtype, str(folder))
-
-
-def _parts(folder: Path) -> list[Path]:
-    """Return the ``.npy`` files of a folder, numbers in their names by value."""
-    return in_natural_order(file for file in folder.glob("*.npy") if file.is_file() and not file.name.startswith("."))
-
-
-def _joined(parts: list[np.ndarray], folder: Path) -> np.ndarray:
-    try:
-        return np.concatenate(parts)
-    except ValueError as error:
-        raise DataError(f"{folder}: its parts do not fit together: {error}; parts of one field are alike") from error
+    return stream_of([Piece(count, read, where)], shape[1:], dtype, where)
 
 
 def _map_file(path: Path) -> np.ndarray:

@@ -127,21 +127,6 @@ def _npy(folder: Path, data: Mapping[str, Any]) -> None:
         np.save(folder / f"features-{name}.npy", values)
     np.save(folder / "labels.npy", data["y"])
     np.save(folder / "row_signatures.npy", data["row_signatures"])
-    _beside(folder, data)
-
-
-def _parts(folder: Path, data: Mapping[str, Any]) -> None:
-    by_row = {f"features-{name}": values for name, values in data["views"].items()}
-    by_row |= {"labels": data["y"], "row_signatures": data["row_signatures"]}
-    for name, values in by_row.items():
-        (folder / name).mkdir()
-        for number, part in enumerate(np.array_split(values, 3), start=1):
-            np.save(folder / name / f"part-{number}.npy", part)
-    _beside(folder, data)
-
-
-def _beside(folder: Path, data: Mapping[str, Any]) -> None:
-    """Write what is not large, as texts where these can be read."""
     (folder / "class_names.txt").write_text("\n".join(CLASSES) + "\n")
     (folder / "signatures.csv").write_text(_signature_lines(data))
     (folder / "splits.json").write_text(json.dumps({split: data[split].tolist() for split in SPLITS}) + "\n")
@@ -270,7 +255,6 @@ Writer = Callable[[Path, Mapping[str, Any]], None]
 TEMPLATES: Mapping[str, tuple[str, str, Writer]] = {
     "npz": ("npz", ".npz", _npz),
     "npy": ("npy", "", _npy),
-    "parts": ("npy", "", _parts),
     "csv": ("csv", "", _csv),
     "mat": ("xlsa17", "", _mat),
     "hdf5": ("hdf5", ".h5", _hdf5),

@@ -42,7 +42,7 @@ from zslplat.families.zero_shot.methods.base import check_fit_inputs
 from zslplat.families.zero_shot.methods.graph_smoothing import balanced, log_shares, probabilities, smooth
 from zslplat.families.zero_shot.methods.spectral import FactoredMethod, Factors
 from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared, Statistics
-from zslplat.methods.neighbours import NEIGHBOURS, affinity, largest_k, near_rows, note_recall
+from zslplat.methods.neighbours import affinity, largest_k, near_rows
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Space, parameter
 
 
@@ -175,7 +175,6 @@ class SmoothedESZSL(ESZSL):
     k = parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True), default=10)
     temperature = parameter("softness of the probabilities", POSITIVE, Real(0.1, 2, log=True), default=0.5)
     balance = parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75)
-    neighbours = NEIGHBOURS
 
     @property
     def assumes_balance(self) -> bool:
@@ -184,7 +183,7 @@ class SmoothedESZSL(ESZSL):
 
     def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
-        return near_rows(X, largest_k(space, "k", self.k), self.neighbours)
+        return near_rows(X, largest_k(space, "k", self.k))
 
     def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the log of the smoothed probabilities (n, c) of the batch X (n, d) for signatures S (c, a)."""
@@ -193,6 +192,5 @@ class SmoothedESZSL(ESZSL):
         spread = float(np.sqrt(np.mean((scores - scores.mean(axis=1, keepdims=True)) ** 2)))
         P = probabilities(scores, self.temperature * max(spread, 1e-30))
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k)
-        note_recall(self.diagnostics_, statistics)
         F = balanced(np.maximum(smooth(P, W, self.smoothing), 0), self.balance)
         return log_shares(F)

@@ -23,7 +23,7 @@ from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_in
 from zslplat.families.zero_shot.methods.graph_smoothing import balanced, harmonic, log_shares
 from zslplat.families.zero_shot.methods.ridge_prototypes import objective_value
 from zslplat.methods.base import Arrays, Diagnostics, Prepared, Statistics
-from zslplat.methods.neighbours import NEIGHBOURS, affinity, largest_k, near_rows, note_recall
+from zslplat.methods.neighbours import affinity, largest_k, near_rows
 from zslplat.methods.rows import unit_rows
 from zslplat.space import POSITIVE, Integer, Real, Space, parameter
 
@@ -65,7 +65,6 @@ class GFHF(ZeroShotMethod):
     k = parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True), default=10)
     anchors = parameter("rows that each class is joined to", Integer(1), Integer(3, 300, log=True), default=50)
     balance = parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75)
-    neighbours = NEIGHBOURS
 
     @property
     def assumes_balance(self) -> bool:
@@ -79,7 +78,7 @@ class GFHF(ZeroShotMethod):
 
     def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
-        return near_rows(X, largest_k(space, "k", self.k), self.neighbours)
+        return near_rows(X, largest_k(space, "k", self.k))
 
     def _fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
@@ -95,7 +94,6 @@ class GFHF(ZeroShotMethod):
         """Return the log-probabilities (n, c) of the batch X (n, d) for signatures S (c, a), from harmonic scores."""
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k)
         self.diagnostics_ = Diagnostics()
-        note_recall(self.diagnostics_, statistics)
         prototypes = np.asarray(S, dtype=np.float64) @ self.M_
         cosines = unit_rows(X - self.mean_.astype(float_type(X.dtype))) @ unit_rows(prototypes).T.astype(
             float_type(X.dtype)

@@ -48,7 +48,7 @@ from zslplat.families.zero_shot.methods.feature_metric import EuclideanMetric, R
 from zslplat.families.zero_shot.methods.mfmr.forms import Form, Printed
 from zslplat.families.zero_shot.methods.mfmr.multiplicative_updates import Factorisation, learn_both
 from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared
-from zslplat.methods.neighbours import NEIGHBOURS, RECALL, affinity, largest_k, near_rows, nearest_columns, say_recall
+from zslplat.methods.neighbours import affinity, largest_k, near_rows, nearest_columns
 from zslplat.methods.rows import add_by_class, require_finite_sums, unit_rows
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Real, Space, check_value, parameter
 
@@ -116,7 +116,6 @@ class MFMR(ZeroShotMethod):
         Optional(NON_NEGATIVE),
         default=None,
     )
-    neighbours = NEIGHBOURS
     variant = parameter("default: as improved here; paper: as printed", Choice(("default", "paper")), default="default")
     seed = parameter("seed of the random start of the printed form", Integer(0), default=0)
 
@@ -169,7 +168,7 @@ class MFMR(ZeroShotMethod):
             statistics.update(feature_metric.prepare(X, y, sums, counts))
         if self.labels == "free" or "labels" in space:
             # Every row is compared with every other.
-            graph = near_rows(spectral.gathered(X), self._most_neighbours(space, "k_instances"), self.neighbours)
+            graph = near_rows(spectral.gathered(X), self._most_neighbours(space, "k_instances"))
             statistics |= {name.replace("row_", "training_"): array for name, array in graph.items()}
         return statistics
 
@@ -188,8 +187,6 @@ class MFMR(ZeroShotMethod):
             series={"objective": solution.objective},
             numbers={"converged": float(solution.converged), "updates": float(len(solution.objective) - 1)},
         )
-        if self.labels == "free" and "training_recall" in statistics:
-            say_recall(self.diagnostics_, f"training_{RECALL}", float(statistics["training_recall"]))
 
     def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the cosine of every row of X (n, d) with every signature of S (c, a), as ``compare`` says.

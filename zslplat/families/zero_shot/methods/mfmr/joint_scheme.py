@@ -37,7 +37,7 @@ from zslplat.families.zero_shot.methods.graph_smoothing import balanced, log_sha
 from zslplat.families.zero_shot.methods.mfmr.common_scheme import MFMR, require_non_negative
 from zslplat.families.zero_shot.methods.mfmr.multiplicative_updates import TINY, Factorisation, factorise
 from zslplat.methods.base import Arrays, Features, Prepared, Statistics
-from zslplat.methods.neighbours import affinity, degrees, near_rows, note_recall
+from zslplat.methods.neighbours import affinity, degrees, near_rows
 from zslplat.space import NON_NEGATIVE, POSITIVE, Real, Space, parameter
 
 
@@ -142,7 +142,7 @@ class MFMRJoint(MFMR):
         """Return for every row of the batch its nearest others for the largest k that is searched."""
         require_non_negative("features", X)
         return {
-            **near_rows(X, self._most_neighbours(space, "k_instances"), self.neighbours),
+            **near_rows(X, self._most_neighbours(space, "k_instances")),
             "squared_length": np.einsum("ij,ij->", X, X, dtype=np.float64),
         }
 
@@ -157,7 +157,6 @@ class MFMRJoint(MFMR):
         label = {"default": self._label_as_improved, "paper": self._label_as_printed}[self.variant]
         solution, self.V_, scores = label(X, S, W, float(statistics["squared_length"]))
         self.diagnostics_.series["objective_joint"] = solution.objective
-        note_recall(self.diagnostics_, statistics)
         self.diagnostics_.numbers["updates_joint"] = float(len(solution.objective) - 1)
         return scores
 

@@ -22,12 +22,11 @@ from zslplat.families.zero_shot.methods.tmv_hlp.graphs import (
     Crossing,
     canonical_projections,
     crossing,
-    crossing_by_index,
     mean_distance,
     propagate,
 )
 from zslplat.methods.base import Arrays, Diagnostics, Prepared, Statistics
-from zslplat.methods.neighbours import NEIGHBOURS, RowIndex, is_exact, largest_k, near_rows, note_recall
+from zslplat.methods.neighbours import largest_k, nearest
 from zslplat.methods.rows import unit_rows
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Space, parameter
 
@@ -104,7 +103,6 @@ class TMVHLP(ZeroShotMethod):
     alpha = parameter("how far labels are propagated", Real(0, 0.9999), Real(0.1, 0.99), default=0.5)
     balance = parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.0)
     steps = parameter("times that labels are propagated, each time from the result before", Integer(1), default=1)
-    neighbours = NEIGHBOURS
     variant = parameter("default, or paper: its values, and ten steps", Choice(("default", "paper")), default="default")
     variants = {
         "paper": {
@@ -168,7 +166,6 @@ class TMVHLP(ZeroShotMethod):
         F = propagate(graph, edges, self.hypergraph, self.alpha, np.arange(n, n + c), self.steps)[:n]
         numbers = {f"share_of_view_{i + 1}": float(weight) for i, weight in enumerate(weights)}
         self.diagnostics_ = Diagnostics(numbers=numbers)
-        note_recall(self.diagnostics_, prepared)
         return log_shares(balanced(np.maximum(F, 0), self.balance))
 
     def _learned(self) -> Arrays:
@@ -192,29 +189,18 @@ class TMVHLP(ZeroShotMethod):
         projections = canonical_projections(views, self.shrinkage, self.dimensions)
         rows = [projections.project(i, view, self.power) for i, view in enumerate(views)]
         prepared: Arrays = {}
-        recalls: list[float] = []
-        exact = is_exact(len(X), self.neighbours)
         for j, points in enumerate(rows):
-            index = None if exact else RowIndex(points)  # one for all views that ask it, and one at a time in memory
-            near = near_rows(points, k, self.neighbours, index=index)
-            prepared |= {f"rows.{j}": points, f"near.{j}": near["row_neighbours"], f"cosine.{j}": near["row_cosines"]}
+            near, cosine = nearest(points, k)
+            prepared |= {f"rows.{j}": points, f"near.{j}": near, f"cosine.{j}": cosine}
             prepared[f"gamma.{j}"] = np.asarray(mean_distance(points, points))
-            recalls += [float(near["row_recall"])] if "row_recall" in near else []
             for i, other in enumerate(rows):
-                if i == j:
-                    continue
-                if index is None:
+                if i != j:
                     crossed = crossing(other, points, k)
-                else:
-                    crossed, recall = crossing_by_index(other, index, k)
-                    recalls.append(recall)
-                prepared |= {f"cross.{i}.{j}.{name}": np.asarray(values) for name, values in vars(crossed).items()}
+                    prepared |= {f"cross.{i}.{j}.{name}": np.asarray(values) for name, values in vars(crossed).items()}
         first = len(views) - len(chosen)
         for number, _ in enumerate(chosen):
             prepared[f"maps.{number}"] = projections.maps[first + number] * projections.values**self.power
             prepared[f"means.{number}"] = projections.means[first + number]
-        if recalls:
-            prepared["row_recall"] = np.array(min(recalls))
         return prepared
 
     def _prototypes(

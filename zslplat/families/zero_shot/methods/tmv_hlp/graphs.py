@@ -94,7 +94,6 @@ from scipy.special import expit
 
 from zslplat.errors import MethodError
 from zslplat.methods.base import Arrays
-from zslplat.methods.neighbours import RowIndex
 from zslplat.methods.rows import unit_rows
 
 
@@ -187,9 +186,6 @@ def canonical_projections(views: Sequence[np.ndarray], shrinkage: float, dimensi
 
 
 BLOCK = 1024
-# Of many rows: candidates for each of the k that are kept, rows that means and deviations are taken over, and rows that
-# recall is measured on.
-CANDIDATES, SAMPLE, CHECKED = 4, 2048, 256
 
 
 def mean_distance(A: np.ndarray, B: np.ndarray) -> float:
@@ -243,36 +239,6 @@ def crossing(A: np.ndarray, B: np.ndarray, k: int) -> Crossing:
         block /= high
         index[rows], value[rows] = largest(block, k)
     return Crossing(index, value, gamma, low, high)
-
-
-def crossing_by_index(A: np.ndarray, index_of_B: RowIndex, k: int) -> tuple[Crossing, float]:
-    """Return what :func:`crossing` does, of many rows: from candidates of an index, standardised over a drawn sample.
-
-    Of the rows of B with the largest cosines, :data:`CANDIDATES` times k, those with the largest Z are kept. Mean and
-    deviation of a row are those over a sample of the rows of B, those of a column over a sample of the rows of A. Also
-    returned is the recall of the k, by the same Z, over the rows of a smaller sample.
-    """
-    B = index_of_B.rows
-    n, gamma = len(A), mean_distance(A, B)
-    k = min(k, n)
-    drawn = np.sort(np.random.default_rng(11).permutation(n)[:SAMPLE])
-    sample = _standardised_rows(similarity(A[drawn] @ B.T, gamma))
-    centre = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
-    spread = np.sqrt(np.maximum(sample.var(axis=0, dtype=np.float64), 1e-12)).astype(np.float32)
-    near, cosine = index_of_B.nearest(min(n, CANDIDATES * k), A)
-    index, value = np.empty((n, k), dtype=np.int32), np.empty((n, k), dtype=np.float32)
-    across = B[drawn].T
-    for start in range(0, n, BLOCK):
-        rows = slice(start, start + BLOCK)
-        over = similarity(A[rows] @ across, gamma)
-        mean, deviation = over.mean(axis=1, keepdims=True), over.std(axis=1, keepdims=True)
-        Z = (similarity(cosine[rows], gamma) - mean) / np.maximum(deviation, 1e-6)
-        Z = (Z - centre[near[rows]]) / spread[near[rows]]
-        places, value[rows] = largest(Z, k)
-        index[rows] = np.take_along_axis(near[rows], places, axis=1)
-    true, _ = largest((sample[:CHECKED] - centre) / spread, k)
-    hits = sum(len(np.intersect1d(one, other)) for one, other in zip(true, index[drawn[:CHECKED]], strict=True))
-    return Crossing(index, value, gamma, centre, spread), hits / true.size
 
 
 def largest(values: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
