@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from zslplat.evaluation.reporter import Interrupted, Reporter
+from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.front.terminal import Console
 from zslplat.names import visible
 from zslplat.spec import short_value
@@ -66,21 +66,12 @@ def _import_quietly(name: str) -> None:
         import_module(name)
 
 
-class QuietReporter:
+class QuietReporter(SilentReporter):
     """Prints warnings only, on standard error."""
-
-    def stage(self, text: str) -> None:
-        """Ignore."""
-
-    def note(self, text: str) -> None:
-        """Ignore."""
 
     def warn(self, text: str) -> None:
         """Print the warning."""
         print(visible(f"warning: {text}"), file=sys.stderr, flush=True)
-
-    def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
-        """Ignore."""
 
     def close(self) -> None:
         """Nothing to put away."""

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from zslplat.errors import InUseError, NotAtHand, OutageError, StoreError, ZslplatError
-from zslplat.evaluation.reporter import Interrupted, Reporter
+from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.workers.pool import cluster_class
 from zslplat.evaluation.workers.processes import ctrl_c_blocked, describe_exit, die_with_parent, without_main_module
 from zslplat.keys import key_of
@@ -318,7 +318,7 @@ class _Leader:
         return describe_exit(self.process.exitcode)[0]
 
 
-class _MessageReporter:
+class _MessageReporter(SilentReporter):
     """A reporter that sends what it is told on; stages and trials of several studies at once are told to nobody.
 
     Each thread that waits for a cluster may have something to say; what two send at once would mix on the way.
@@ -331,12 +331,6 @@ class _MessageReporter:
         """Send a message, from whatever thread."""
         with self._lock:
             self._connection.send((kind, content))
-
-    def stage(self, text: str) -> None:
-        """Ignore."""
-
-    def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
-        """Ignore."""
 
     def note(self, text: str) -> None:
         """Send it on."""

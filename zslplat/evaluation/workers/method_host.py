@@ -142,7 +142,6 @@ class MethodHost:
     def __init__(self, process: Any, connection: Connection) -> None:
         self.process, self.number = process, process.pid
         self._connection = connection
-        self._facts: dict[str, Any] = {}
         self.renewed()
 
     def renewed(self) -> bool:
@@ -152,7 +151,7 @@ class MethodHost:
         except (EOFError, OSError):
             raise ProcessEnded.of(self.process) from None
         self.method_process = number, shared
-        self.methods = MethodClient(self.process, self._connection, shared, self._facts)
+        self.methods = MethodClient(self.process, self._connection, shared)
         return bool(left)
 
     def renew(self) -> bool:

@@ -17,7 +17,6 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping
 from functools import cache
-from inspect import getattr_static
 from multiprocessing.connection import Connection
 from typing import Any
 from weakref import WeakValueDictionary
@@ -107,25 +106,16 @@ class _MethodServer:
         self._arrays: WeakValueDictionary[tuple[int, int], np.ndarray] = WeakValueDictionary()
         self._rows: dict[tuple[int, int], int] = {}
         self._cpu_start = 0.0
-        # The outcome of building a method while a message was unpickled, for the answer to that message.
-        self._build_error: BaseException | None = None
-        self._build_warnings: list[str] = []
 
     def answer(self, released: list[int], seed: int | None, request: str, *arguments: Any) -> Any:
         for number in released:
-            # A method that could not be built has no number.
-            self._numbers.pop(id(self._objects.pop(number, None)), None)
+            self._numbers.pop(id(self._objects.pop(number)))
         if seed is not None:
             seed_generators(seed)
             reset_peak()
             self._cpu_start = time.process_time()
-        build_warnings, self._build_warnings = self._build_warnings, []
-        build_error, self._build_error = self._build_error, None
         with collect_warnings() as warned:
-            warned += build_warnings
             try:
-                if build_error is not None:
-                    raise build_error
                 return pack((True, getattr(self, request)(*arguments), warned), self._reduced)
             except AttributeError as error:
                 # A task may ask for an attribute that only some methods have.
@@ -202,18 +192,6 @@ class _MethodServer:
     def _find_object(self, number: int) -> Any:
         return self._objects[number]
 
-    def _build(self, number: int, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
-        with collect_warnings() as warned:
-            try:
-                method = make_method(name, parameters, seed)
-            except BaseException as error:
-                self._build_error = error
-                return None
-            finally:
-                self._build_warnings += warned
-        self._objects[number], self._numbers[id(method)] = method, number
-        return method
-
     def _open_array(self, number: int, dtype: str, shape: tuple[int, ...], offset: int, order: Any) -> np.ndarray:
         with open(self.files[number], "rb", buffering=0) as file:
             key = _file_key(file.fileno())
@@ -267,32 +245,19 @@ class _MethodServer:
 def _facts(method: Any) -> tuple[Any, ...]:
     """Return what a proxy knows of a method without a request: name, declarations and the names of its callables."""
     method_class: Any = type(method)
-    name, called, of_class = _class_facts(method_class)
-    declarations = (
-        method.kind,
-        tuple(method.tags),
-        bool(method.transductive),
-        str(method.step_parameter),
-        bool(method.takes_blocks),
-    )
-    return (
-        name,
-        *declarations,
-        called,
-        of_class and declarations == tuple(getattr(method_class, fact) for fact in DECLARATIONS),
-    )
+    name, called = _class_facts(method_class)
+    declarations = method.kind, tuple(method.tags), bool(method.transductive)
+    return name, *declarations, str(method.step_parameter), bool(method.takes_blocks), called
 
 
 DECLARATIONS = ("kind", "tags", "transductive", "step_parameter", "takes_blocks")
 
 
 @cache
-def _class_facts(method_class: type) -> tuple[str, frozenset[str], bool]:
-    """Return the name, the names of callables, and whether all methods of the class have the same declarations."""
+def _class_facts(method_class: type) -> tuple[str, frozenset[str]]:
+    """Return the name of a class and the names of its callables."""
     offered = [name for name in dir(method_class) if not name.startswith("_")]
-    called = frozenset(name for name in offered if callable(getattr(method_class, name, None)))
-    plain = all(type(getattr_static(method_class, fact)) in (str, bool, tuple) for fact in DECLARATIONS)
-    return known_as(method_class), called, plain
+    return known_as(method_class), frozenset(name for name in offered if callable(getattr(method_class, name, None)))
 
 
 def object_elsewhere(kind: str, number: int, facts: Any) -> Any:
@@ -305,11 +270,6 @@ _TRAVELS = (object_elsewhere, complex, dict, list, tuple)
 
 def existing_object(number: int) -> Any:
     """Stand for an object of the method process in a message to it."""
-    raise TypeError("only a method process reads this")
-
-
-def new_method(number: int, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
-    """Stand for a method that the method process is to build under a number."""
     raise TypeError("only a method process reads this")
 
 
@@ -326,7 +286,6 @@ def rows_in_file(number: int, dtype: str, shape: tuple[int, ...], offset: int) -
 # What replaces these references in a message to a method process: methods of its server.
 _RESOLVERS = {
     existing_object.__name__: "_find_object",
-    new_method.__name__: "_build",
     array_in_file.__name__: "_open_array",
     rows_in_file.__name__: "_open_rows",
 }

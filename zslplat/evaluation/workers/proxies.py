@@ -87,13 +87,10 @@ class LocalMethods:
 class MethodClient:
     """The scorer's side of a method process.
 
-    ``shared_bytes`` is the memory that it shares with other processes. ``facts`` of the classes of methods, by name,
-    are filled in and passed on to the client of a later process of the same modules.
+    ``shared_bytes`` is the memory that it shares with other processes.
     """
 
-    def __init__(
-        self, process: Any, connection: Any, shared_bytes: int = 0, facts: dict[str, tuple[Any, ...]] | None = None
-    ) -> None:
+    def __init__(self, process: Any, connection: Any, shared_bytes: int = 0) -> None:
         self.process, self.shared_bytes = process, shared_bytes
         self._channel = Channel(connection)
         self._known: WeakValueDictionary[int, Proxy] = WeakValueDictionary()
@@ -101,8 +98,6 @@ class MethodClient:
         self._seed: int | None = None
         self._usage: tuple[float, int] | None = None
         self._step_parameters: dict[str, str] = {}
-        self._facts = {} if facts is None else facts
-        self._built = 0
         self._pending: PendingAnswer | None = None
 
     def step_parameter(self, name: str) -> str:
@@ -112,21 +107,8 @@ class MethodClient:
         return self._step_parameters[name]
 
     def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
-        """Return the proxy of a method that is built method_process.
-
-        When the facts of its class are known from another method of the same name, building is put off and sent with
-        the first request to the method.
-        """
-        if name not in self._facts:
-            method = self.ask("build", name, dict(parameters), seed)
-            if method.facts_of_class:
-                self._facts[name] = method.facts
-            return method
-        self._built += 1
-        method = _method_class(self._facts[name])(self, -self._built)  # numbers of the method process are not negative
-        object.__setattr__(method, "_unbuilt", (name, dict(parameters), seed))
-        self._known[-self._built] = method
-        return method
+        """Return the proxy of a method that is built in the method process."""
+        return self.ask("build", name, dict(parameters), seed)
 
     def begin(self, seed: int) -> None:
         """Seed the global generators there and start the count of :meth:`usage`, with the next request."""
@@ -235,9 +217,6 @@ class PendingAnswer:
 def _reduced(value: Any, paths: list[str]) -> Any:
     """Reduce what the method process has or can open; files are added to ``paths`` and sent by position."""
     if isinstance(value, Proxy):
-        if value._unbuilt:
-            arguments, value.__dict__["_unbuilt"] = value._unbuilt, None
-            return method_process.new_method, (value._number, *arguments)
         return method_process.existing_object, (value._number,)
     if isinstance(value, np.memmap):
         file = file_of(value)
@@ -260,12 +239,10 @@ class Proxy:
 
     _process: MethodClient
     _number: int
-    _unbuilt: tuple[Any, ...] | None = None
 
     def __del__(self) -> None:
         """Have the object removed there, too."""
-        if not self._unbuilt:
-            self._process.release(self._number)
+        self._process.release(self._number)
 
 
 class TrainingProxy(Proxy):
@@ -330,8 +307,6 @@ class MethodProxy(Proxy):
     """A method: its class's declarations are known here, everything else is requested method_process."""
 
     registered_as = ""
-    facts: tuple[Any, ...] = ()
-    facts_of_class = False
     called: frozenset[str] = frozenset()
 
     def __getattr__(self, name: str) -> Any:
@@ -390,7 +365,6 @@ def state_within(method: Any, most: int) -> dict[str, Any]:
 @cache
 def _method_class(facts: tuple[Any, ...]) -> type[MethodProxy]:
     """Return a class with the name and declarations of a method, so that messages and checks read the same."""
-    name, *declarations, called, of_class = facts
+    name, *declarations, called = facts
     declared = dict(zip(method_process.DECLARATIONS, declarations, strict=True))
-    attributes = {"called": called, "registered_as": name, "facts": facts, "facts_of_class": of_class}
-    return type(name, (MethodProxy,), {**declared, **attributes})
+    return type(name, (MethodProxy,), {**declared, "called": called, "registered_as": name})
