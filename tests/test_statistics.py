@@ -17,6 +17,7 @@ from zslplat.statistics import (
     Estimate,
     benjamini_hochberg,
     compare,
+    compare_over,
     equal_within,
     estimate_mean,
     holm,
@@ -85,6 +86,27 @@ def test_a_comparison_of_groups_says_how_many_were_drawn():
     assert (answer.classes, answer.groups) == (48, 8)
     assert "over 48 classes in 8 groups" in str(answer)
     assert answer.classes_to_decide > 48
+
+
+def test_a_class_that_is_tested_several_times_counts_once():
+    b, a = RNG.random((2, 3, 12))
+    untested = RNG.random((3, 12)) < 0.3
+    untested[0] = False
+    a[untested] = b[untested] = math.nan
+    means = [np.nanmean(side, axis=0) for side in (a, b)]
+    assert compare(a, b).difference == pytest.approx(compare(*means).difference)
+    assert compare(a, b).p_value == pytest.approx(compare(*means).p_value)
+    with pytest.raises(ValueError, match="leave out the classes that lack one"):
+        compare(np.where(np.arange(12) == 3, math.nan, a), b)
+
+
+def test_over_data_sets_the_differences_of_each_are_pooled():
+    pairs = {name: tuple(RNG.random((2, 10))) for name in "abc"}
+    each = [compare(*pair) for pair in pairs.values()]
+    ends = [[getattr(c, name) for c in each] for name in ("difference", "low", "high")]
+    assert compare_over(pairs) == pool(*ends)
+    assert compare_over(pairs, {"a": "images", "b": "images"}) == pool(*ends, ["images", "images", "c"])
+    assert compare_over({}) is None
 
 
 def test_moderation_pools_the_spread_of_rivals_and_leaves_one_alone():

@@ -48,6 +48,7 @@ _CHECKS = {
         "ZSP307": "KnowsClassBalance",
         "ZSP308": "FromMemory",
         "ZSP309": "ManyLooks",
+        "ZSP310": "SamePredictions",
         "ZSP401": "UnequalBudgetsInSuite",
         "ZSP402": "MissingCells",
         "ZSP403": "FewDataSets",

@@ -28,7 +28,7 @@ of classes that are different from all C can still be bounded, which gives p = 2
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -267,9 +267,8 @@ class Pooled:
 
     def verdict(self, p_value: float | None = None, margin: float | None = MARGIN) -> str:
         """Return the verdict over data sets; ``p_value`` is the corrected one where there are other comparisons."""
-        verdict = verdict_of(
-            self.estimate, self.p_value if p_value is None else p_value, (self.low, self.high), margin=margin
-        )
+        p_value = self.p_value if p_value is None else p_value
+        verdict = verdict_of(self.estimate, p_value, (self.low, self.high), margin=margin)
         heterogeneous = self.data_sets > 1 and self.p_heterogeneity <= 1 - LEVEL
         return DIFFERS if verdict == NOT_ENOUGH and heterogeneous else verdict
 
@@ -378,11 +377,13 @@ class Comparison:
 def compare(a: Any, b: Any, *, groups: Any = None, margin: float = MARGIN) -> Comparison:
     """Say whether method ``a`` is better than method ``b``, from their scores per class.
 
-    ``a`` and ``b`` (C,) are scores of the same classes in the same order, such as the accuracy of each unseen class.
-    ``groups`` (C,) names classes that belong together (superclasses); ``margin`` is the largest difference that is of
-    no consequence. Nothing else of zslplat is needed.
+    ``a`` and ``b`` (C,) are scores of the same classes in the same order, such as the accuracy of each unseen class: of
+    one test, or of class folds, in which each class is unseen once. Of several tests that share classes they are
+    (tests, C), NaN where a class is not tested, and a class counts once, by its mean. ``groups`` (C,) names classes
+    that belong together (superclasses); ``margin`` is the largest difference that is of no consequence. Nothing else of
+    zslplat is needed.
 
-    Raises :class:`ValueError` for arrays of different or fewer than two classes, and for values that are no numbers.
+    Raises :class:`ValueError` for arrays of different or fewer than two classes, and for a class without a number.
 
     >>> import numpy as np
     >>> b = np.array([.52, .61, .44, .70, .58, .49, .66, .53, .60, .47])
@@ -390,26 +391,43 @@ def compare(a: Any, b: Any, *, groups: Any = None, margin: float = MARGIN) -> Co
     ahead: +0.067 [+0.053, +0.082] over 10 classes
     """
     scores = [np.asarray(side, dtype=float) for side in (a, b)]
-    if scores[0].ndim != 1 or scores[0].shape != scores[1].shape or len(scores[0]) < 2:
+    if scores[0].ndim not in (1, 2) or scores[0].shape != scores[1].shape or scores[0].shape[-1] < 2:
         shapes = " and ".join(str(side.shape) for side in scores)
         raise ValueError(f"compare takes two arrays (C,) of scores of the same two or more classes; given {shapes}")
-    if not np.isfinite(scores).all():
+    differences = np.atleast_2d(scores[0] - scores[1])
+    if np.isinf(differences).any() or not np.isfinite(differences).any(axis=0).all():
         raise ValueError("compare takes finite scores; leave out the classes that lack one")
-    if groups is not None and len(groups) != len(scores[0]):
-        raise ValueError(f"groups names each of the {len(scores[0])} classes; given {len(groups)}")
-    bounds = DIFFERENCES if np.abs(scores).max() <= 1 else None
-    estimate = estimate_mean(scores[0] - scores[1], groups=groups, bounds=bounds)
+    classes = differences.shape[1]
+    if groups is not None and len(groups) != classes:
+        raise ValueError(f"groups names each of the {classes} classes; given {len(groups)}")
+    bounds = DIFFERENCES if np.nanmax(np.abs(scores)) <= 1 else None
+    estimate = estimate_mean(np.nanmean(differences, axis=0), groups=groups, bounds=bounds)
     ends, draws = estimate.ends, estimate.classes_to_decide(margin)
     return Comparison(
         estimate.estimate,
         *ends,
         estimate.p_value,
         verdict_of(estimate.estimate, estimate.p_value, ends, classes=estimate.classes, margin=margin),
-        len(scores[0]),
+        classes,
         None if groups is None else estimate.classes,
         estimate.smallest_difference(),
-        None if draws is None else math.ceil(draws * len(scores[0]) / estimate.classes),
+        None if draws is None else math.ceil(draws * classes / estimate.classes),
     )
+
+
+def compare_over(pairs: Mapping[str, tuple[Any, Any]], families: Mapping[str, Hashable] | None = None) -> Pooled | None:
+    """Say whether one method is better than another over several data sets; None without any.
+
+    ``pairs`` maps data sets to what :func:`compare` takes, ``families`` those that show the same images to one name.
+
+    >>> b = [.52, .61, .44, .70, .58, .49, .66, .53, .60, .47]
+    >>> better = [score + lead for score, lead in zip(b, [.06, .09, .05, .07, .10, .04, .08, .06, .07, .05])]
+    >>> compare_over({"birds": (better, b), "scenes": (better, b), "aircraft": (better, b)}).verdict()
+    'ahead'
+    """
+    each = [compare(*scores) for scores in pairs.values()]
+    names = [(families or {}).get(name, name) for name in pairs]
+    return pool([c.difference for c in each], [c.low for c in each], [c.high for c in each], names)
 
 
 # The distributions of scipy.special are those of scipy.stats, which takes most of a second to import.

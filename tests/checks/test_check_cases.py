@@ -182,6 +182,10 @@ CASES = {
     ),
     "ZSP308": (table({"label": "a", "from_memory": True}), table({"label": "a"})),
     "ZSP309": (table({"label": "a"}, looks=25), table({"label": "a"}, looks=24)),
+    "ZSP310": (
+        table({"label": "a", "labels": "1"}, {"label": "b", "labels": "2"}, {"label": "c", "labels": "1"}),
+        table({"label": "a", "labels": "1"}, {"label": "b", "labels": "2"}, {"label": "c"}, {"label": "d"}),
+    ),
     "ZSP401": (
         suite(("d", "a", "zsl", "done", 20), ("d", "b", "zsl", "done", 40)),
         suite(("d", "a", "zsl", "done", 20), ("e", "b", "zsl", "done", 40)),

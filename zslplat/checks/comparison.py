@@ -166,6 +166,22 @@ class ManyLooks(Check):
             )
 
 
+class SamePredictions(Check):
+    """Speaks where several rows gave every test row the same label, so that one result stands there several times."""
+
+    code, title, scope = "ZSP310", "the same predictions", "comparison"
+
+    def find(self, facts: ComparisonFacts) -> Iterable[str]:
+        """Yield a line for each set of such rows."""
+        by_labels: dict[tuple[str | None, str], list[RowFacts]] = {}
+        for row in facts.rows:
+            if row.labels:
+                by_labels.setdefault((row.rows, row.labels), []).append(row)
+        for rows in by_labels.values():
+            if len(rows) > 1:
+                yield f"{_named(rows)} gave every test row the same label: one result that is shown {len(rows)} times"
+
+
 def _minority(rows: Sequence[RowFacts], name: str) -> list[RowFacts]:
     """Return the rows whose value is not the most frequent one."""
     values = [getattr(row, name) for row in rows]

@@ -215,14 +215,16 @@ class DataFacts:
 class RowFacts:
     """A row of a comparison: the test evaluations of one experiment.
 
-    ``trials`` is the budget of its search (None: not tuned), ``rows`` the digest of the scored rows, ``data`` the
-    fingerprint of the data, ``seconds`` the time of a final evaluation, ``verdict`` its difference from the row
-    labelled ``baseline`` in words, ``knows`` what it knows of the scored batch, in words.
+    ``trials`` is the budget of its search (None: not tuned), ``rows`` the digest of the scored rows, ``labels``
+    that of what they were given, ``data`` the fingerprint of the data, ``seconds`` the time of a final evaluation,
+    ``verdict`` its difference from the row labelled ``baseline`` in words, ``knows`` what it knows of the scored
+    batch, in words.
     """
 
     label: str
     trials: int | None = None
     rows: str | None = None
+    labels: str = ""
     data: str = ""
     code: str = ""
     seconds: float | None = None

@@ -250,9 +250,9 @@ def row_details(group: ResultGroup, knows: str | None, seconds: float | None) ->
     evaluation took, a mean over ``repeats``, with its preparation, cached or not; ``draws`` of classes that the scores
     are of, None where they are of one split; ``labels_exported`` whether scores
     made elsewhere are of a split whose test labels were exported, too; ``data`` and ``test_rows`` are the fingerprints
-    of data set and scored rows; ``others`` are the other studies and runs of the same experiment, ``folded`` how many
-    these are; a name with a comma stands in quotes, as values of tags do
-    (:attr:`zslplat.comparison.compare.Comparison.hidden_results` has the names themselves).
+    of data set and scored rows, ``labels`` that of what these were given; ``others`` are the other studies and runs
+    of the same experiment, ``folded`` how many these are; a name with a comma stands in quotes, as values of tags
+    do (:attr:`zslplat.comparison.compare.Comparison.hidden_results` has the names themselves).
     """
     result = group.shown
     records = [evaluation.record for evaluation in result.tested]
@@ -281,6 +281,7 @@ def row_details(group: ResultGroup, knows: str | None, seconds: float | None) ->
         "tags": ", ".join(f"{name}={quoted_in_list(value)}" for name, value in result.tags.items()) or None,
         "data": result.data,
         "test_rows": result.rows,
+        "labels": result.labels,
         "created": result.created,
         "runs": ", ".join(str(record["run"]) for record in records),
         "folded": len(group.others),
@@ -346,6 +347,7 @@ def row_facts(row: Mapping[str, Any], names: Mapping[str, str] | None = None) ->
         label=labels.get(row["method"], row["method"]),
         trials=row.get("trials"),
         rows=row.get("test_rows"),
+        labels=row.get("labels") or "",
         data=row.get("data") or "",
         code=row.get("code") or "",
         seconds=row.get("test_seconds"),

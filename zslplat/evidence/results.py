@@ -146,6 +146,12 @@ class Result:
         return next((str(fold["rows"]) for one in self.tested for fold in one.record["folds"] if "rows" in fold), None)
 
     @property
+    def labels(self) -> str:
+        """The hashes of the labels that test rows were given, by evaluation; empty where one lacks it."""
+        digests = [fold.get("labels", "") for one in self.tested for fold in one.record["folds"]]
+        return " ".join(digests) if all(digests) else ""
+
+    @property
     def runs(self) -> list[str]:
         """The identifiers of its evaluations."""
         return [str(evaluation.record["run"]) for evaluation in self.tested]
