@@ -1,13 +1,13 @@
 """How often verdicts are right: simulated differences of methods, by their law, the design of the test and its classes.
 
-    python benchmarks/verdicts.py [--simulations 2000] [--classes 10 20 50 100] [--data digit-pairs] [--splits 40]
+    python benchmarks/verdicts.py [--simulations 2000] [--classes 10 20 50 100] [--data DATA] [--splits 40] [--keep]
 
 A family is ten rivals of one baseline; C is how many classes one split tests, of 5 C in all. The difference of a class
 has a standard deviation of .05, of which a fifth of the variance is new in every split. Designs:
 
-``one split``    C classes tested once, judged over classes
-``ten draws``    ten splits of C classes, drawn from the 5 C, judged over draws
-``five folds``   each of the 5 C classes tested once, judged over classes
+``one split``    C classes tested once
+``ten draws``    ten splits of C classes, drawn from the 5 C, of which some are tested again
+``five folds``   each of the 5 C classes tested once
 
 Columns: ``coverage`` of the 95 % interval of one difference; ``error / true``, the claimed error over the true one;
 ``family error``, how often any of ten true differences of 0 is called ahead or behind; ``power``, how often a true lead
@@ -17,17 +17,19 @@ variance and are declared.
 
 The second table is of real scores, where classes of one test compete for its rows: five variants of ESZSL on DATA,
 trained on half of the classes. The truth is the spread between disjoint sets of C unseen classes (and as many seen ones
-in the generalised task), which is that between new draws. ``values alone`` is the claimed error over the true one where
-competition is ignored, ``error / true`` is that of comparisons, both as a mean over the ten pairs of variants with
-their range.
+in the generalised task), which is that between new draws. ``values alone / true`` is the claimed error over the true
+one where competition is ignored, ``error / true`` is that of comparisons: means over the ten pairs of variants, the
+latter with ``smallest`` and ``largest``.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -41,13 +43,16 @@ from zslplat.metrics.accuracy import next_best
 from zslplat.metrics.ausuc import next_rivals, rivals
 from zslplat.statistics import LEAST_CLASSES, LEVEL, MARGIN, moments
 from zslplat.tasks.row_outcomes import RowOutcomes
+from zslplat_papers.reproduction.results import keep_results
 
 RIVALS, SPREAD, LEAD, NEW_IN_SPLIT = 10, 0.05, 0.05, 0.2
 DRAWS, FOLDS = 10, 5
 LAWS = ("normal", "skewed", "zero-inflated", "sparse", "heavy-tailed", "correlated", "groups")
 DESIGNS = ("one split", "ten draws", "five folds")
 COLUMNS = ("coverage", "error / true", "family error", "power", "equal at 0", "equal at .05")
-TOGETHER = 200
+COMPETITION = ("values alone / true", "error / true", "smallest", "largest", "coverage")
+TOGETHER = 100
+RESULTS = Path(__file__).parents[1] / "plugins/zslplat-papers/zslplat_papers/reproduction/results"
 
 
 def draw(law: str, rng: np.random.Generator, shape: tuple[int, int, int]) -> np.ndarray:
@@ -72,14 +77,14 @@ def draw(law: str, rng: np.random.Generator, shape: tuple[int, int, int]) -> np.
 class Spread:
     """What families (n, R) are judged by: means with variance, third cumulant and degrees of freedom, and their values.
 
-    ``values`` (n, R, C) are None where only a t test is made of the means, as over draws.
+    ``values`` are (n, R, C).
     """
 
     means: np.ndarray
     variances: np.ndarray
     thirds: np.ndarray
     freedom: float
-    values: np.ndarray | None
+    values: np.ndarray
 
     def judge(self, lead: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return Holm's p-values (n, R) and the ends of the intervals of families whose true leads are all ``lead``.
@@ -92,34 +97,32 @@ class Spread:
         with np.errstate(divide="ignore", invalid="ignore"):
             t = means / errors
             p = 2 * stdtr(self.freedom, -np.abs(t))
-            if self.values is not None:
-                skewness = self.thirds / errors**3
-                bent = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
-                p = np.maximum(p, np.where(bent * t > 0, 2 * stdtr(self.freedom, -np.abs(bent)), 1.0))
-                ends = [
-                    means - errors * 3 / skewness * (np.cbrt(1 + skewness * (side * reach - skewness / 6)) - 1)
-                    for side in (1, -1)
-                ]
-                lows, highs = np.fmin(lows, ends[0]), np.fmax(highs, ends[1])
-                classes = self.values.shape[-1]
-                sizes = np.abs(self.values + lead).mean(axis=-1)
-                ratio = classes * self.variances.sum(axis=1) / (sizes**2).sum(axis=1)
-                errors = np.sqrt((self.variances + 2 * ratio[:, None] * sizes**2 / classes) / 3)
-                p = np.maximum(p, 2 * stdtr(3 * self.freedom, -np.abs(means) / errors))
-                reach = stdtrit(3 * self.freedom, (1 + LEVEL) / 2)
-                lows, highs = np.fmin(lows, means - reach * errors), np.fmax(highs, means + reach * errors)
-                p, lows, highs = self._without_spread(means, p, lows, highs)
+            skewness = self.thirds / errors**3
+            bent = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
+            p = np.maximum(p, np.where(bent * t > 0, 2 * stdtr(self.freedom, -np.abs(bent)), 1.0))
+            ends = [
+                means - errors * 3 / skewness * (np.cbrt(1 + skewness * (side * reach - skewness / 6)) - 1)
+                for side in (1, -1)
+            ]
+            lows, highs = np.fmin(lows, ends[0]), np.fmax(highs, ends[1])
+            classes = self.values.shape[-1]
+            sizes = np.abs(self.values + lead).mean(axis=-1)
+            ratio = classes * self.variances.sum(axis=1) / (sizes**2).sum(axis=1)
+            errors = np.sqrt((self.variances + 2 * ratio[:, None] * sizes**2 / classes) / 3)
+            p = np.maximum(p, 2 * stdtr(3 * self.freedom, -np.abs(means) / errors))
+            reach = stdtrit(3 * self.freedom, (1 + LEVEL) / 2)
+            lows, highs = np.fmin(lows, means - reach * errors), np.fmax(highs, means + reach * errors)
+            p, lows, highs = self._without_spread(means, p, lows, highs)
         return holm(p), np.maximum(lows, -1), np.minimum(highs, 1)
 
     @property
     def enough(self) -> bool:
         """Whether there are classes enough for a verdict."""
-        return self.values is None or self.values.shape[-1] >= LEAST_CLASSES
+        return self.values.shape[-1] >= LEAST_CLASSES
 
     def _without_spread(
         self, means: np.ndarray, p: np.ndarray, lows: np.ndarray, highs: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        assert self.values is not None
         alike, classes = self.variances == 0, self.values.shape[-1]
         unseen = 1 - ((1 - LEVEL) / 2) ** (1 / classes)
         bound = np.minimum(1.0, 2 * (1 + np.abs(means)) ** -float(classes))
@@ -143,24 +146,20 @@ def over_classes(values: np.ndarray, group: int = 1) -> Spread:
     return Spread(values.mean(axis=-1), *moments(values), values.shape[-1] - 1.0, values)
 
 
-def over_draws(scores: np.ndarray, share: float) -> Spread:
-    """Return the spread over draws of scores (n, R, J) whose tests have ``share`` times the classes of the training."""
-    variances = moments(scores)[0] * (1 + scores.shape[-1] * share)
-    return Spread(scores.mean(axis=-1), variances, np.zeros_like(variances), scores.shape[-1] - 1.0, None)
-
-
 def designed(law: str, design: str, classes: int, families: int, rng: np.random.Generator) -> Spread:
     """Return what families without a lead are judged by in a design."""
     group = 5 if law == "groups" else 1
     whole = draw(law, rng, (families, RIVALS, FOLDS * classes))
     constant, new = SPREAD * np.sqrt(1 - NEW_IN_SPLIT), SPREAD * np.sqrt(NEW_IN_SPLIT)
-    if design == "ten draws":
-        scores = np.empty((families, RIVALS, DRAWS))
-        for number in range(DRAWS):
-            picked = rng.permutation(FOLDS * classes // group)[: classes // group]
-            drawn = whole.reshape(families, RIVALS, -1, group)[:, :, picked].mean(axis=(2, 3))
-            scores[:, :, number] = constant * drawn + new * draw(law, rng, (families, RIVALS, classes)).mean(axis=-1)
-        return over_draws(scores, 1 / (FOLDS - 1))
+    if design == "ten draws":  # a class has one value, the mean over the draws in which it is unseen
+        groups = np.array([rng.permutation(FOLDS * classes // group)[: classes // group] for _ in range(DRAWS)])
+        drawn = (groups[:, :, None] * group + np.arange(group)).reshape(DRAWS, -1)
+        own = np.zeros_like(whole)
+        for unseen in drawn:
+            own[:, :, unseen] += draw(law, rng, (families, RIVALS, classes))
+        times = np.bincount(drawn.ravel(), minlength=FOLDS * classes)
+        some = times > 0
+        return over_classes(constant * whole[:, :, some] + new * own[:, :, some] / times[some], group)
     tested = whole[:, :, :classes] if design == "one split" else whole
     return over_classes(constant * tested + new * draw(law, rng, tested.shape), group)
 
@@ -249,7 +248,7 @@ class RealScores:
         return entries
 
 
-def compete(data: str, metric: str, classes: int, splits: int) -> list[str]:
+def compete(data: str, metric: str, classes: int, splits: int) -> dict[str, float]:
     """Return a line of the second table: what is claimed of differences, and how far disjoint sets of classes are."""
     pairs = list(itertools.combinations(range(len(RealScores.RIDGES)), 2))
     squares, claims, plain, covered = (np.zeros((len(pairs), 0)) for _ in range(4))
@@ -277,9 +276,11 @@ def compete(data: str, metric: str, classes: int, splits: int) -> list[str]:
         plain = np.hstack([plain, np.array([[gap.error**2 for gap in line] for line in alone]).T])
         covered = np.hstack([covered, (ends[0] <= truths) & (truths <= ends[1])])
     true = squares.mean(axis=1)
-    ratios = [np.sqrt(claimed.mean(axis=1) / true) for claimed in (plain, claims)]
-    spans = [f"{np.exp(np.log(ratio).mean()):.2f} ({ratio.min():.2f} to {ratio.max():.2f})" for ratio in ratios]
-    return [*spans, f"{covered.mean():.3f}"]
+    alone, ratios = (np.sqrt(claimed.mean(axis=1) / true) for claimed in (plain, claims))
+    means = [float(np.exp(np.log(ratio).mean())) for ratio in (alone, ratios)]
+    return dict(
+        zip(COMPETITION, (*means, float(ratios.min()), float(ratios.max()), float(covered.mean())), strict=True)
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -289,19 +290,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--classes", type=int, nargs="*", default=[10, 20, 50, 100])
     parser.add_argument("--data", default="digit-pairs", help="what the real scores are of")
     parser.add_argument("--splits", type=int, default=40, help="divisions of its classes into seen and unseen ones")
-    options = parser.parse_args(arguments)
+    parser.add_argument("--keep", action="store_true", help="keep the figures among the results of the project")
+    options, start, lines = parser.parse_args(arguments), time.perf_counter(), []
+
+    def add(part: str, law: str, design: str, classes: int, values: dict[str, float], times: int) -> None:
+        print(f"| {law} | {design} | {classes} | {' | '.join(f'{v:.3f}' for v in values.values())} |", flush=True)
+        place = {"part": part, "law": law, "design": design, "classes": classes}
+        lines.extend({**place, "of": name, "share": round(value, 4), "times": times} for name, value in values.items())
+
     print(f"| law | design | C | {' | '.join(COLUMNS)} |\n|{'---|' * (3 + len(COLUMNS))}")
-    for law in LAWS:
-        for design in DESIGNS:
-            for classes in options.classes:
-                rng = np.random.default_rng([LAWS.index(law), DESIGNS.index(design), classes])
-                line = simulate(law, design, classes, options.simulations, rng)
-                print(f"| {law} | {design} | {classes} | {' | '.join(f'{v:.3f}' for v in line)} |", flush=True)
-    print("\n| metric | C | values alone / true | error / true | coverage |\n|---|---|---|---|---|")
-    for metric in ("per_class_accuracy", "calibrated_H", "AUSUC"):
-        for classes in (10, 20):
-            cells = compete(options.data, metric, classes, options.splits)
-            print(f"| {metric} | {classes} | {' | '.join(cells)} |", flush=True)
+    for law, design, classes in itertools.product(LAWS, DESIGNS, options.classes):
+        rng = np.random.default_rng([LAWS.index(law), DESIGNS.index(design), classes])
+        shares = simulate(law, design, classes, options.simulations, rng)
+        add("laws", law, design, classes, dict(zip(COLUMNS, shares, strict=True)), options.simulations)
+    print(f"\n| metric | data | C | {' | '.join(COMPETITION)} |\n|{'---|' * (3 + len(COMPETITION))}")
+    for metric, classes in itertools.product(("per_class_accuracy", "calibrated_H", "AUSUC"), (10, 20)):
+        values = compete(options.data, metric, classes, options.splits)
+        add("competition", metric, options.data, classes, values, options.splits)
+    if options.keep:
+        key = ("part", "law", "design", "classes", "of")
+        keep_results("verdicts", lines, key, RESULTS, hours=(time.perf_counter() - start) / 3600)
 
 
 if __name__ == "__main__":
