@@ -495,7 +495,8 @@ class ZSKL(ZeroShotPipeline):
         decay: float = 1.0, rule: Literal['kernel', 'loss'] = 'kernel',
         precision: Literal['single', 'double'] = 'single', seed: int = 0, negatives: int | None = None,
         moment: Literal['batch', 'row'] = 'batch', learn_weights: bool = False, reshuffle: bool = True,
-        steps: int | None = None, features: str | None = None, signatures: str | None = None) -> None: ...
+        steps: int | None = None, variant: Literal['default', 'paper'] = 'default', features: str | None = None,
+        signatures: str | None = None) -> None: ...
 
 class ZSKLOrt(ZeroShotPipeline):
     """Zero-shot kernel learning, weakly incoherent (Eq. 9; Eq. 11 for dot-product kernels)."""
@@ -507,19 +508,7 @@ class ZSKLOrt(ZeroShotPipeline):
         decay: float = 1.0, rule: Literal['kernel', 'loss'] = 'kernel',
         precision: Literal['single', 'double'] = 'single', seed: int = 0, negatives: int | None = None,
         moment: Literal['batch', 'row'] = 'batch', learn_weights: bool = False, reshuffle: bool = True,
-        steps: int | None = None, alpha: float = 0.1, features: str | None = None,
-        signatures: str | None = None) -> None: ...
-
-class ZSKLPublished(ZeroShotPipeline):
-    """Zero-shot kernel learning with the constants of the authors' code."""
-
-    def __init__(self, *, kernel: str | Kernel = 'gaussian(sigma=0.8)', lam: float = 1.0, rate: float = 0.0008,
-        epochs: int = 1000, batch_size: int = 1,
-        right_weight: Literal['mean-class-size', 'class-size', 'wrong-classes'] = 'wrong-classes',
-        loss: Literal['auto', 'squared', 'plain'] = 'squared', gamma: float = 0.99, epsilon: float = 0.01,
-        decay: float = 0.0, rule: Literal['kernel', 'loss'] = 'loss', precision: Literal['single', 'double'] = 'single',
-        seed: int = 0, negatives: int | None = None, moment: Literal['batch', 'row'] = 'batch',
-        learn_weights: bool = False, reshuffle: bool = False, steps: int | None = 12000, alpha: float = 0.1,
+        steps: int | None = None, variant: Literal['default', 'paper', 'authors'] = 'default', alpha: float = 0.1,
         features: str | None = None, signatures: str | None = None) -> None: ...
 
 class ZSKLSubspaces(ZeroShotPipeline):

@@ -51,7 +51,7 @@ method = "zskl(epochs=3)"
         # Its columns are scaled to equal sums whatever balance is, and signatures lifted by the least of all classes.
         ("mfmr-joint(variant=paper, balance=0)", f"{BOTH}, unseen signatures"),
         ("mfmr(variant=paper)", "unseen signatures"),
-        ("zskl-published", "unseen signatures"),  # signatures are centred by the mean of all classes
+        ("zskl-ort(variant=authors)", "unseen signatures"),  # signatures are centred by the mean of all classes
         ("zskl", "nothing"),
         ("gfhf(balance=0)", "transductive"),
         ("gfhf(balance=1)", BOTH),
@@ -81,7 +81,8 @@ def test_methods_say_what_they_know(method, expected):
 def test_preprocessing_in_place_of_a_methods_own_is_counted(steps, told):
     assert describe_knowledge(Spec.parse("eszsl"), steps) == ("unseen signatures" if told else "nothing")
     assert describe_knowledge(Spec.parse("gfhf"), steps) == (f"{BOTH}, unseen signatures" if told else BOTH)
-    assert describe_knowledge(Spec.parse("zskl-published"), steps) == ("unseen signatures" if told else "nothing")
+    authors = Spec.parse("zskl-ort(variant=authors)")
+    assert describe_knowledge(authors, steps) == ("unseen signatures" if told else "nothing")
     # Methods that score no signatures are told none.
     assert describe_knowledge(Spec.parse("semfs"), steps) == "nothing"
 
@@ -146,7 +147,7 @@ def test_commands_and_records_say_what_a_method_knows(call, tmp_path):
 
 @pytest.mark.long
 def test_records_say_that_preprocessing_told_of_unseen_signatures(call):
-    assert "knows of the scored batch: unseen signatures" in call("show", "zskl-published").stdout
+    assert "knows of the scored batch: unseen signatures" in call("show", "mfmr(variant=paper)").stdout
     given = ("-d", DATA, "--signatures", "center_all,l2", "-q")
     tested = call("run", "-m", "eszsl", "--test", *given)
     assert tested.returncode == 0, tested.stderr

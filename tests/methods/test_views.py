@@ -99,7 +99,7 @@ def test_a_kernel_on_a_view_needs_views():
             told(name, kernel="gaussian@word")
 
 
-@pytest.mark.parametrize("name", ["zskl", "zskl-ort", "zskl-published", "zskl-subspaces"])
+@pytest.mark.parametrize("name", ["zskl", "zskl-ort", "zskl-subspaces"])
 def test_methods_that_learn_a_projection_refuse_a_kernel_on_a_view(name):
     with pytest.raises(UsageError, match="learns a projection of all features"):
         component("methods", name).build({"kernel": "gaussian@words"})

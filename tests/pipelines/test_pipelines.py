@@ -69,7 +69,7 @@ def test_zero_shot_scores_are_those_of_the_task(name):
     assert score == per_class_accuracy(problem.truth["y_pool"], outputs["U->U"].argmax(axis=1))
 
 
-@pytest.mark.parametrize("name", ["eszsl", "cmt-loop", "eszsl-smoothed", "zskl-published"])
+@pytest.mark.parametrize("name", ["eszsl", "cmt-loop", "eszsl-smoothed", "zskl-ort"])
 def test_without_signatures_rows_are_told_apart_among_all_classes_of_the_fit(name):
     dataset, pipeline = GENERALISED, make(name, **quick(name))
     problem, outputs = by_task(GeneralizedZeroShot(), dataset, pipeline, name)

@@ -34,7 +34,6 @@ BOUND_TO_UNITS = {
     "sae": "one W for both directions: X scaled by c asks it to be c times as large for decoding, 1/c for encoding",
     "zskl": "steps on W have a length of their own; rows are of unit length by its preprocessing",
     "zskl-ort": "as zskl",
-    "zskl-published": "as zskl",
     "zskl-subspaces": "as zskl",
 }
 UNPREPROCESSED = [

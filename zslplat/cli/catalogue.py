@@ -244,13 +244,15 @@ def described(entry: Any, spec: Any) -> dict[str, Any]:
     component = entry.load()
     instance = component.build(spec.parameters) if hasattr(component, "build") else None
     space = dict(instance.space) if instance is not None else {}
+    of_variant = getattr(component, "variants", {}).get(str(spec.parameters.get("variant")), {})
     parameters = []
     for name, parameter in component.parameters.items():
-        searched = space.pop(name, parameter.search)
+        searched = space.pop(name, None if name in of_variant else parameter.search)
+        default = of_variant.get(name, parameter.default)
         parameters.append(
             {
                 "name": name,
-                "default": "" if parameter.default is NO_DEFAULT else format_value(parameter.default),
+                "default": "" if default is NO_DEFAULT else format_value(default),
                 "legal": str(parameter.legal),
                 "search": describe_range(searched) if searched is not None else "",
                 "description": parameter.description,

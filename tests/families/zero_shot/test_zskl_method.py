@@ -14,7 +14,7 @@ from zslplat.families.zero_shot.methods.zskl.draws import draw_negatives
 from zslplat.families.zero_shot.methods.zskl.objective import column_cosines, cosine_figure, incoherence
 from zslplat.families.zero_shot.methods.zskl.subspaces import ZSKLSubspaces
 from zslplat.families.zero_shot.methods.zskl.training import RMSprop
-from zslplat.families.zero_shot.methods.zskl.zskl import ZSKL, ZSKLOrt, ZSKLPublished
+from zslplat.families.zero_shot.methods.zskl.zskl import ZSKL, ZSKLOrt
 from zslplat.kernels import parse_kernel
 from zslplat.space import Choice, is_active
 
@@ -173,7 +173,7 @@ def test_published_variant_follows_the_loop_over_classes():
     spec.loader.exec_module(benchmark)
     X, y, S, *_ = zero_shot()
     X = X.astype(np.float64)
-    model = ZSKLPublished(precision="double", steps=60)
+    model = ZSKLOrt(variant="authors", precision="double", steps=60)
     from zslplat.families.zero_shot.methods.zskl.draws import ordered_data
     from zslplat.families.zero_shot.methods.zskl.training import Training
 
@@ -194,7 +194,7 @@ def test_published_variant_follows_the_loop_over_classes():
     np.testing.assert_allclose(model.W_, W, rtol=1e-9)
     rule = model.decision_function(X, S)
     assert rule.max() <= 0
-    assert model.preprocessing.signatures == ("center_all", "l2")
+    assert model.effective_preprocessing.signatures == ("center_all", "l2")
 
 
 def test_rmsprop_is_its_formula():

@@ -122,7 +122,7 @@ def unusable_data_are_refused(method: Method) -> None:
 
 
 def _fitted(method: Method) -> tuple[Any, ClassProblem]:
-    return kits.fitted(method), classification_problem(method.preprocessing)
+    return kits.fitted(method), classification_problem(method.effective_preprocessing)
 
 
 def _same_scores(method: Method, actual: Any, expected: Any, problem: ClassProblem, when: str) -> None:

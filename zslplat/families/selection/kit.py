@@ -20,7 +20,7 @@ from zslplat.testing.truth_seekers import Seeker, labellings
 
 def ranking_follows_from_the_scores(method: Method) -> None:
     """scores_ has a finite number per feature; ranking_ lists the features by falling score, ties by column."""
-    problem = class_problem(method.preprocessing)
+    problem = class_problem(method.effective_preprocessing)
     learned = fitted(method)
     d = problem.X.shape[1]
     assert learned.scores_.shape == (d,), f"scores_ has shape {learned.scores_.shape}, expected ({d},)"
@@ -31,7 +31,7 @@ def ranking_follows_from_the_scores(method: Method) -> None:
 
 def order_of_rows_does_not_matter(method: Method) -> None:
     """Rows in another order give the same scores, within the declared tolerance."""
-    problem = class_problem(method.preprocessing)
+    problem = class_problem(method.effective_preprocessing)
     order = np.random.default_rng(9).permutation(len(problem.X))
     actual = clone(method).fit(problem.X[order], problem.y[order], problem.S)
     direct = fitted(method)
@@ -40,7 +40,7 @@ def order_of_rows_does_not_matter(method: Method) -> None:
 
 def order_of_classes_does_not_matter(method: Method) -> None:
     """Other numbers for the same classes give the same scores, within the declared tolerance."""
-    problem = class_problem(method.preprocessing)
+    problem = class_problem(method.effective_preprocessing)
     order = np.random.default_rng(9).permutation(len(problem.S))
     actual = clone(method).fit(problem.X, np.argsort(order)[problem.y], problem.S[order])
     direct = fitted(method)
@@ -49,7 +49,7 @@ def order_of_classes_does_not_matter(method: Method) -> None:
 
 def scores_follow_the_columns(method: Method) -> None:
     """Features in another order have the same scores, within the declared tolerance."""
-    problem = class_problem(method.preprocessing)
+    problem = class_problem(method.effective_preprocessing)
     order = np.random.default_rng(9).permutation(problem.X.shape[1])
     actual = clone(method).fit(np.ascontiguousarray(problem.X[:, order]), problem.y, problem.S)
     direct = fitted(method)
@@ -58,7 +58,7 @@ def scores_follow_the_columns(method: Method) -> None:
 
 def unusable_data_are_refused(method: Method) -> None:
     """A label without signature, a class without row, NaN, and lengths that differ raise DataError in fit."""
-    p = class_problem(method.preprocessing)
+    p = class_problem(method.effective_preprocessing)
     spoilt = p.X.copy()
     spoilt[3, 1] = np.nan
     others = p.y != 4

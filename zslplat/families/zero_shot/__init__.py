@@ -37,7 +37,6 @@ _METHODS = {
     "tmv-hlp": "tmv_hlp.estimator:TMVHLP",
     "zskl": "zskl.zskl:ZSKL",
     "zskl-ort": "zskl.zskl:ZSKLOrt",
-    "zskl-published": "zskl.zskl:ZSKLPublished",
     "zskl-subspaces": "zskl.subspaces:ZSKLSubspaces",
 }
 

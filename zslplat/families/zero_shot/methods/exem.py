@@ -69,7 +69,9 @@ def nu_svr(K: np.ndarray, targets: np.ndarray, C: float, nu: float) -> tuple[np.
     """Return A (c, k) and b (k,) of a nu-support vector regression for each column of the targets (c, k)."""
     A, b = np.zeros_like(targets), np.zeros(targets.shape[1])
     for j, column in enumerate(targets.T):
-        machine = NuSVR(kernel="precomputed", C=C, nu=nu, tol=SVR_TOLERANCE).fit(K, column)
+        machine = NuSVR(kernel="precomputed", C=C, nu=nu, tol=SVR_TOLERANCE)
+        machine.random_state = 0  # it draws nothing, but takes a number of NumPy's global generator otherwise
+        machine.fit(K, column)
         A[machine.support_, j], b[j] = machine.dual_coef_[0], machine.intercept_[0]
     return A, b
 

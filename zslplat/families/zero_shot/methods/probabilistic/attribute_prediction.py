@@ -224,7 +224,9 @@ def _platt_of_one(X: np.ndarray, labels: np.ndarray, C: float) -> tuple[np.ndarr
 def _platt_of_gram(K: np.ndarray, labels: np.ndarray, C: float) -> tuple[np.ndarray, float]:
     """Return dual weights (n,) and offset of the log-odds of boolean labels (n,) for a Gram matrix K (n, n)."""
     trained, held_out = next(iter(_folds(labels, PARTS).split(K, labels)))
-    machine = SVC(kernel="precomputed", C=C, tol=PRECISION).fit(K[np.ix_(trained, trained)], labels[trained])
+    machine = SVC(kernel="precomputed", C=C, tol=PRECISION, random_state=0).fit(
+        K[np.ix_(trained, trained)], labels[trained]
+    )
     f, positive = machine.decision_function(K[np.ix_(held_out, trained)]), labels[held_out]
     # Platt's sigmoid: a logistic regression on f whose targets stay off 0 and 1.
     target = np.where(positive, (positive.sum() + 1) / (positive.sum() + 2), 1 / ((~positive).sum() + 2))

@@ -11,7 +11,7 @@
 | what the estimators share, scores by Eq. 12 | ``zskl`` |
 | the estimator of Eq. 10 (``zskl``) | ``zskl`` |
 | the estimator of Eq. 9 and 11 (``zskl-ort``) | ``zskl`` |
-| the constants of the authors' code (``zskl-published``) | ``zskl`` |
+| the constants of the authors' code (``zskl-ort(variant=authors)``) | ``zskl`` |
 | subspaces of classes, left for later there (``zskl-subspaces``) | ``subspaces`` |
 | Table 4 (incoherence), Tables 5 and 6 (cosines) | ``objective`` |
 

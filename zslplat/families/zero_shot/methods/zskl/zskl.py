@@ -10,7 +10,7 @@ Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018. Symbols in
 
 ``zskl`` (here) minimises Eq. 10, k(W'x, y) alone. ``zskl-ort`` minimises Eq. 9, with k(x, W y), which draws W'W
 towards the identity; for kernels of the inner product alone, where both are the same, it adds the penalty of Eq. 11.
-``zskl-published`` is Eq. 9 with the constants of the authors' code, which differ from the paper's.
+``zskl-ort(variant=authors)`` is Eq. 9 with the constants of the authors' code, which differ from the paper's.
 
 Where the paper leaves something open, this is what is done:
 
@@ -22,7 +22,8 @@ Where the paper leaves something open, this is what is done:
 * W starts uniform on [0, 2 / d), as in the authors' code.
 * The rate falls as rate / (1 + decay * epochs done).
 * The average A_t takes the square of the mini-batch gradient; ``moment="row"`` takes the mean of the rows' squared
-  gradients, as the paper's formula says, at the cost of one gradient per row.
+  gradients, as the paper's formula says, at the cost of one gradient per row. ``variant="paper"`` does so, with the
+  paper's mini-batches of 10 rows.
 * Rows and classes are put into an order of their own before the first step, so that the result does not depend on
   the order in which they are given.
 
@@ -31,13 +32,10 @@ Zero-shot kernel learning with a weakly incoherent projection.
 Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018, Eq. 9 and 11. Symbols in
 :mod:`zslplat.families.zero_shot.methods.zskl.objective`.
 
-Zero-shot kernel learning with the constants of the authors' published code.
-
-They differ from the paper's text (Zhang and Koniusz, CVPR 2018): batches of one row, a constant rate, an epsilon of
-1e-2 outside the root that outweighs the root itself, right and wrong classes of equal total weight, 12000 steps in one
-fixed order of the rows, signatures centred with the mean of all classes, and prediction by the least loss.
-
-Symbols in :mod:`zslplat.families.zero_shot.methods.zskl.objective`.
+The authors' code (``variant="authors"``) ----------------------------------------- Its constants differ from the
+paper's text: batches of one row, a constant rate, an epsilon of 1e-2 outside the root that outweighs the root itself,
+right and wrong classes of equal total weight, 12000 steps in one fixed order of the rows, signatures centred with the
+mean of all classes, and prediction by the least loss.
 """
 
 from __future__ import annotations
@@ -64,7 +62,7 @@ from zslplat.figures import Figure
 from zslplat.kernels.composition import Sum
 from zslplat.kernels.inner_product import InnerProductKernel, require_inner_product, squared_norms
 from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features, Prepared
-from zslplat.methods.kernel_parameter import PREFIX, KernelMethod
+from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.registry import known_as
 from zslplat.space import (
     ANY,
@@ -231,11 +229,8 @@ class ZSKL(KernelAlignment):
 
     A row takes the class with the largest kernel value (Eq. 12). k is chosen with ``kernel``.
 
-    Related
-    -------
-    ``zskl-ort`` adds the kernel on the other side, which makes W nearly orthogonal; ``zskl-published`` has the
-    constants of the authors' code; ``zskl-subspaces`` a projection for each class; ``keszsl`` puts a kernel between
-    rows in closed form.
+    Related ------- ``zskl-ort`` adds the kernel on the other side, which makes W nearly orthogonal; ``zskl-subspaces``
+    a projection for each class; ``keszsl`` puts a kernel between rows in closed form.
     """
 
     summary = "zero-shot kernel learning, one projection (Eq. 10)"
@@ -245,6 +240,10 @@ class ZSKL(KernelAlignment):
     learn_weights = parameter("learn the weights of a sum of kernels along with W", BOOLEAN, default=False)
     reshuffle = parameter("draw a new order of rows each epoch, or keep the first", BOOLEAN, default=True)
     steps = parameter("stop after this many mini-batches; none: no such limit", Optional(Integer(1)), default=None)
+    variant = parameter(
+        "default; paper: mini-batches of 10 rows, A_t as printed", Choice(("default", "paper")), default="default"
+    )
+    variants = {"paper": {"batch_size": 10, "moment": "row"}}
     takes_blocks = True
     arrays_up_to = IN_ARRAYS
 
@@ -278,6 +277,16 @@ class ZSKL(KernelAlignment):
         return Schedule(**{name: getattr(self, name) for name in Schedule.__dataclass_fields__})
 
 
+# Batches of one row in one order, a constant rate, an epsilon that outweighs the root, right and wrong classes of equal
+# total weight, 12000 steps.
+_AUTHORS: dict[str, Any] = {
+    **{"kernel": "gaussian(sigma=0.8)", "rate": 8e-4, "epochs": 1000, "batch_size": 1, "steps": 12000},
+    **{"right_weight": "wrong-classes", "loss": "squared", "epsilon": 1e-2, "decay": 0.0},
+    **{"reshuffle": False, "rule": "loss"},
+}
+_PREPROCESSING_OF_AUTHORS = Preprocessing(features=("center", "l2"), signatures=("center_all", "l2"))
+
+
 class ZSKLOrt(ZSKL):
     r"""Zero-shot kernel learning with weakly incoherent W: Eq. 9, or Eq. 11 for kernels of the inner product alone.
 
@@ -288,18 +297,32 @@ class ZSKLOrt(ZSKL):
     $$\min_W \sum_i \sum_{k_i} \left( 1 - k_i(y_i) \right)^2 + \frac{\lambda}{N_l} \sum_{y \ne y_i} k_i(y)^2, \qquad k_i
     \in \{ k(W^\top x_i, \cdot),\; k(x_i, W\, \cdot) \}$$
 
-    A row takes the class with the largest kernel value (Eq. 12). k is chosen with ``kernel``.
+    A row takes the class with the largest kernel value (Eq. 12). k is chosen with ``kernel``. With
+    ``variant="authors"`` N_l is the number of wrong classes, and a row takes the class whose right-class terms are
+    least:
+
+    $$\hat c = \arg\min_c \sum_k (1 - k(c))^2, \qquad W \leftarrow W - \eta\, \frac{g}{\sqrt{v} + 10^{-2}}$$
 
     Related
     -------
-    ``zskl`` has the first kind of terms alone; ``zskl-published`` the constants of the authors' code;
-    ``zskl-subspaces`` a projection for each class.
+    ``zskl`` has the first kind of terms alone; ``zskl-subspaces`` a projection for each class.
     """
 
     summary = "zero-shot kernel learning, weakly incoherent (Eq. 9; Eq. 11 for dot-product kernels)"
     kernel = "gaussian(sigma=0.4*median)"
     alpha = parameter("penalty of Eq. 11, in right-class terms", NON_NEGATIVE, Real(1e-3, 10, log=True), default=0.1)
     both_projections = True
+    variant = parameter(
+        "default; paper: mini-batches of 10 rows, A_t as printed; authors: the constants of their code",
+        Choice(("default", "paper", "authors")),
+        default="default",
+    )
+    variants = {**ZSKL.variants, "authors": _AUTHORS}
+
+    @property
+    def effective_preprocessing(self) -> Preprocessing:
+        """Signatures are centred with the mean of all classes in the authors' code."""
+        return _PREPROCESSING_OF_AUTHORS if self.variant == "authors" else self.preprocessing
 
     def _penalty(self) -> float:
         return self.alpha
@@ -319,44 +342,3 @@ class ZSKLOrt(ZSKL):
         ]
         space["alpha"] = with_condition(space["alpha"], {"kernel": tuple(dots)})
         return space
-
-
-class ZSKLPublished(ZSKLOrt):
-    r"""Eq. 9 with the constants of the authors' code: batch 1, constant rate, epsilon 1e-2 outside the root.
-
-    The right class weighs as much as all wrong ones together, rows are permuted once, signatures are centred with the
-    mean of all classes, and the class with the least loss of a right class is predicted.
-
-    Equations
-    ---------
-    Eq. 9 with the constants of the authors' code:
-
-    $$\min_W \sum_i \sum_{k_i} \left( 1 - k_i(y_i) \right)^2 + \frac{\lambda}{N_l} \sum_{y \ne y_i} k_i(y)^2, \qquad k_i
-    \in \{ k(W^\top x_i, \cdot),\; k(x_i, W\, \cdot) \}$$
-
-    A row takes the class with the largest kernel value (Eq. 12). k is chosen with ``kernel``.
-
-    Related
-    -------
-    ``zskl-ort`` is the same objective with the paper's constants; ``zskl`` is Eq. 10.
-    """
-
-    summary = "zero-shot kernel learning with the constants of the authors' code"
-    preprocessing = Preprocessing(features=("center", "l2"), signatures=("center_all", "l2"))
-    kernel = "gaussian(sigma=0.8)"
-    rate = 8e-4
-    epochs = 1000
-    batch_size = 1
-    right_weight = "wrong-classes"
-    loss = "squared"
-    epsilon = 1e-2
-    decay = 0.0
-    reshuffle = False
-    steps = 12000
-    rule = "loss"
-
-    @property
-    def space(self) -> Space:
-        """The ranges that tuning searches; the authors' bandwidth stays, unless another kernel is asked for."""
-        space = super().space
-        return space if self._kernel_given else {name: r for name, r in space.items() if not name.startswith(PREFIX)}
