@@ -137,6 +137,9 @@ class ClaimsOptions(WorkOptions, PlaceOptions, total=False):
     run: Annotated[bool, Option("Carry out the suites and measures that test them.", False)]
     suite: Annotated[list[str] | None, Option("With --run: only these suites or measures. May be repeated.")]
     only: Annotated[list[str] | None, Option("With --run: only these data sets. May be repeated.")]
+    class_folds: Annotated[
+        int | None, Option("With --run: so many folds of all classes, in place of the split of a suite.", least=2)
+    ]
     trials: Annotated[int | None, Option("Trials of each study; default: the suite's.", short="-n", least=1)]
     repeats: Annotated[int | None, Option("Repeats of the final evaluation of random methods.", least=1)]
     keep: Annotated[bool, Option("Keep what was found among the results (--results).", False)]
@@ -203,13 +206,14 @@ def claims(options: ClaimsOptions) -> None:
                 settings,
                 grid_options,
                 suites=options["suite"] or (),
+                class_folds=options["class_folds"],
                 reporter=reporter,
                 watch=reporter.note,
             )
         if options["keep"]:
             keep_claims(judgements, options["results"])
     else:
-        of_runs = ["suite", "only", "trials", "repeats", "workers", "cluster", "trial_timeout", "memory", "keep"]
+        of_runs = ["suite", "only", "class_folds", "trials", "repeats", "workers", "cluster", "trial_timeout", "memory", "keep"]
         of_runs += ["data_root", "store", "tracking_uri", "storage_url"]
         idle = [f"--{name.replace('_', '-')}" for name in of_runs if options[name]]  # type: ignore[literal-required]
         if idle:

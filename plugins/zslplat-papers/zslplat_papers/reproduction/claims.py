@@ -45,7 +45,7 @@ from zslplat_papers.reproduction.verdicts import (
 )
 
 RESULTS = "claims"
-KEY = ("claim", "suite", "contrast", "trials", "seed")
+KEY = ("claim", "suite", "contrast", "classes", "trials", "seed")
 _JUDGED = ("verdict", "direction", "margin")  # of a difference, by what is claimed now: not kept
 
 
@@ -127,13 +127,14 @@ def run_claims(
     options: GridOptions | None = None,
     *,
     suites: Sequence[str] = (),
+    class_folds: int | None = None,
     reporter: Reporter | None = None,
     watch: Callable[[str], None] = lambda text: None,
 ) -> list[Judged]:
     """Carry out the suites and measures that test the claims, or what is missing of suites, and judge the claims.
 
     Of a suite only the rows that are compared are carried out. ``options.only`` restricts the data sets; ``suites``
-    restricts suites and measures. A cell that fails, or whose data are not at hand, leaves the others alone. Verdicts
+    restricts suites and measures. ``class_folds``: folds of all classes, in place of the split of a suite. A cell that fails, or whose data are not at hand, leaves the others alone. Verdicts
     are corrected for the claims that are carried out.
     """
     reporter, options = reporter or SilentReporter(), options or GridOptions()
@@ -150,7 +151,9 @@ def run_claims(
     for name, tests in by_suite.items():
         watch(f"suite {name}, for {len(tests)} experiments")
         try:
-            differences, troubles = _carried_out(suite_of(name, settings), tests, options, settings, reporter)
+            suite = suite_of(name, settings)
+            suite = replace(suite, class_folds=class_folds) if class_folds else suite
+            differences, troubles = _carried_out(suite, tests, options, settings, reporter)
         except Interrupted:
             raise
         except ZslplatError as error:
@@ -232,7 +235,7 @@ def _carried_out(
     lines = []
     for tested in tests:
         own_rows = needed_rows([tested])
-        for difference in contrasts_of(tested, grid.scores):
+        for difference in contrasts_of(tested, grid.comparable):
             name = difference.of.partition(":")[0]
             made = _trials(grid, name, own_rows) or {requested[name]}
             if len(made) > 1:
@@ -378,7 +381,7 @@ def _contrast(line: Mapping[str, Any], tested: ClaimTest | MeasuredTest) -> Cont
 
 
 def _one_each(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one line of each difference: that of the largest budget, and of these the one that was kept last.
+    """Return one line of each difference: over most classes, of the largest budget, and of these the one kept last.
 
     The same difference found again with another budget or seed is on the same classes, so it is no further evidence.
     """
@@ -390,8 +393,8 @@ def _one_each(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(best.values())
 
 
-def _weight(line: Mapping[str, Any]) -> tuple[float, float, str]:
-    return float(line["trials"] or 0), float(line["repeats"] or 0), str(line.get("kept", ""))
+def _weight(line: Mapping[str, Any]) -> tuple[float, float, float, str]:
+    return float(line["classes"] or 0), float(line["trials"] or 0), float(line["repeats"] or 0), str(line.get("kept", ""))
 
 
 def write_claims(judgements: Sequence[Judged], path: Path) -> None:
