@@ -47,11 +47,14 @@ def test_class_folds_are_taken_where_precision_is_cheapest_and_further_data_sets
     assert plan.data_sets == int(np.ceil(needed - 5 - 2))
 
 
-def test_draws_have_no_end():
+def test_starts_have_no_end_and_draws_of_the_same_classes_add_nothing():
     (plan,) = plans([judged(("digit-pairs", 0.01, 0.02, None, 10.0), over="10 draws of the seen classes")])
+    assert plan.steps == ()
+    assert plan.data_sets > 0
+    (plan,) = plans([judged(("digit-pairs", 0.01, 0.02, None, 10.0), over="10 starts")])
     times = (2.8016 * 0.02 / 0.01) ** 2
     (step,) = plan.steps
-    assert step.what == f"{int(np.ceil(10 * times))} draws in place of 10"
+    assert step.what == f"{int(np.ceil(10 * times))} starts in place of 10"
     assert step.seconds == pytest.approx(10 * (times - 1), rel=1e-3)
 
 

@@ -1,4 +1,4 @@
-"""Kept results that were cut off or edited: named with file, line and column, never judged or drawn as if whole."""
+"""Kept results that were cut off or edited: named with file, entry and column, never judged or drawn as if whole."""
 
 import csv
 import re
@@ -57,111 +57,39 @@ def test_what_is_kept_today_can_be_read(path):
         assert read_file(path) == list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("cut", ["after the difference", "inside the contrast"])
-def test_a_line_that_was_cut_off_is_named_and_changes_no_verdict(folder, cut):
-    text = kept().decode()
-    number, line = first_of(text, CLAIM)
-    cells = next(csv.reader([line]))
-    short = ",".join(cells[:4]) if cut == "after the difference" else ",".join([*cells[:2], cells[2][:9]])
-    place = folder(text.replace(line, short))
-    with pytest.raises(StoreError) as raised:
-        recorded_claims([CLAIM], place)
-    count = 4 if cut == "after the difference" else 3
-    assert f"{place / 'claims.csv'}, line {number}: {count} cells, expected {len(cells)}" in str(raised.value)
-
-
-def test_a_line_with_too_many_cells_is_named(folder):
-    text = kept().decode()
-    number, line = first_of(text, CLAIM)
-    with pytest.raises(StoreError, match=rf"claims\.csv, line {number}: 17 cells, expected 16"):
-        read_file(folder(text.replace(line, f"{line},more")) / "claims.csv")
-
-
-def test_the_line_is_that_of_the_file_where_cells_have_lines_of_their_own(folder):
-    text = kept("reproduce-000-table-2").decode()
-    lines = text.splitlines()
-    lines[1] = lines[1].replace(",not compared,", ',"not\n\ncompared",')
-    lines[2] = lines[2].rpartition(",")[0]
-    count = lines[0].count(",") + 1
-    with pytest.raises(StoreError, match=rf"reproduce-000-table-2\.csv, line 5: {count - 1} cells, expected {count}"):
-        read_file(folder("\n".join(lines), "reproduce-000-table-2") / "reproduce-000-table-2.csv")
-
-
-def test_a_file_as_a_spreadsheet_writes_it_is_read(folder):
-    as_written = kept().replace(b"\n", b"\r\n")
-    place = folder(b"\xef\xbb\xbf" + as_written)
-    assert read_file(place / "claims.csv") == read_file(PACKAGED / "claims.csv")
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (kept().replace(b",", b";"), "line 1: 1 columns, 'claim;suite;"),
-        (kept().partition(b"\n")[2], "line 1: 16 columns, '000-bandwidth-matters,"),
-        (b"a,b\n1,2\n", "line 1: 2 columns, 'a,b', without claim, suite, contrast,"),
-        (kept().replace(b",seconds,", b",suite,", 1), "line 1: column suite is there twice"),
-        (b"", "line 1: 0 columns, '', without claim"),
-        (kept().replace(b"ISOLET: Gaussian", b"ISOLET: \0Gaussian", 1), "line 2: a character NUL"),
-        (kept() + b'"open,1,2\n', "line 770: unexpected end of data"),
-        (kept().decode().encode("utf-16"), "no CSV in UTF-8"),
-    ],
-    ids=["semicolons", "no header", "other columns", "a column twice", "empty", "NUL", "an open quote", "UTF-16"],
-)
-def test_a_file_that_is_no_table_of_claims_is_named_with_what_was_expected(folder, content, said):
-    place = folder(content)
-    with pytest.raises(StoreError, match=re.escape(str(place / "claims.csv"))) as raised:
-        recorded_claims([CLAIM], place)
-    assert said in str(raised.value)
-    assert "mend" in str(raised.value) or "restore" in str(raised.value)
-
-
 @pytest.mark.parametrize(
     ("column", "value", "expected"),
     [
-        ("classes", "5.0", "a whole number from 1"),
-        ("classes", "abc", "a whole number from 1"),
-        ("classes", "-5", "a whole number from 1"),
-        ("classes", "0", "a whole number from 1"),
-        ("trials", "abc", "a whole number from 0"),
-        ("difference", "", "a finite number"),
-        ("difference", "abc", "a finite number"),
-        ("difference", "nan", "a finite number;"),
-        ("difference", "1_0", "a finite number"),
-        ("low", "-inf", "a finite number"),
-        ("low", "nan", "a finite number"),
-        ("low", "0,05", "a finite number"),
-        ("low", "999", "the low end of an interval"),
-        ("high", "", "an end beside low"),
-        ("contrast", "", "not to be empty"),
+        ("difference", "", "a number"),
+        ("difference", "abc", "a number"),
+        ("low", "0,05", "a number"),
+        ("classes", "ten", "a number"),
+        ("contrast", "", "a cell in each column"),
     ],
 )
-def test_a_cell_that_cannot_be_is_named_with_line_column_and_what_was_expected(edited, column, value, expected):
+def test_a_cell_that_cannot_be_is_named(edited, column, value, expected):
     place, number = edited(column, value)
-    said = f"{place / 'claims.csv'}, line {number}, column {column}: {value!r}, expected {expected}"
+    said = f"{place / 'claims.csv'}, entry {number - 1}, column {column}: {value!r}, expected {expected}"
     with pytest.raises(StoreError, match=re.escape(said)):
         recorded_claims([CLAIM], place)
     with pytest.raises(StoreError, match=re.escape(said)):
         pages(place)
 
 
+@pytest.mark.parametrize("change", [lambda line: line[: len(line) // 2], lambda line: f"{line},more"])
+def test_a_line_that_was_cut_off_or_grew_is_named(folder, change):
+    text = kept().decode()
+    number, line = first_of(text, CLAIM)
+    with pytest.raises(StoreError, match=rf"claims\.csv, entry {number - 1}, .*expected a"):
+        recorded_claims([CLAIM], folder(text.replace(line, change(line))))
+
+
 @pytest.mark.parametrize(
-    ("name", "column", "value", "expected"),
-    [
-        ("reproduce-000-table-2", "ours", "1,5", "a finite number or nan;"),
-        ("reproduce-000-table-2", "oracle_gain", "inf", "a finite number or nan, or nothing;"),
-        ("reproduce-000-table-2", "low_classes", "0,1", "a finite number or nan"),
-        ("bench-quick-scores", "test", "", "a finite number or nan;"),
-        ("bench-quick-scores", "trials", "8.5", "a whole number from 0"),
-        ("bench-quick-scores", "high", "-inf", "a finite number or nan"),
-        ("bench-quick-scores", "high", "-1", "the low end of an interval"),
-    ],
+    "content", [b"a,b\n1,2\n", kept().partition(b"\n")[2], kept() + b'"open,1,2\n', kept().decode().encode("utf-16")]
 )
-def test_cells_of_tables_and_suites_are_looked_at_as_well(edited, name, column, value, expected):
-    place, number = edited(column, value, name, "digit-pairs,")
-    named = "low" if expected.startswith("the low") else column
-    said = rf"{name}\.csv, line {number}, column {named}: .*, expected {expected}"
-    with pytest.raises(StoreError, match=said):
-        pages(place)
+def test_a_file_that_is_no_table_of_claims_is_named(folder, content):
+    with pytest.raises(StoreError, match=r"claims\.csv.* restore"):
+        recorded_claims([CLAIM], folder(content))
 
 
 def test_ends_that_nobody_could_give_are_kept_and_read(tmp_path):
@@ -173,20 +101,12 @@ def test_ends_that_nobody_could_give_are_kept_and_read(tmp_path):
     assert (again["low"], again["low_classes"]) == ("nan", "")
 
 
-def test_nothing_is_kept_beside_lines_that_are_damaged(folder):
-    place = folder(kept().partition(b"\n")[2])
-    before = (place / "claims.csv").read_bytes()
-    with pytest.raises(StoreError, match="line 1: 16 columns"):
-        keep_results(RESULTS, [{"claim": CLAIM}], ("claim",), place, hours=0.0)
-    assert (place / "claims.csv").read_bytes() == before
-
-
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_the_command_says_it_in_one_line(edited, call, form):
     place, number = edited("difference", "")
     done = call("claims", CLAIM, "--results", place, *form)
     assert done.returncode == 1
-    assert f"claims.csv, line {number}, column difference: '', expected a finite number" in done.stdout + done.stderr
+    assert f"claims.csv, entry {number - 1}, column difference: '', expected a number" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 

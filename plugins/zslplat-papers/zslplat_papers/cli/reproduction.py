@@ -30,7 +30,6 @@ class ReproduceOptions(WorkOptions, PlaceOptions, total=False):
     trials: Annotated[int | None, Option("Trials of each study; default: the recipe's.", short="-n", least=1)]
     repeats: Annotated[int | None, Option("Repeats of the final evaluation of random methods.", least=1)]
     dry_run: Annotated[bool, Option("Say what would be carried out, and do nothing.", False)]
-    out: Annotated[Path | None, Option("CSV file that gets a line per cell.")]
     keep: Annotated[bool, Option("Keep the lines with their provenance among the results (--results).", False)]
     results: Annotated[Path | None, Option("Folder of kept results; default: ./results.")]
     seed: Seed
@@ -45,7 +44,7 @@ def check_reproduction(options: ReproduceOptions) -> None:
 
     if options["table"] is None:
         idle = ["--no-standins"] if not options["standins"] else []
-        for name in ("only", "way", "oracle", "trials", "repeats", "dry_run", "out", "keep", "results"):
+        for name in ("only", "way", "oracle", "trials", "repeats", "dry_run", "keep", "results"):
             if options[name]:
                 idle.append(f"--{name.replace('_', '-')}")
         if idle:
@@ -53,9 +52,8 @@ def check_reproduction(options: ReproduceOptions) -> None:
                 f"{', '.join(idle)} without a table, which is what it is about; give a table or paper, for example "
                 "000-table-2, or nothing for the list of them"
             )
-    outputs = [f"--{name}" for name in ("out", "keep") if options[name]]
-    if options["dry_run"] and outputs:
-        raise UsageError(f"{', '.join(outputs)} with --dry-run, which does nothing; leave one of them out")
+    if options["dry_run"] and options["keep"]:
+        raise UsageError("--keep with --dry-run, which does nothing; leave one of them out")
     if options["results"] is not None and not options["keep"]:
         raise UsageError("--results without --keep, which is what writes there; add --keep")
     if options["way"] is not None and options["way"] not in WAYS:
@@ -75,24 +73,21 @@ def reproduce(options: ReproduceOptions) -> None:
     from zslplat_papers.cli.printing import list_tables, print_reproduction
     from zslplat_papers.reproduction.cells import Budget, check_root, only_by_table
     from zslplat_papers.reproduction.recipe import WAYS, load_recipe, recipes_of
-    from zslplat_papers.reproduction.reproduce import keep_cells, write_cells
+    from zslplat_papers.reproduction.reproduce import keep_cells
     from zslplat_papers.reproduction.reproduce import reproduce as carry_out
-    from zslplat_papers.reproduction.results import FOLDER, check_file, check_files, check_places
+    from zslplat_papers.reproduction.results import FOLDER, check_files, check_places
 
     check_reproduction(options)
     if options["table"] is None:
         list_tables(as_json=options["json"])
         return
-    check_file(options["out"], "--out")
     ways = WAYS if options["way"] is None else (options["way"],)
     recipes = {name: load_recipe(name) for name in recipes_of(options["table"])}
     chosen = only_by_table(recipes, options["only"] or (), ways, standins=options["standins"])
     settings = settings_of(options)
     check_root(settings.data_root)
-    check_places(
-        options["out"].parent if options["out"] else None, (options["results"] or FOLDER) if options["keep"] else None
-    )
     if options["keep"]:
+        check_places(options["results"] or FOLDER)
         check_files([f"reproduce-{name}" for name in chosen], options["results"])
     budget = Budget(options["trials"], options["repeats"], **vars(workforce_of(options)))
     reproductions = []
@@ -115,8 +110,6 @@ def reproduce(options: ReproduceOptions) -> None:
     if options["keep"]:
         for made in reproductions:
             keep_cells(made, options["results"], lambda text: echo(text, err=True))
-    if options["out"] is not None:
-        write_cells(reproductions, options["out"])
     if options["json"]:
         print_json([made.to_json() for made in reproductions])
     else:
@@ -149,7 +142,6 @@ class ClaimsOptions(WorkOptions, PlaceOptions, total=False):
     page: Annotated[
         Path | None, Option("Markdown overview of all kept results; a page a paper goes into the folder of its name.")
     ]
-    out: Annotated[Path | None, Option("CSV file that gets a line per claim.")]
     json: Json
     quiet: Quiet
 
@@ -173,14 +165,12 @@ def claims(options: ClaimsOptions) -> None:
         lines_of_no_claim,
         recorded_claims,
         run_claims,
-        write_claims,
     )
     from zslplat_papers.reproduction.page import check_page, write_page
-    from zslplat_papers.reproduction.results import FOLDER, check_file, check_files, check_places
+    from zslplat_papers.reproduction.results import FOLDER, check_files, check_places
 
-    check_file(options["out"], "--out")
-    check_places(*(path.parent for path in (options["out"], options["page"]) if path))
     if options["page"] is not None:
+        check_places(options["page"].parent)
         check_page(options["page"])
     if options["results"] is not None and not options["keep"] and not options["results"].is_dir():
         raise UsageError(
@@ -191,8 +181,8 @@ def claims(options: ClaimsOptions) -> None:
 
         settings = settings_of(options)
         check_root(settings.data_root)
-        check_places((options["results"] or FOLDER) if options["keep"] else None)
         if options["keep"]:
+            check_places(options["results"] or FOLDER)
             check_files([RESULTS], options["results"])
         grid_options = GridOptions(
             trials=options["trials"],
@@ -213,8 +203,8 @@ def claims(options: ClaimsOptions) -> None:
         if options["keep"]:
             keep_claims(judgements, options["results"])
     else:
-        of_runs = ["suite", "only", "class_folds", "trials", "repeats", "workers", "cluster", "trial_timeout", "memory", "keep"]
-        of_runs += ["data_root", "store", "tracking_uri", "storage_url"]
+        of_runs = ["suite", "only", "class_folds", "trials", "repeats", "workers", "cluster", "trial_timeout"]
+        of_runs += ["memory", "keep", "data_root", "store", "tracking_uri", "storage_url"]
         idle = [f"--{name.replace('_', '-')}" for name in of_runs if options[name]]  # type: ignore[literal-required]
         if idle:
             raise UsageError(f"{', '.join(idle)} without --run, which carries out what tests the claims; add --run")
@@ -222,8 +212,6 @@ def claims(options: ClaimsOptions) -> None:
         with progress(quiet=options["quiet"]) as reporter:
             for line in lines_of_no_claim(options["results"]):
                 reporter.warn(line)
-    if options["out"] is not None:
-        write_claims(judgements, options["out"])
     if options["page"] is not None:
         write_page(options["page"], options["results"])
     if options["plan"]:

@@ -13,7 +13,6 @@ from typing import Any
 from zslplat.errors import UnknownNameError, ZslplatError, near_names, quoted, split_code
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.scoring.messages import collect_warnings
-from zslplat.figures import Table, write_table
 from zslplat.names import counted
 from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, GridOptions
@@ -134,8 +133,9 @@ def run_claims(
     """Carry out the suites and measures that test the claims, or what is missing of suites, and judge the claims.
 
     Of a suite only the rows that are compared are carried out. ``options.only`` restricts the data sets; ``suites``
-    restricts suites and measures. ``class_folds``: folds of all classes, in place of the split of a suite. A cell that fails, or whose data are not at hand, leaves the others alone. Verdicts
-    are corrected for the claims that are carried out.
+    restricts suites and measures. ``class_folds``: folds of all classes, in place of the split of a suite. A cell that
+    fails, or whose data are not at hand, leaves the others alone. Verdicts are corrected for the claims that are
+    carried out.
     """
     reporter, options = reporter or SilentReporter(), options or GridOptions()
     experiments, claims = load_claim_tests(), chosen_claims(names)
@@ -394,12 +394,9 @@ def _one_each(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _weight(line: Mapping[str, Any]) -> tuple[float, float, float, str]:
-    return float(line["classes"] or 0), float(line["trials"] or 0), float(line["repeats"] or 0), str(line.get("kept", ""))
-
-
-def write_claims(judgements: Sequence[Judged], path: Path) -> None:
-    """Write a line per claim with its verdict; the differences are those of the kept results."""
-    lines = [{**line, "failed": "; ".join(line["failed"])} for line in (judged.to_json() for judged in judgements)]
-    names = [name for name in lines[0] if name != "contrasts"]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_table(Table({name: [line[name] for line in lines] for name in names}), path)
+    return (
+        float(line["classes"] or 0),
+        float(line["trials"] or 0),
+        float(line["repeats"] or 0),
+        str(line.get("kept", "")),
+    )

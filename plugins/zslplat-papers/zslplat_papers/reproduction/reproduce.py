@@ -23,7 +23,6 @@ from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evidence.scores import Scored
 from zslplat.evidence.table import read_study_scores
-from zslplat.figures import Table, write_table
 from zslplat.metrics.intervals import within
 from zslplat.records.costs import total_seconds
 from zslplat.records.database import SEALED, Records
@@ -312,19 +311,6 @@ def class_estimate(scored: Scored, metric: str) -> Estimate | None:
     if draw is None or np.isnan(draw.ends[0]):
         return None
     return Estimate(draw.estimate, *within(metric, draw.estimate, *draw.ends), CLASSES)
-
-
-def write_cells(reproductions: Sequence[Reproduction], path: Path) -> None:
-    """Write a line per cell, those whose data are not at hand included, with the way to get them in ``why``."""
-    lines = [made.to_json() for one in reproductions for made in one.made]
-    for one in reproductions:
-        for missing in one.missing:
-            why = f"data not at hand: {missing.how}"
-            columns_of_cell = {"table": one.table, "column": missing.column, "dataset": missing.dataset}
-            lines.append({**columns_of_cell, "verdict": NOT_COMPARED, "why": why, "status": "not at hand"})
-    columns = list(dict.fromkeys(name for line in lines for name in line))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_table(Table({column: [line.get(column) for line in lines] for column in columns}), path)
 
 
 def keep_cells(

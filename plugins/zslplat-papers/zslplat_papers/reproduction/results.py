@@ -1,25 +1,21 @@
 """Files of results that are kept: small CSV files, each line with its provenance.
 
 This package brings such files (``PACKAGED``). A user's lie in ``./results`` or wherever ``--results`` says; a line
-there takes the place of one of the same key. Every file is checked as it is read, so that
-what judges or draws its lines meets numbers: a cell that was cut off or edited is reported with file, line and column.
+there takes the place of one of the same key.
 """
 
 from __future__ import annotations
 
 import csv
-import math
-import re
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from zslplat.data.store.atomic_files import folder_lock, replacing
-from zslplat.errors import StoreError, UsageError, quoted
+from zslplat.errors import StoreError, quoted
 from zslplat.figures import Table, write_table
 from zslplat.records.environment import environment_record
 
@@ -27,63 +23,18 @@ PACKAGED = Path(__file__).parent / "results"
 FOLDER = Path("results")
 PROVENANCE = ("commit", "versions", "seed", "hours", "kept")
 _VERSIONS = ("zslplat", "numpy", "scipy", "scikit-learn")
-_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
-_WHOLE = re.compile(r"[0-9]{1,15}")
-_NAN = "nan"
-_SHOWN = 100  # characters of a first line
-Line = dict[str, str]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns of one kind of file.
-
-    ``needed`` are read by their names, and ``filled`` of them are empty in no line. ``numbers`` are finite, and so are
-    the ``ends`` of intervals (low, high), both or none; ``may_be_nan``: one that could not be given is kept as nan.
-    ``counts`` are whole numbers, from the least that is legal.
-    """
-
-    needed: tuple[str, ...]
-    filled: tuple[str, ...]
-    numbers: tuple[str, ...]
-    ends: tuple[tuple[str, str], ...]
-    counts: Mapping[str, int]
-    may_be_nan: bool = True
-
-
-ORIGIN = ("commit", "kept")
-BOTH_ENDS = (("low", "high"), ("low_classes", "high_classes"))
-# By the name of the file, as a pattern; files of other names may have any columns.
-SCHEMAS: Mapping[str, Columns] = {
-    "bench-*-scores": Columns(
-        needed=(
-            *("data", "row", "task", "metric", "test", "knows_of_batch", "from_memory", "trials", "split", "hours"),
-            *ORIGIN,
-        ),
-        filled=("data", "row", "task", "metric", "test"),
-        numbers=("test", "hours"),
-        ends=BOTH_ENDS,
-        counts={"trials": 0},
-    ),
-    "claims": Columns(
-        needed=(
-            *("claim", "suite", "contrast", "difference", "low", "high", "over", "classes", "trials", "repeats"),
-            *ORIGIN,
-        ),
-        filled=("claim", "suite", "contrast", "difference"),
-        numbers=("difference",),
-        ends=BOTH_ENDS[:1],
-        counts={"classes": 1, "trials": 0, "repeats": 0},
-        may_be_nan=False,
-    ),
-    "reproduce-*": Columns(
-        needed=("row", "column", "stand_in", "way", "metric", "ours", "verdict", "why", "trials", "hours", *ORIGIN),
-        filled=("row", "column", "way", "metric", "ours"),
-        numbers=("ours", "paper", "oracle", "oracle_gain", "oracle_gain_by_metric", "hours"),
-        ends=BOTH_ENDS,
-        counts={"trials": 0},
-    ),
+# Columns of numbers in all files; those that tell a line from the others are in each.
+NUMBERS = {
+    *("classes", "difference", "high", "high_classes", "hours", "low", "low_classes", "oracle", "oracle_gain"),
+    *("oracle_gain_by_metric", "ours", "paper", "repeats", "seconds", "test", "trials"),
 }
+# What no line of a file lacks, by the name of the file.
+NEEDED = {
+    "claims": ("claim", "suite", "contrast", "difference"),
+    "reproduce-*": ("row", "column", "way", "metric", "ours"),
+    "bench-*-scores": ("data", "row", "task", "metric", "test"),
+}
+Line = dict[str, str]
 
 
 def keep_results(
@@ -143,13 +94,7 @@ def check_places(*folders: Path | None) -> None:
                 pass
         except OSError as error:
             what = f"{folder} cannot be written: {error.strerror or error}"
-            raise StoreError(f"{what}; give another folder to --out or --results") from error
-
-
-def check_file(path: Path | None, option: str) -> None:
-    """Raise :class:`UsageError` where a folder stands in the place of a file that will be written."""
-    if path is not None and path.is_dir():
-        raise UsageError(f"{option} {path} is a folder; expected a file")
+            raise StoreError(f"{what}; give another folder") from error
 
 
 def check_files(names: Iterable[str], folder: Path | None) -> None:
@@ -193,45 +138,37 @@ def result_names(folder: Path | None = None) -> list[str]:
 def read_file(path: Path) -> list[Line]:
     """Return the lines of a file of results; none where there is no file.
 
-    Raises :class:`StoreError` for a file that is no table, and for what was cut off or edited, with line and column.
+    Raises :class:`StoreError` for what was cut off or edited: a cell that is missing, one too many, or no number.
     """
     if not path.is_file():
         return []
-    schema = next((one for pattern, one in SCHEMAS.items() if fnmatchcase(path.stem, pattern)), None)
-    file_text, ended, lines = f"kept results {path}", 0, []
+    needed = next((names for pattern, names in NEEDED.items() if fnmatchcase(path.stem, pattern)), ())
     try:
         # A spreadsheet begins the file with a mark of its encoding.
         with open(path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, strict=True)
-            try:
-                columns = next(reader, [])
-                _check_columns(schema, columns, f"{file_text}, line 1")
-                ended = reader.line_num
-                for cells in reader:
-                    # Cells may have lines of their own: a line of results begins where the one before it ended.
-                    where, ended = f"{file_text}, line {ended + 1}", reader.line_num
-                    if not cells:
-                        continue
-                    if len(cells) != len(columns):
-                        raise StoreError(
-                            f"{where}: {len(cells)} cells, expected {len(columns)} as in the first line; it was cut "
-                            "off or edited: restore it from a copy of the file"
-                        )
-                    lines.append(dict(zip(columns, cells, strict=True)))
-                    _check_line(schema, lines[-1], where)
-            except csv.Error as error:
-                raise StoreError(
-                    f"{file_text}, line {ended + 1}: {error}, expected cells with commas between them, in quotes where "
-                    "they have commas; mend the line, or restore the file from a copy"
-                ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise StoreError(f"{file_text} are no CSV in UTF-8: {error}; mend or remove the file") from error
+            lines = list(csv.DictReader(file, restkey="", strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise StoreError(f"kept results {path} are no CSV in UTF-8: {error}; restore the file from a copy") from error
+    for place, line in enumerate(lines, 1):
+        odd = [column for column in needed if not line.get(column)]
+        odd += [column for column in line if column in NUMBERS and not _is_number(line[column])]
+        if odd or "" in line or None in line.values():
+            what = f"column {odd[0]}: {quoted(line.get(odd[0]) or '')}" if odd else f"{len(line)} cells"
+            expected = "a number" if odd and odd[0] in NUMBERS else "a cell in each column"
+            raise StoreError(f"kept results {path}, entry {place}, {what}, expected {expected}; restore it from a copy")
     return lines
 
 
 def number(text: str | None) -> float | None:
     """Return a number of a line that was read, and checked as it was; None for an empty entry."""
     return float(text) if text else None
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        return float(text or 0) is not None
+    except ValueError:
+        return False
 
 
 def _own_hours(line: Mapping[str, Any]) -> dict[str, str]:
@@ -243,64 +180,3 @@ def _text(value: Any) -> Any:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else value
-
-
-def _check_columns(schema: Columns | None, columns: Sequence[str], where: str) -> None:
-    """Check the first line of a file; raises :class:`StoreError` with ``where`` it stands."""
-    missing = [column for column in (schema.needed if schema else ()) if column not in columns]
-    if missing or not columns:
-        text = ",".join(columns)
-        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-        without = f", without {', '.join(missing)}" if missing else ""
-        raise StoreError(
-            f"{where}: {len(columns)} columns, {text!r}{without}; expected the names of all columns, with commas "
-            "between them; mend the file, or restore it from a copy"
-        )
-    for column in columns:
-        if columns.count(column) > 1:
-            raise StoreError(f"{where}: column {column} is there twice, expected each once; mend the file")
-
-
-def _check_line(schema: Columns | None, line: Mapping[str, str], where: str) -> None:
-    """Check the cells of a line; raises :class:`StoreError` with ``where`` it stands."""
-    if any("\0" in text for text in line.values()):
-        raise StoreError(f"{where}: a character NUL, expected text; restore the line from a copy of the file")
-    if schema is None:
-        return
-    for column in schema.numbers:
-        empty = column not in schema.filled
-        _check_number(line.get(column, ""), column, where, empty=empty, may_be_nan=schema.may_be_nan)
-    for column in schema.filled:
-        if not line[column]:
-            raise _odd("", column, where, "not to be empty")
-    for column, least in schema.counts.items():
-        text = line.get(column, "")
-        if text and not (_WHOLE.fullmatch(text) and int(text) >= least):
-            raise _odd(text, column, where, f"a whole number from {least}, or nothing")
-    for ends in schema.ends:
-        _check_ends(line, ends, where, may_be_nan=schema.may_be_nan)
-
-
-def _check_ends(line: Mapping[str, str], ends: tuple[str, str], where: str, *, may_be_nan: bool) -> None:
-    low, high = (line.get(end, "") for end in ends)
-    for column, text, other in ((ends[0], low, ends[1]), (ends[1], high, ends[0])):
-        _check_number(text, column, where, may_be_nan=may_be_nan)
-        if not text and line.get(other):
-            raise _odd(text, column, where, f"an end beside {other}, which is {quoted(line[other])}")
-    if low and high and float(low) > float(high):
-        raise _odd(low, ends[0], where, f"the low end of an interval up to {high}")
-
-
-def _check_number(text: str, column: str, where: str, *, empty: bool = True, may_be_nan: bool) -> None:
-    if (not text and empty) or (text == _NAN and may_be_nan):
-        return
-    if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
-        form = "a finite number" + (f" or {_NAN}" if may_be_nan else "")
-        raise _odd(text, column, where, form + (", or nothing" if empty else ""))
-
-
-def _odd(text: str, column: str, where: str, expected: str) -> StoreError:
-    return StoreError(
-        f"{where}, column {column}: {quoted(text)}, expected {expected}; mend the cell, or restore the line from a "
-        "copy of the file"
-    )
