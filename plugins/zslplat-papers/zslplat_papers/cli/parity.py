@@ -32,12 +32,10 @@ def parity(options: ParityOptions) -> None:
     from zslplat.figures import Table as Columns
     from zslplat.figures import write_table
     from zslplat_papers.parity.table import parity as compared
-    from zslplat_papers.reproduction.results import check_file
 
     out = options["out"]
-    if out is not None and out.suffix not in (".md", ".csv"):
-        raise UsageError(f"--out {out}: expected a name that ends in .md or .csv")
-    check_file(out, "--out")
+    if out is not None and (out.suffix not in (".md", ".csv") or out.is_dir()):
+        raise UsageError(f"--out {out}: expected a file with a name that ends in .md or .csv")
     rows = [row.to_json() for row in compared(options["methods"] or ())]
     lines = [[_cell(row, column) for column in _COLUMNS] for row in rows]
     if out is not None and out.suffix == ".csv":
