@@ -146,10 +146,11 @@ def read_file(path: Path) -> list[Line]:
     try:
         # A spreadsheet begins the file with a mark of its encoding.
         with open(path, newline="", encoding="utf-8-sig") as file:
-            lines = list(csv.DictReader(file, restkey="", strict=True))
+            reader = csv.DictReader(file, restkey="", strict=True)
+            lines = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise StoreError(f"kept results {path} are no CSV in UTF-8: {error}; restore the file from a copy") from error
-    for place, line in enumerate(lines, 1):
+    for place, line in enumerate(lines or [dict.fromkeys(reader.fieldnames or (), "0")], 1):
         odd = [column for column in needed if not line.get(column)]
         odd += [column for column in line if column in NUMBERS and not _is_number(line[column])]
         if odd or "" in line or None in line.values():
