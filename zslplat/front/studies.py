@@ -29,6 +29,7 @@ from zslplat.summary import Shown, Summary
 from zslplat.tuning.options import StudyOptions, StudyResult
 from zslplat.tuning.rehearsal import Rehearsal, rehearse
 from zslplat.tuning.study import run_study
+from zslplat.tuning.study_facts import chosen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -205,7 +206,6 @@ class Study(Result):
             "test": [mean_and_spread([m[name] for m in result.test if name in m]) for name in names],
             "chance": [result.test_chance if name == result.primary else None for name in names],
         }
-        chosen = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(self.best_params.items()))
         states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
         knows = describe_knowledge(Spec(self.experiment.method.name, self.best_params), self.experiment.signatures)
         return Summary(
@@ -213,7 +213,7 @@ class Study(Result):
             f"task {self.experiment.task}: study {self.name}",
             [table],
             [
-                f"best: trial {result.winner}" + (f" ({chosen})" if chosen else ""),
+                f"best: trial {result.winner}" + (f" ({chosen(self.best_params)})" if self.best_params else ""),
                 f"knows of the scored batch: {knows}",
                 f"trials: {states}; test repeats: {len(result.test)}; evaluations on this test split so far: "
                 f"{result.test_evaluations}",

@@ -143,9 +143,9 @@ class SavedModel(ABC):
     def __repr__(self) -> str:
         from zslplat.data.catalogue import title_of
 
-        facts = self.describe()
-        dataset = title_of(Spec.parse(facts["dataset"]))
-        return f"<{type(self).__name__} {facts['method']} of {dataset}, task {facts['task']}>"
+        experiment = self.content["experiment"]
+        dataset = title_of(Spec.parse(experiment["dataset"]))
+        return f"<{type(self).__name__} {self.method_name} of {dataset}, task {experiment['task']}>"
 
     def _fresh(self) -> Any:
         """Return the method, or a copy where it may remember a batch that is scored jointly."""
