@@ -99,13 +99,3 @@ def write_shared(file, arrays):
     file["folds"] = arrays["folds"]
     for split in SPLITS:
         file[f"splits/{split}"] = arrays[split]
-
-
-def write_hdf5_parts(folder, parts):
-    """Write the toy data as several files and one that describes the classes."""
-    arrays = toy()
-    for number, rows in enumerate(np.array_split(np.arange(len(arrays["y"])), parts)):
-        write_hdf5(folder / f"part-{number}.h5", arrays, rows, shared=False)
-    with h5py.File(folder / "shared.h5", "w") as file:
-        write_shared(file, arrays)
-    return folder

@@ -17,7 +17,6 @@ from file_toys import (
     split_names,
     table,
     write_hdf5,
-    write_hdf5_parts,
     write_npy,
     write_parquet,
 )
@@ -62,7 +61,6 @@ WAYS = {
     "parquet, numbers": lambda folder: ParquetSource(path=str(write_parquet(folder / "d", 3, labels="numbers"))),
     "hdf5": lambda folder: Hdf5Source(path=str(write_hdf5(folder / "d.h5"))),
     "hdf5, chunks": lambda folder: Hdf5Source(path=str(write_hdf5(folder / "d.h5", chunks=(7, 3)))),
-    "hdf5, 12 files": lambda folder: Hdf5Source(path=str(write_hdf5_parts(folder / "d", 12))),
 }
 
 
@@ -235,20 +233,6 @@ def test_splits_of_any_form(tmp_path, form):
             columns = columns.append_column(split, pa.array(np.isin(np.arange(30), arrays[split])))
         pq.write_table(columns, parquet / "part-0.parquet")
         same(ParquetSource(path=str(parquet)).load(DataPlaces()), expected)
-
-
-def test_row_indices_of_several_files_count_all_rows_or_each_its_own(tmp_path):
-    arrays, expected = toy(), as_npz(tmp_path)
-    halves = [np.arange(14), np.arange(14, 30)]
-    for number, rows in enumerate(halves):
-        path = write_hdf5(tmp_path / "d" / f"part-{number}.h5", arrays, rows, shared=False)
-        with h5py.File(path, "a") as file:
-            file["signatures"], file["folds"] = arrays["S"], arrays["folds"]
-            file.attrs["class_names"] = NAMES
-            for split in SPLITS:
-                own = arrays[split][np.isin(arrays[split], rows)]
-                file[split] = own - rows[0] + 1
-    same(Hdf5Source(path=str(tmp_path / "d"), index_base=1).load(DataPlaces()), expected)
 
 
 def test_parts_are_renamed_by_options(tmp_path):

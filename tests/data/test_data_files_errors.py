@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from array_toys import NAMES, toy
-from file_toys import lists_of, table, write_hdf5, write_hdf5_parts, write_npy, write_parquet
+from file_toys import lists_of, table, write_hdf5, write_npy, write_parquet
 
 from zslplat.data.formats.hdf5 import Hdf5Source
 from zslplat.data.formats.npy_folder import NpySource
@@ -246,10 +246,6 @@ def test_signatures_need_a_column_that_names_the_class(tmp_path):
 # -- HDF5 -------------------------------------------------------------------------------------------------------------
 
 
-def drop(name):
-    return lambda file: file.pop(name)
-
-
 def put(name, values):
     def change(file):
         file.pop(name, None)
@@ -264,38 +260,6 @@ RAGGED = np.array([np.arange(3.0), np.arange(2.0)] * 5, dtype=object)
 def put_ragged(file):
     del file["features"]
     file.create_dataset("features", data=RAGGED, dtype=h5py.vlen_dtype(np.float64))
-
-
-NAN = np.where(np.arange(10)[:, None] == 4, np.inf, X)
-HDF5 = {
-    "no labels": (drop("labels"), r"part-1\.h5: no data set 'labels', which part-0\.h5 has; every file"),
-    "no features": (drop("features"), r"part-1\.h5: no data set 'features', which part-0\.h5 has"),
-    "lengths": (put("labels", np.ones(9, dtype=int)), r"part-1\.h5: 10 rows of features but 9 entries"),
-    "width": (
-        put("features", np.ones((10, 5), dtype=np.float32)),
-        r"part-1\.h5: 'features' has rows of shape \(5,\)",
-    ),
-    "type": (
-        put("features", X.astype(np.float64)),
-        r"part-1\.h5: .*type float64, but \(4,\) and float32 in part-0\.h5",
-    ),
-    "NaN": (put("features", NAN.astype(np.float32)), r"part-1\.h5, 'features': row 4 holds NaN or infinity"),
-    "signatures": (put("signatures", np.ones((6, 3))), r"'signatures' is not what it is in part-1\.h5"),
-    "splits": (
-        put("splits/train", [0]),
-        r"part-0\.h5: no data set 'splits/train', which 2 of 3 files have",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", HDF5)
-def test_what_is_wrong_with_hdf5_files(tmp_path, case):
-    change, pattern = HDF5[case]
-    folder = write_hdf5_parts(tmp_path / "d", 3)
-    with h5py.File(folder / "part-1.h5", "a") as file:
-        change(file)
-    with pytest.raises(DataError, match=pattern):
-        load(Hdf5Source(path=str(folder)))
 
 
 def test_what_is_wrong_with_one_hdf5_file(tmp_path):

@@ -250,27 +250,6 @@ def test_columns_of_a_frame_that_are_called_identifiers_are_left_out_and_named()
     assert "left out: id" in notes(found)
 
 
-def test_hdf5_and_npy_files_called_after_splits_hold_their_rows(tmp_path):
-    from file_toys import write_hdf5, write_npy
-
-    from zslplat.data.formats.hdf5 import Hdf5Source
-    from zslplat.data.formats.npy_folder import NpySource
-
-    rows = {"train": np.flatnonzero(TOY["y"] < 4), "test": np.flatnonzero(TOY["y"] >= 4)}
-    signatures = {"signatures": TOY["S"]}
-    for split, own in rows.items():
-        write_hdf5(tmp_path / "h" / f"{split}.h5", rows=own, shared=False, **(signatures if split == "train" else {}))
-    folder = write_npy(tmp_path / "n", ("X", "y", "groups", "folds", *SPLITS))
-    for field, name in (("X", "features"), ("y", "labels")):
-        (folder / name).mkdir()
-        for split, own in rows.items():
-            np.save(folder / name / f"{split}.npy", TOY[field][own])
-    for source in (Hdf5Source(path=str(tmp_path / "h")), NpySource(path=str(folder))):
-        found = source.load(DataPlaces())
-        assert {name: len(index) for name, index in found.splits.items()} == {"train": 20, "test_unseen": 10}
-        assert set(found.y[found.splits["test_unseen"]].tolist()) == {4, 5}
-
-
 def test_an_identifier_among_the_attributes_of_classes_is_left_out(tmp_path):
     lines = [f"{n},{i + 100}," + ",".join(map(str, r)) for i, (n, r) in enumerate(zip(NAMES, TOY["S"], strict=True))]
     signatures = "\n".join(["class,class_id,furry,flies,swims", *lines])

@@ -44,7 +44,7 @@ def same(found, folder, drop=()):
 
 
 @installed
-@pytest.mark.parametrize("form", ["one file", "nested", "a file each", "older format"])
+@pytest.mark.parametrize("form", ["one file", "nested", "older format"])
 def test_tensors_by_name_hold_what_an_npz_file_holds(tmp_path, form):
     import torch
 
@@ -52,32 +52,10 @@ def test_tensors_by_name_hold_what_an_npz_file_holds(tmp_path, form):
     if form == "nested":
         splits = {name: content.pop(name) for name in ("train", "test_seen", "test_unseen")}
         content["splits"] = splits
-    if form == "a file each":
-        path = tmp_path / "mine"
-        path.mkdir()
-        for name, value in content.items():
-            torch.save(value, path / f"{name}.pt")
-    else:
-        torch.save(content, path, _use_new_zipfile_serialization=form != "older format")
+    torch.save(content, path, _use_new_zipfile_serialization=form != "older format")
     assert layout_of(path).kind == "torch"
     same(load(path), tmp_path)
     same(load(import_arrays(path, tmp_path / "root", "copy").path), tmp_path)
-
-
-@installed
-def test_files_called_after_splits_hold_their_rows_and_a_pair_is_features_and_labels(tmp_path):
-    import torch
-
-    content = tensors()
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    for split, rows in (("train", TOY["y"] < 4), ("test", TOY["y"] >= 4)):
-        torch.save((content["X"][rows], content["y"][rows]), folder / f"{split}.pt")
-    torch.save(content["S"], folder / "signatures.pt")
-    found = load(folder)
-    assert {name: len(rows) for name, rows in found.splits.items()} == {"train": 20, "test_unseen": 10}
-    assert np.array_equal(np.asarray(found.X)[found.splits["test_unseen"]], TOY["X"][TOY["y"] >= 4])
-    assert found.y[found.splits["test_unseen"]].tolist() == TOY["y"][TOY["y"] >= 4].tolist()
 
 
 @installed

@@ -186,7 +186,7 @@ class ImportDataOptions(DataRootOptions, SilenceOptions, total=False):
     source: Annotated[
         Path,
         Option(
-            "An .npz, Parquet, Arrow, HDF5 or .pt file, or a folder of these, of .npy, CSV or .mat files.",
+            "An .npz, Parquet, Arrow, HDF5, CSV or .pt file, or a folder of .npy, Parquet, Arrow, CSV or .mat files.",
             REQUIRED,
             positional=True,
         ),

@@ -16,7 +16,6 @@ import numpy as np
 
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.space import Choice, Integer, Optional, Parameter, Range, Real, Scaled, Space, Text, is_active
-from zslplat.spec import Spec, parse_value
 
 Check = Callable[[Any], None]
 Expected = Mapping[str, str]
@@ -173,26 +172,9 @@ def illegal_values(legal: Any) -> list[Any]:
 
 
 def check_declared(parameters: Mapping[str, Parameter]) -> None:
-    """Fail unless every parameter has a meaning in words, and every choice is read as it is written."""
+    """Fail unless every parameter has a meaning in words."""
     missing = [name for name, parameter in parameters.items() if not parameter.description.strip()]
     assert not missing, f"no description for {', '.join(missing)}"
-    unclear = misread(parameters)
-    assert not unclear, f"choices that cannot be written as they are: {', '.join(unclear)}"
-
-
-def misread(parameters: Mapping[str, Parameter]) -> list[str]:
-    """Return the choices, as ``name=value``, that are read as something else where a user writes them as they are."""
-    recovered = []
-    for name, parameter in parameters.items():
-        legal = parameter.legal.inner if isinstance(parameter.legal, Optional | Scaled) else parameter.legal
-        for value in legal.values if isinstance(legal, Choice) else ():
-            try:
-                read = parse_value(value) if isinstance(value, str) else value
-            except UsageError:
-                continue  # without quotation marks it is refused with a message
-            if read != value and not (isinstance(read, Spec) and str(read) == value):
-                recovered.append(f"{name}={value} (read as {read!r})")
-    return recovered
 
 
 def check_ranges(space: Space, parameters: Mapping[str, Parameter]) -> None:

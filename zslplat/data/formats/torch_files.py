@@ -1,8 +1,7 @@
 """Files of PyTorch (``.pt``, ``.pth``): tensors by name. PyTorch is an optional dependency.
 
 A file holds a dictionary of tensors, whose keys are the names of :mod:`zslplat.data.formats.fields` (nested ones with
-``/`` between: ``splits/train``), or a pair, features and labels. Of a folder, files with features are parts, whose rows
-follow each other (``train.pt`` and ``test.pt`` are splits); a file of one tensor is called what it is: ``labels.pt``.
+``/`` between: ``splits/train``), or a pair, features and labels.
 
 Nothing but tensors, numbers, texts, lists and dictionaries is unpickled (``weights_only=True``).
 """
@@ -10,8 +9,7 @@ Nothing but tensors, numbers, texts, lists and dictionaries is unpickled (``weig
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,25 +17,10 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.formats.bounds import reading, require_memory
-from zslplat.data.formats.feature_files import Piece, in_natural_order, rows_of_a_block, stream_of
-from zslplat.data.formats.fields import VIEWS, Fields, FieldsSource
+from zslplat.data.formats.feature_files import Piece, rows_of_a_block, stream_of
+from zslplat.data.formats.fields import Fields, FieldsSource
 from zslplat.data.store.rows import RowStream
 from zslplat.errors import DataError
-
-
-def whole(file: Path, name: str) -> np.ndarray:
-    """Return one of the things in a file as an array."""
-    array = _array(file, name, _items(file)[name])
-    require_memory(array.nbytes, f"{file}, {name!r}")
-    return array
-
-
-def blocks(file: Path, name: str) -> Iterator[np.ndarray]:
-    """Yield the rows of one of the tensors in a file."""
-    array = _array(file, name, _items(file)[name])
-    count = rows_of_a_block(array.shape[1:], array.dtype.itemsize)
-    for start in range(0, len(array), count):
-        yield array[start : start + count]
 
 
 def _items(file: Path) -> dict[str, Any]:
@@ -93,68 +76,41 @@ def _array(file: Path, name: str, value: Any) -> np.ndarray:
 
 
 class TorchFields(Fields):
-    """The tensors of one or several files; those that belong to rows follow each other in the order of the parts."""
+    """The tensors of a file, which are mapped where the file allows it."""
 
     thing = "tensor"
 
-    def __init__(self, path: Path, files: list[Path]) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         if find_spec("torch") is None:
             raise DataError(
                 f"{path}: files of PyTorch are read where it is installed, which it is not here: pip install torch; or "
                 'save arrays instead: numpy.savez("mine.npz", X=X.numpy(), y=y.numpy())'
             )
-        self._by_file = {file: self._contents(file) for file in files}
-        self.names = tuple(dict.fromkeys(name for contents in self._by_file.values() for name in contents))
-        self._parts = [file for file, contents in self._by_file.items() if any(_is_features(name) for name in contents)]
+        self._arrays = {name: _array(path, name, value) for name, value in _items(path).items()}
+        self.names = tuple(self._arrays)
 
     def read(self, name: str) -> np.ndarray:
-        """Return a tensor that describes the classes, of the first file that has it."""
-        file = next(file for file, contents in self._by_file.items() if name in contents)
-        return whole(file, self._by_file[file][name][0])
-
-    def column(self, name: str) -> np.ndarray:
-        """Return a tensor with an entry for each row, of all parts."""
-        holders = [file for file, contents in self._by_file.items() if name in contents]
-        if len(holders) < 2:
-            return self.read(name)
-        if holders != self._parts:
-            raise DataError(
-                f"{self.path}: {len(holders)} of {len(self._parts)} files have {name!r}; every part needs one"
-            )
-        return np.concatenate([whole(file, self._by_file[file][name][0]) for file in holders])
-
-    def parts(self) -> Sequence[tuple[str, int]]:
-        """Return the names of the files with features, and the rows of each."""
-        names = [next(name for name in self._by_file[file] if _is_features(name)) for file in self._parts]
-        return [(file.name, self._by_file[file][name][1][0]) for file, name in zip(self._parts, names, strict=True)]
+        """Return a tensor as an array."""
+        require_memory(self._arrays[name].nbytes, f"{self.path}, {name!r}")
+        return self._arrays[name]
 
     def features(self, name: str) -> np.ndarray | RowStream:
-        """Return a tensor of all parts as a stream."""
-        tensors = [(file, *self._by_file[file][name]) for file in self._by_file if name in self._by_file[file]]
-        first, _, shape, dtype = tensors[0]
-        pieces = []
-        for file, key, extent, kind in tensors:
-            if not extent or extent[1:] != shape[1:] or kind != dtype:
-                raise DataError(
-                    f"{file}: {name!r} has shape {extent} and type {kind}, but {shape} and {dtype} in {first.name}; "
-                    "all files need rows of the same shape and type"
-                )
-            pieces.append(Piece(extent[0], partial(blocks, file, key), f"{file}, {name!r}"))
-        return stream_of(pieces, shape[1:], dtype, f"{self.path}, {name!r}")
+        """Return a tensor as a stream of its rows."""
+        array, where = self._arrays[name], f"{self.path}, {name!r}"
+        if not array.ndim:
+            raise DataError(f"{where}: is a single value; expected rows of features")
+        count = rows_of_a_block(array.shape[1:], array.dtype.itemsize)
 
-    def _contents(self, file: Path) -> dict[str, tuple[str, tuple[int, ...], np.dtype[Any]]]:
-        """Return {name: (name in the file, shape, type)}; what has no features in it is called what the file is."""
-        arrays = {key: _array(file, key, value) for key, value in _items(file).items()}
-        named = self.path == file or any(map(_is_features, arrays))
-        return {
-            (key if key and named else "/".join(filter(None, (file.stem, key)))): (key, array.shape, array.dtype)
-            for key, array in arrays.items()
-        }
+        def read() -> Iterator[np.ndarray]:
+            for start in range(0, len(array), count):
+                yield array[start : start + count]
+
+        return stream_of([Piece(len(array), read, where)], array.shape[1:], array.dtype, where)
 
 
 class TorchSource(FieldsSource, thing="tensor"):
-    """Tensors that PyTorch saved: a file with a dictionary of them, or a folder of files.
+    """Tensors that PyTorch saved: a file with a dictionary of them.
 
     Equations
     ---------
@@ -182,25 +138,13 @@ class TorchSource(FieldsSource, thing="tensor"):
     ``npz`` is one file of arrays, and needs no PyTorch.
     """
 
-    kind, expected, suffixes = "torch", "files of PyTorch", (".pt", ".pth")
+    kind, expected, suffixes = "torch", "a file of PyTorch", (".pt", ".pth")
     summary = "tensors of your own that PyTorch saved (.pt): features, labels, signatures, splits; needs PyTorch"
 
-    @classmethod
-    def is_folder(cls, folder: Path) -> bool:
-        """Tell whether a folder holds files of PyTorch."""
-        return bool(cls().files(folder))
-
     def files(self, path: Path) -> list[Path]:
-        """Return the files in the order of their rows."""
-        if not path.is_dir():
-            return [path]
-        members = (file for file in path.iterdir() if file.suffix in self.suffixes and file.is_file())
-        return in_natural_order(file for file in members if not file.name.startswith((".", "_")))
+        """Return the file alone."""
+        return [path]
 
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
         """Return the tensors."""
-        return TorchFields(path, self.files(path))
-
-
-def _is_features(name: str) -> bool:
-    return name in VIEWS or any(name.startswith(f"{stem}{mark}") for stem in VIEWS for mark in "_-/")
+        return TorchFields(path)
