@@ -4,7 +4,7 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
-from zslplat.space import POSITIVE, Choice, Integer, Parameter, Real
+from zslplat.space import POSITIVE, Integer, Parameter, Real
 
 LAM = Parameter("ridge", POSITIVE, Real(1e-3, 10, log=True))
 SEED = Parameter("seed", Integer(0))
@@ -49,12 +49,3 @@ class Plain(Sound):
     """The same without tags, the base of those that break something."""
 
     tags = ()
-
-
-class MisreadChoice(Plain):
-    """Has choices that a command reads as None and as a number."""
-
-    parameters = {**Plain.parameters, "solver": Parameter("how", Choice(("none", "1", "gaussian(sigma=1)", "s->f")))}
-
-    def __init__(self, lam=0.1, solver="s->f"):
-        self.lam, self.solver = lam, solver

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from file_toys import lists_of
 
-from zslplat.data.formats import feature_files, hdf5_files
-from zslplat.data.formats.hdf5 import Hdf5Source
+from zslplat.data.formats import feature_files
+from zslplat.data.formats.hdf5 import Hdf5Source, blocks
 from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.formats.parquet import ParquetSource
 from zslplat.data.importing import import_arrays
@@ -123,7 +123,7 @@ def test_every_chunk_of_hdf5_is_decompressed_once(tmp_path, X, monkeypatch, chun
         return plain(item, selection, *more)
 
     monkeypatch.setattr(h5py.Dataset, "__getitem__", counted)
-    found = np.concatenate(list(hdf5_files.blocks(path, "X")))
+    found = np.concatenate(list(blocks(path, "X")))
     assert np.array_equal(found, X)
     assert set(touched.values()) == {1}
 

@@ -29,12 +29,12 @@ def test_features_in_npy_files_make_the_layout(tmp_path, files, expected):
 def test_hdf5_data_that_memory_does_not_hold_are_refused_before_they_are_read(tmp_path, monkeypatch):
     import h5py
 
-    from zslplat.data.formats import bounds, hdf5_files
+    from zslplat.data.formats import bounds, hdf5
     from zslplat.errors import DataError
 
     with h5py.File(tmp_path / "d.h5", "w") as file:
         file["labels"] = np.arange(3_000_000.0)
-    assert len(hdf5_files.whole(tmp_path / "d.h5", "labels")) == 3_000_000
+    assert len(hdf5.whole(tmp_path / "d.h5", "labels")) == 3_000_000
     monkeypatch.setattr(bounds, "free_bytes", lambda: 20_000_000)
     with pytest.raises(DataError, match=r"'labels': says that it holds 0\.024 GB, and 0\.02 GB of memory are free"):
-        hdf5_files.whole(tmp_path / "d.h5", "labels")
+        hdf5.whole(tmp_path / "d.h5", "labels")

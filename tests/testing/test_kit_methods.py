@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kit_toys import LAM, SEED, MisreadChoice, Plain
+from kit_toys import LAM, SEED, Plain
 from scipy import linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -301,7 +301,6 @@ FURTHER = [
     ("search_ranges_are_legal", DefaultOutside, "outside of what is searched"),
     ("search_ranges_are_legal", CostlyWithoutSteps, "no two trials share a value; give it steps"),
     ("parameters_are_documented", CallsCostlyWhatIsNone, "gamma is called costly and is no parameter"),
-    ("parameters_are_documented", MisreadChoice, r"solver=none \(read as None\), solver=1 \(read as 1\)$"),
     ("fit_returns_self_and_keeps_parameters", TunesItself, "changed the parameters lam"),
     ("same_seed_gives_the_same_result", OwnRandom, "differ between two fits"),
     ("shared_settings_are_left_alone", that_does(sets_folder), "changed: the current folder;"),
