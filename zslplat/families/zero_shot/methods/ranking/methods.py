@@ -205,6 +205,10 @@ class LatEm(RankingMethod):
 
     $$F(x, c) = \max_{k} x^\top W_k s_c, \qquad \min_{W_1, \ldots, W_K} \sum_{(x, y)} \max(0,\; m + F(x, c) - F(x, y))$$
 
+    ``variant="paper"`` and ``"authors"`` take the step of one row, where k* is the best map for c and k+ for y:
+
+    $$W_{k^*} \leftarrow W_{k^*} - \eta\, x\, s_c^\top, \qquad W_{k^+} \leftarrow W_{k^+} + \eta\, x\, s_y^\top$$
+
     Related
     -------
     ``sje``, ``devise`` and ``ale`` have one map; ``zskl`` bends the compatibility by a kernel instead.

@@ -229,8 +229,14 @@ class ZSKL(KernelAlignment):
 
     A row takes the class with the largest kernel value (Eq. 12). k is chosen with ``kernel``.
 
-    Related ------- ``zskl-ort`` adds the kernel on the other side, which makes W nearly orthogonal; ``zskl-subspaces``
-    a projection for each class; ``keszsl`` puts a kernel between rows in closed form.
+    ``variant="paper"`` takes RMSprop's average over the rows b of a mini-batch as it is printed below Eq. 9:
+
+    $$A_t = \gamma A_{t-1} + \frac{1 - \gamma}{|b|} \sum_{i \in b} \left( \frac{\partial f_i}{\partial W} \right)^2$$
+
+    Related
+    -------
+    ``zskl-ort`` adds the kernel on the other side, which makes W nearly orthogonal; ``zskl-subspaces`` has a projection
+    for each class; ``keszsl`` puts a kernel between rows in closed form.
     """
 
     summary = "zero-shot kernel learning, one projection (Eq. 10)"
