@@ -103,6 +103,7 @@ def test_a_verdict_over_data_sets_is_that_of_the_pooled_difference_among_its_riv
     rows = [judged_row("a", dataset, 0.0, 0.0) for dataset in "wxyz"]
     rows += [judged_row(m, d, gap, halves[m]) for m, of in gaps.items() for d, gap in zip("wxyz", of, strict=True)]
     rows += [judged_row("e", dataset, -0.2, 0.01, classes=5) for dataset in "wxyz"]
+    alone = judged_row("f", "w", -0.3, 0.1) | {"p_value": 1e-6}
     more = {"metric": "per_class_accuracy", "against": {"inductive": "a"}, "maximise": maximise}
     (table,) = over_datasets(rows, ("w", "x", "y", "z"), {}, **more)
     found = {one["method"]: one for one in table["methods"]}
@@ -117,6 +118,10 @@ def test_a_verdict_over_data_sets_is_that_of_the_pooled_difference_among_its_riv
     assert table["baseline"] == "a"
     assert found["a"]["verdict"] is None
     assert found["e"]["difference"] is None
+    (table,) = over_datasets([*rows, alone], ("w", "x", "y", "z"), {}, **more)
+    (on_one,) = (one for one in table["methods"] if one["method"] == "f")
+    assert [on_one[key] for key in ("difference", "difference_low")] == pytest.approx([-0.3, -0.4])
+    assert on_one["verdict"] == verdicts[0]
 
 
 def test_one_entry_on_other_rows_makes_no_other_data_set():

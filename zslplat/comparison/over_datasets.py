@@ -132,8 +132,16 @@ def _pooled(
 ) -> dict[str, dict[str, Any]]:
     """Return the difference of each method from the baseline, pooled over data sets, with its verdict."""
     called = {(row["dataset"], row.get("method")): row["short"] for row in rows}
-    pooled, undecided = {}, set()
+    pooled: dict[str, Pooled | None] = {}
+    undecided = set()
     for method in methods:
+        compared = [
+            row
+            for row in rows
+            if row["short"] == method
+            and row.get("difference") is not None
+            and called.get((row["dataset"], row["baseline"])) == baseline
+        ]
         differences = [
             Difference(
                 str(row["dataset"]),
@@ -143,14 +151,15 @@ def _pooled(
                 row["classes"],
                 images[str(row["dataset"])],
             )
-            for row in rows
-            if row["short"] == method
-            and row.get("difference") is not None
-            and called.get((row["dataset"], row["baseline"])) == baseline
+            for row in compared
         ]
         reasons = reasons_not_pooled(differences)
         pooled[method] = pool([one for one, why in zip(differences, reasons, strict=True) if not why])
-        if pooled[method] is None and any(one.ends for one in differences):
+        if reasons.count("") == 1:  # the difference on the one data set, as it is judged there
+            row, one = next((r, d) for r, d, why in zip(compared, differences, reasons, strict=True) if not why)
+            low, high = one.ends or (math.nan, math.nan)
+            pooled[method] = Pooled(one.value, low, high, *[math.nan] * 3, row["p_value"], math.nan, 1)
+        elif pooled[method] is None and any(one.ends for one in differences):
             undecided.add(method)
     corrected = holm(np.array([np.nan if one is None else one.p_value for one in pooled.values()]))
     turned = {} if maximise else {AHEAD: BEHIND, BEHIND: AHEAD}

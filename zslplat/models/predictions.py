@@ -27,6 +27,7 @@ from zslplat.models.model import SavedModel, load_saved
 
 SUFFIXES = (".npy", ".csv", ".parquet")
 _FEATURES = ("features", "X")
+_OTHER_MODEL = "zslplat models lists the models, --run RUN chooses one"
 # Columns of a data set that are no features.
 _BESIDE = {name for role, names in ALIASES.items() if role != "X" for name in names}
 
@@ -80,7 +81,7 @@ class RowFile:
         if array.ndim < 2 or array.dtype.kind not in "fiub" or math.prod(array.shape[1:]) != self.width:
             raise UsageError(
                 f"{self.path}: an array of shape {array.shape} and type {array.dtype}; the model takes rows of "
-                f"{self.width} numbers, (n, {self.width})"
+                f"{self.width} numbers, (n, {self.width}); {_OTHER_MODEL}"
             )
         return array
 
@@ -113,7 +114,7 @@ class RowFile:
                         shown = f", {', '.join(names[:4])} ..." if names else ""
                         raise UsageError(
                             f"{self.path}: {block.shape[1]} columns{shown}; the model takes rows of {self.width} "
-                            "numbers, and nothing beside them"
+                            f"numbers, and nothing beside them; {_OTHER_MODEL}"
                         )
                     if beyond_whole(block):
                         require_exact(",".join(chunk).replace('"', "").split(","), str(self.path))
