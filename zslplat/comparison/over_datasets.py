@@ -156,9 +156,9 @@ def _pooled(
         reasons = reasons_not_pooled(differences)
         pooled[method] = pool([one for one, why in zip(differences, reasons, strict=True) if not why])
         if reasons.count("") == 1:  # the difference on the one data set, as it is judged there
-            row, one = next((r, d) for r, d, why in zip(compared, differences, reasons, strict=True) if not why)
-            low, high = one.ends or (math.nan, math.nan)
-            pooled[method] = Pooled(one.value, low, high, *[math.nan] * 3, row["p_value"], math.nan, 1)
+            alone, p_value = differences[reasons.index("")], compared[reasons.index("")]["p_value"]
+            low, high = alone.ends or (math.nan, math.nan)
+            pooled[method] = Pooled(alone.value, low, high, math.nan, math.nan, math.nan, p_value, math.nan, 1)
         elif pooled[method] is None and any(one.ends for one in differences):
             undecided.add(method)
     corrected = holm(np.array([np.nan if one is None else one.p_value for one in pooled.values()]))
