@@ -102,14 +102,6 @@ def test_a_server_that_ends_by_itself_is_a_failure_whatever_its_exit_code(call, 
     assert f"ended by itself before it answered, with exit code {code}" in done.stderr
 
 
-def test_a_port_that_is_lost_on_the_way_is_a_wrong_request(call, monkeypatch, tmp_path, taken):
-    monkeypatch.setenv("PYTHONPATH", in_place_of_mlflow(tmp_path, "import sys\nsys.exit(1)\n"))
-    monkeypatch.setattr(mlflow_server, "usable_port", lambda host, port: taken)
-    done = call("ui")
-    assert done.returncode == 2
-    assert f"error: port {taken} on 127.0.0.1 was taken just now; choose another with --port" in done.stderr
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_the_address_is_printed_when_it_answers_and_no_process_is_left(

@@ -130,7 +130,7 @@ def test_a_command_knows_what_a_function_evaluated_on_arrays(call, new_store, to
     moved = store.rename(tmp_path / "moved")
     again = ("run", "-m", "eszsl", "-d", found.experiment.dataset, "--test", "--json", "--store", moved, "--workers", 1)
     told = json.loads(call(*again).stdout)
-    assert told["known"] == 1
+    assert told["recalled"] == 1
     assert told["metrics"] == json.loads(json.dumps(found.result.metrics))
     np.savez(tmp_path / "birds.npz", X=X, y=y, S=S, train=y < 6)
     of_file = ("run", "-m", "eszsl", "-d", f'npz(path="{tmp_path}/birds.npz")', "--test", "--json", "--workers", 1)

@@ -90,7 +90,7 @@ def test_a_study_begun_by_either_is_continued_by_the_other_to_the_last_bit(call,
     # What was chosen is evaluated again from its file, and is known.
     again = zslplat.evaluate(config=study.config, test=True, store=one, **HERE)
     assert again.value == study.test_value
-    assert again.result.known == 1
+    assert again.result.recalled == 1
     pipeline = study.make()
     assert {name: pipeline.get_params()[name] for name in study.best_params} == study.best_params
 
@@ -140,11 +140,11 @@ def test_an_evaluation_is_that_of_the_command(studies, call):
     method = "eszsl(alpha=.1, gamma=2)"
     found = zslplat.evaluate(method, "marked", store=store, **HERE)
     told = json.loads(call("run", "-m", method, "-d", "marked", "--workers", 1, "--json", "--store", store).stdout)
-    assert (found.split, told["known"]) == ("validation", 1)
+    assert (found.split, told["recalled"]) == ("validation", 1)
     assert told["metrics"] == json.loads(json.dumps(found.result.metrics))
     by_object = zslplat.evaluate(component("methods", "eszsl")(alpha=0.1, gamma=2), "marked", store=store, **HERE)
-    assert by_object.result.known == 1
-    assert zslplat.evaluate("eszsl", "marked", set={"alpha": 0.1, "gamma": 2}, store=store, **HERE).result.known == 1
+    assert by_object.result.recalled == 1
+    assert zslplat.evaluate("eszsl", "marked", set={"alpha": 0.1, "gamma": 2}, store=store, **HERE).result.recalled == 1
     frame = found.to_frame()
     assert list(frame["fold"]) == [fold["name"] for fold in told["folds"][0]]
     assert found.metrics["per_class_accuracy"] == found.value == frame["per_class_accuracy"].mean()
@@ -372,7 +372,7 @@ def test_the_preprocessing_of_a_pipeline_is_that_which_is_evaluated(studies):
     steps = {"features": "center", "signatures": "none"}
     expected = zslplat.evaluate("eszsl(alpha=.1, gamma=2)", "marked", **steps, store=store, **HERE)
     assert (found.experiment, found.value) == (expected.experiment, expected.value)
-    assert expected.result.known == 1
+    assert expected.result.recalled == 1
     other = zslplat.evaluate(pipeline, "marked", features="l2", store=store, **HERE)
     assert (other.experiment.features, other.experiment.signatures) == ("l2", "none")
 

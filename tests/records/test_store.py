@@ -98,12 +98,12 @@ def test_what_a_server_that_is_away_was_not_shown_is_not_counted(call, arranged)
 def test_an_evaluation_that_is_recorded_is_not_computed_again(call, arranged):
     first = json.loads(arranged(RUN)[0].stdout)
     again = json.loads(call("run", "-m", ESZSL, "--test", "--json").stdout)
-    assert (first["known"], again["known"]) == (0, 1)
+    assert (first["recalled"], again["recalled"]) == (0, 1)
     assert again["run_ids"] == first["run_ids"]
     assert again["metrics"] == first["metrics"]
     assert again["test_evaluations"] == first["test_evaluations"]
     study = json.loads(call("tune", "-m", ESZSL, "--json").stdout)
-    assert (study["known"], study["known_tests"]) == (0, 1)
+    assert (study["recalled"], study["recalled_tests"]) == (0, 1)
     assert study["test"] == first["metrics"]
     # What is to prove something is computed.
     assert call("rerun", first["run_ids"][0], "--check", "-q").returncode == 0
@@ -200,14 +200,14 @@ def test_repeats_of_a_run_stay_together_where_some_are_known(call, tmp_path):
     command = ("run", "-m", "zskl(epochs=2)", "--test", "--json")
     first = json.loads(call(*command).stdout)
     done = json.loads(call(*command, "--repeats", 2).stdout)
-    assert done["known"] == 1
+    assert done["recalled"] == 1
     assert done["metrics"][0] == first["metrics"][0]
     assert done["test_evaluations"] == 2
     found = {row["study"]: row for row in rows(call, tmp_path)}
     name = next(name for name in found if name.removeprefix("run ") in done["run_ids"][0])
     assert found[name]["test"] == pytest.approx(np.mean([m["per_class_accuracy"] for m in done["metrics"]]))
     again = json.loads(call(*command, "--repeats", 2).stdout)
-    assert (again["known"], again["run_ids"]) == (2, done["run_ids"])
+    assert (again["recalled"], again["run_ids"]) == (2, done["run_ids"])
 
 
 @pytest.mark.long

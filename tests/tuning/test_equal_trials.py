@@ -52,7 +52,7 @@ def test_equal_trials_of_a_batch_are_evaluated_once_with_any_number_of_workers(c
         tried = [experiment for experiment in computed if experiment[0] == "validation"]
         assert len(tried) == len(set(tried)) == 2
         printed = json.loads(done.stdout)
-        assert (printed["known"], printed["known_tests"]) == (3, 0)
+        assert (printed["recalled"], printed["recalled_tests"]) == (3, 0)
         assert printed["trials"]["complete"] == 5
     assert trials_of(stores[0]) == trials_of(stores[1])
     values = {}
@@ -67,7 +67,7 @@ def test_equal_trials_under_pruning_fare_alike(call, tmp_path):
         *("--trials", 15, "--config", tmp_path / "batches.toml", "--space", "rate=1e-6|0.5|1", "--workers", 2),
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["known"] >= 9
+    assert json.loads(done.stdout)["recalled"] >= 9
     fates = {}
     for number, state, parameters, value, *_ in trials_of(tmp_path / "mlruns"):
         fate = (state, value)

@@ -145,7 +145,7 @@ def test_a_run_of_what_a_trial_has_evaluated_has_the_artifacts_that_trials_do_wi
     plain = ("-m", "plain(ridge=1,mix=0.5)", "-d", "marked", "--workers", 1, "--json")
     assert call("tune", *plain, "--trials", 1, "--repeats", 1).returncode == 0
     first, again = (json.loads(call("run", *plain).stdout) for _ in range(2))
-    assert (first["known"], again["known"]) == (0, 1)
+    assert (first["recalled"], again["recalled"]) == (0, 1)
     records = Records(resolve_settings({"store": tmp_path / "mlruns"}))
     for found in (first, again):
         (run,) = found["run_ids"]

@@ -28,7 +28,7 @@ def test_points_are_the_runs_of_the_task_with_that_option(call, tmp_path):
     alone = call("run", "-m", "variance", "-d", DATA, "-t", TASK[:-1] + ", labelled_ratio=0.5)", "--test", "--json")
     again = json.loads(alone.stdout)
     assert again["metrics"][0]["clustering_accuracy"] == found["test"]["variance"][0]
-    assert again["known"] == 1  # a point is a run, which nobody computes twice
+    assert again["recalled"] == 1  # a point is a run, which nobody computes twice
     with open(found["table"], newline="") as file:
         rows = list(csv.DictReader(file))
     assert [float(row["labelled_ratio"]) for row in rows] == [0.5, 1.0]

@@ -100,11 +100,6 @@ class Server:
                 connection.close()
         return False
 
-    def has_lost_its_port(self) -> bool:
-        """Tell whether something else listens where it was to listen."""
-        problem = _problem(self.host, self.port)
-        return problem is not None and problem.errno == errno.EADDRINUSE
-
     def end(self) -> None:
         """End it and all that it has started, first kindly."""
         group, last = self.process.pid, time.monotonic() + _KIND_SECONDS

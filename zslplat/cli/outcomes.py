@@ -37,8 +37,8 @@ def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool, q
         return
     console = stdout_console()
     states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
-    states += f", {result.known} of them known from records" if result.known else ""
-    known_tests = f", {result.known_tests} of them known from records" if result.known_tests else ""
+    states += f", {result.recalled} of them known from records" if result.recalled else ""
+    recalled_tests = f", {result.recalled_tests} of them known from records" if result.recalled_tests else ""
     places, study = place_options(settings), shlex.quote(result.name)
     _line(console, f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}")
     for line in headline(result, experiment, settings, warn, places):
@@ -51,7 +51,7 @@ def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool, q
         f"best: trial {result.winner}" + (f" ({best})" if best else ""),
         f"selected by: {selected} on validation" + _front(result, study),
         f"knows of the scored batch: {knows}",
-        f"trials: {states}; {result.seconds:.1f} s; test repeats: {len(result.test)}{known_tests}; "
+        f"trials: {states}; {result.seconds:.1f} s; test repeats: {len(result.test)}{recalled_tests}; "
         f"evaluations on this test split so far: {result.test_evaluations}",
         *([f"code: {result.code}; {MEANING.get(result.code, '')}"] if result.code else []),
     ]

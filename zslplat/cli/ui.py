@@ -63,7 +63,7 @@ def _serve(settings: "Settings", host: str, port: int | None, *, opened: bool) -
 
     from zslplat.cli.mlflow_server import Server, usable_port
     from zslplat.cli.output import warn
-    from zslplat.errors import StoreError, UsageError
+    from zslplat.errors import StoreError
     from zslplat.listeners import catch_up
     from zslplat.tracking.experiment_page import local_start
 
@@ -94,8 +94,6 @@ def _serve(settings: "Settings", host: str, port: int | None, *, opened: bool) -
         server.end()
     # Whatever its exit code says: the server is to run until somebody stops it.
     if not stopped:
-        if not answered and server.has_lost_its_port():
-            raise UsageError(f"port {server.port} on {host} was taken just now; choose another with --port")
         when = "" if answered else " before it answered"
         raise StoreError(
             f"the MLflow UI ended by itself{when}, with exit code {server.process.returncode}; its own messages are "

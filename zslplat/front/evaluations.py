@@ -107,7 +107,7 @@ class Evaluation(Result):
             [table],
             [
                 f"evaluations on this test split so far: {result.test_evaluations}",
-                f"{result.known} known from records, not computed again" if result.known else "",
+                f"{result.recalled} known from records, not computed again" if result.recalled else "",
                 *warning_lines(result.warnings, result.silenced),
             ],
         )

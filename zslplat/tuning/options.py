@@ -125,8 +125,8 @@ class StudyResult:
     of those that are. ``chance`` is what guessing reaches on validation, the mean over the folds, ``test_chance`` on
     the test split. ``criteria`` are the metrics that selected the winner; of two, ``front`` has the numbers of the
     trials that no other trial dominates. ``control`` is the recorded study of the control of its kind, if there is one,
-    and ``known`` counts the trials of this call that were taken from records,
-    ``known_tests`` the test evaluations; ``code`` says where trials of several codes are mixed.
+    ``recalled`` counts the trials of this call that were taken from records, ``recalled_tests`` the test evaluations,
+    and ``code`` says where trials of several codes are mixed.
     """
 
     name: str
@@ -148,8 +148,8 @@ class StudyResult:
     complete: bool = True
     config: Path | None = None
     final_run_ids: list[str] = field(default_factory=list)
-    known: int = 0
-    known_tests: int = 0
+    recalled: int = 0
+    recalled_tests: int = 0
     code: str = ""
     criteria: list[str] = field(default_factory=list)
     front: list[int] = field(default_factory=list)

@@ -57,9 +57,8 @@ class RunResult:
     """The metrics of each repeat on one split, the runs that hold them, and what checks found.
 
     ``findings`` are all of these, ``warnings`` the lines of those that are not silenced, ``silenced`` counts the rest.
-    ``known`` counts the repeats that were taken from records, ``validation_choices`` is what the first repeat hands on
-    to a refit, ``about`` describes data set, task and method.
-    ``chance`` is what guessing reaches, the mean over the folds.
+    ``recalled`` counts the repeats taken from records, ``validation_choices`` is what the first repeat hands on to a
+    refit, ``about`` describes data set, task and method. ``chance`` is what guessing reaches, the mean over the folds.
     """
 
     split: str
@@ -73,7 +72,7 @@ class RunResult:
     warnings: list[str] = field(default_factory=list)
     findings: list[dict[str, str]] = field(default_factory=list)
     silenced: int = 0
-    known: int = 0
+    recalled: int = 0
     validation_choices: dict[str, Any] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
 
@@ -190,7 +189,7 @@ class _Single:
             shutil.rmtree(self.folder, ignore_errors=True)
         if self.not_exported is not None:
             raise self.not_exported
-        self.result.known = session.recalled
+        self.result.recalled = session.recalled
         self.result.test_evaluations = session.records.test_evaluations(session.experiment.data)
         return self.result
 

@@ -74,18 +74,18 @@ def test_the_same_scores_are_known_whatever_file_holds_them_and_others_are_a_new
     manifest, folder = Manifest.read(tmp_path / "split"), tmp_path / "split" / "test"
     path = random_scores(tmp_path / "split")
     first = score(settings, scores=[path], manifest=manifest)
-    assert (first.known, first.test_evaluations, first.notes) == (0, 1, [])
+    assert (first.recalled, first.test_evaluations, first.notes) == (0, 1, [])
     table = (
         np.array(column(folder / "rows.csv", "row"), dtype=int),
         column(folder / "classes.csv", "class"),
         np.load(path),
     )
     again = score(settings, scores=[write_shuffled(tmp_path / "test.csv", [table])])
-    assert (again.known, again.test_evaluations, again.run_ids) == (1, 1, first.run_ids)
+    assert (again.recalled, again.test_evaluations, again.run_ids) == (1, 1, first.run_ids)
     assert again.metrics == first.metrics
     assert again.notes == ["these scores are recorded already; they were not evaluated again"]
     other = score(settings, scores=[random_scores(tmp_path / "split", seed=1)], manifest=manifest)
-    assert (other.known, other.test_evaluations) == (0, 2)
+    assert (other.recalled, other.test_evaluations) == (0, 2)
     assert other.method != first.method
     assert other.notes == ["outside:net is recorded with other scores; this is a new entry"]
 
@@ -99,10 +99,10 @@ def test_parquet_is_read_and_float32_stays_what_it_is(settings, tmp_path):
     pq.write_table(pa.table({**columns, "row": rows}), tmp_path / "test.parquet")
     np.save(tmp_path / "test.npy", scores)
     first = score(settings, scores=[tmp_path / "test.parquet"])
-    assert score(settings, scores=[tmp_path / "test.npy"], manifest=Manifest.read(tmp_path / "split")).known == 1
+    assert score(settings, scores=[tmp_path / "test.npy"], manifest=Manifest.read(tmp_path / "split")).recalled == 1
     np.save(tmp_path / "wide.npy", scores.astype(np.float64))
-    assert score(settings, scores=[tmp_path / "wide.npy"], manifest=Manifest.read(tmp_path / "split")).known == 0
-    assert first.known == 0
+    assert score(settings, scores=[tmp_path / "wide.npy"], manifest=Manifest.read(tmp_path / "split")).recalled == 0
+    assert first.recalled == 0
 
 
 @pytest.mark.long
@@ -164,7 +164,7 @@ def test_validation_alone_does_not_look_at_the_test(settings, tmp_path):
     found = score(settings, validation=files, manifest=Manifest.read(tmp_path / "split"))
     assert (found.split, found.test_evaluations) == (VALIDATION, 0)
     assert set(found.validation) >= {"per_class_accuracy"}
-    assert score(settings, validation=files, manifest=Manifest.read(tmp_path / "split")).known == 1
+    assert score(settings, validation=files, manifest=Manifest.read(tmp_path / "split")).recalled == 1
 
 
 def test_what_is_found_in_validation_is_told_beside_the_test(settings, tmp_path):
@@ -230,7 +230,7 @@ def test_validation_that_comes_later_is_added_and_other_validation_is_refused(ca
     done = call(*given, *(word for path in folds for word in ("--validation", path)))
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert (told["known"], told["test_evaluations"]) == (1, 1)
+    assert (told["recalled"], told["test_evaluations"]) == (1, 1)
     assert row()["validation"] == told["validation"]["per_class_accuracy"]
     assert row()["method"] == told["method"]
     folds[0] = random_scores(tmp_path / "split", "fold-1", seed=5)
@@ -249,7 +249,7 @@ def test_a_new_entry_of_known_scores_says_what_is_new(settings, tmp_path, monkey
     assert calibrated.metrics[0]["bias"] == pytest.approx(calibrated.folds[0][0]["metrics"]["bias"])
     # What was recorded last is what is meant where nothing is said of validation.
     again = score(settings, "gzsl", **given)
-    assert (again.known, again.run_ids) == (1, calibrated.run_ids)
+    assert (again.recalled, again.run_ids) == (1, calibrated.run_ids)
     declared = score(settings, "gzsl", **given, knows=["transductive"])
     assert declared.notes == ["outside:net is recorded with another --knows; this is a new entry"]
     libraries = "zslplat_outside.recording.libraries"
@@ -274,7 +274,7 @@ def test_scores_of_several_seeds_are_one_entry_with_a_spread(call, settings, tmp
     later = told("--scores", paths[2], "--repeat", 2)
     assert later["method"] == first["method"]
     again = told("--scores", paths[0], "--scores", paths[1], "--scores", paths[2])
-    assert (again["known"], again["test_evaluations"]) == (3, 3)
+    assert (again["recalled"], again["test_evaluations"]) == (3, 3)
     (row,) = json.loads(call("compare", "--dataset", DATA, "--json").stdout)["rows"]
     values = [metrics["per_class_accuracy"] for metrics in again["metrics"]]
     assert row["test"] == pytest.approx(np.mean(values), abs=1e-15)

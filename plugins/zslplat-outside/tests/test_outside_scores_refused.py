@@ -211,7 +211,7 @@ def test_what_was_only_saved_again_or_is_not_relied_on_is_no_matter(settings, tm
         path.unlink()
     table = write_shuffled(tmp_path / "s.csv", [(rows, classes, scores)])
     named = score(settings, scores=[table], manifest=manifest)
-    assert (first.known, again.known, named.known) == (0, 1, 1)
+    assert (first.recalled, again.recalled, named.recalled) == (0, 1, 1)
 
 
 def test_what_does_not_say_its_rows_or_cannot_be_read_is_refused(call, settings, tmp_path):

@@ -211,7 +211,7 @@ class _Entry:
                 self._record(key, TEST, test.alone(place), repeat)
                 records, new = self.records.evaluations(self.owner), True
             elif records[key]["code"]["method"] == test.digests[place]:
-                result.known += 1
+                result.recalled += 1
             else:
                 raise UsageError(
                     f"repeat {repeat} of {result.method} is recorded with other scores; give the next number, or leave "
@@ -220,7 +220,7 @@ class _Entry:
             self._add_result(records[key])
         if test is None:
             result.split = VALIDATION
-            result.known += 0 if new else 1
+            result.recalled += 0 if new else 1
             self._add_result(records[VALIDATION])
         if not new:
             result.notes.append("these scores are recorded already; they were not evaluated again")
