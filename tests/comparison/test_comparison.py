@@ -193,7 +193,7 @@ def test_differences_are_from_the_best_on_validation_not_on_test(pair):
     assert rows[1]["difference"] is None
     assert rows[0]["verdict_rows"] == "ahead"
     with pytest.raises(UnknownNameError):
-        leaderboard([lucky], "accuracy", Metric("accuracy"), against="nobody")
+        leaderboard([lucky], "accuracy", Metric("accuracy"), baseline_name="nobody")
     with pytest.raises(UnknownNameError):
         leaderboard([lucky], "speed", Metric("accuracy"))
 

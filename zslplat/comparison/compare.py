@@ -219,7 +219,7 @@ def compare(
         names=names,
         notes=collected.notes,
         over_datasets=over_datasets(
-            collected.rows, shown, images, maximise=maximise, metric=name, against=request.common_baselines
+            collected.rows, shown, images, maximise=maximise, metric=name, baselines=request.common_baselines
         )
         if len(shown) > 1
         else [],

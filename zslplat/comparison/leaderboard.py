@@ -65,17 +65,17 @@ def leaderboard(
     scored: Sequence[Scored],
     metric: str,
     primary: Metric,
-    against: str | None = None,
+    baseline_name: str | None = None,
     preferred: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """Return a row per method, by group, best test score first: validation, test, spread, interval, difference.
 
-    ``group`` is ``inductive``, ``transductive``, or ``not recorded`` in older records. ``against`` names a method,
-    label, study or run, from which all differences are taken; by default each group has a ``baseline`` of its own, one
-    of the ``preferred`` studies, else the one with the best validation value of the primary metric (the first of
-    ``scored`` where none has one): to compare with the winner on test would favour the luckiest. Values are None where
-    there is none; an entry that scored other rows than its baseline has a difference without an interval, and the
-    verdict ``other rows``, or of other data ``other data``.
+    ``group`` is ``inductive``, ``transductive``, or ``not recorded`` in older records. ``baseline_name``: the
+    method, label, study or run from which all differences are taken; by default each group has a ``baseline`` of its
+    own, one of the ``preferred`` studies, else the one with the best validation value of the primary metric (the first
+    of ``scored`` where none has one): to compare with the winner on test would favour the luckiest. Values are None
+    where there is none; an entry that scored other rows than its baseline has a difference without an interval, and
+    the verdict ``other rows``, or of other data ``other data``.
 
     Over these test rows: ``low``, ``high``, ``difference_low``, ``difference_high``, ``verdict_rows``. Over new
     classes: the same names with ``_classes``; ``classes``, how many there are; ``p_value`` of the difference and
@@ -85,19 +85,19 @@ def leaderboard(
     comparisons than a verdict has. What is ``behind`` may share a letter with its baseline; what is neither ahead nor
     behind always does.) ``classes_to_decide``: where there is not enough data, about how many classes would do.
 
-    Raises :class:`UnknownNameError` for an unknown metric or ``against``, :class:`UsageError` for a metric that some
-    of the entries lack, and for an ``against`` that fits several entries.
+    Raises :class:`UnknownNameError` for an unknown metric or baseline, :class:`UsageError` for a metric that some of
+    the entries lack, and for a name of a baseline that fits several entries.
     """
     _check_metric(scored, metric)
     sign = 1.0 if primary.maximise else -1.0
     direction = 1.0 if larger_is_better(metric, [primary]) else -1.0
-    origin = None if against is None else scored[index_of(against, scored, BASELINE)]
+    common = None if baseline_name is None else scored[index_of(baseline_name, scored, BASELINE)]
     groups: list[tuple[list[Scored], list[dict[str, Any]], Scored]] = []
     for group in GROUPS:
         entries = [entry for entry in scored if group_of(entry.knows) == group]
         if not entries:
             continue
-        baseline = origin or next((entry for entry in entries if entry.study in preferred), None)
+        baseline = common or next((entry for entry in entries if entry.study in preferred), None)
         baseline = baseline or _best_validated(entries, primary.name, sign)
         ordered = sorted(entries, key=lambda e: _sort_key(-direction * float(np.mean(e.values[metric]))))
         shared = {"group": group, "baseline": baseline.label}
@@ -217,8 +217,8 @@ def _tied(entries: Sequence[Scored], baseline: Scored, distinct: Sequence[bool],
     different = np.zeros((len(able), len(able)), dtype=bool)
     for (a, b), gap, p in zip(pairs, gaps, adjusted.tolist(), strict=True):
         enough = gap is not None and gap.classes >= LEAST_CLASSES
-        origin = any(entries[able[i]] is baseline for i in (a, b))
-        agreed = not origin or (distinct[able[a]] and distinct[able[b]])
+        with_baseline = any(entries[able[i]] is baseline for i in (a, b))
+        agreed = not with_baseline or (distinct[able[a]] and distinct[able[b]])
         different[a, b] = different[b, a] = enough and p <= 1 - LEVEL and agreed
     labels: list[str | None] = [None] * len(entries)
     for i, label in zip(able, letters(different), strict=True):

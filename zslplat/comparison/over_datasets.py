@@ -78,12 +78,12 @@ def over_datasets(
     *,
     maximise: bool,
     metric: str = "",
-    against: Mapping[str, str] | None = None,
+    baselines: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """Return a dictionary per group of methods that are ranked among themselves, ready for JSON.
 
     An experiment has the same short name (``short``) on all data sets. ``images``: what tells the images of a data set
-    from those of others (:func:`zslplat.data.class_draws.images_of`). ``against`` has the short name of what
+    from those of others (:func:`zslplat.data.class_draws.images_of`). ``baselines`` has the short name of what
     differences are taken from, by group.
 
     ``group``; ``methods``, best mean rank first and those without a rank last, each with ``method``, ``scores`` by data
@@ -112,7 +112,7 @@ def over_datasets(
         )
         standings = {} if across is None else {standing.method: standing for standing in across.standings}
         methods = [_method(name, scores[name], datasets, standings.get(name)) for name in (*ranked, *rest)]
-        baseline = (against or {}).get(group)
+        baseline = (baselines or {}).get(group)
         judged = _pooled(rows, scores, baseline, shared, metric, maximise=maximise)
         methods = [{**one, **judged[one["method"]]} for one in methods]
         baseline = baseline if any(one["verdict"] for one in methods) else None

@@ -264,12 +264,12 @@ def _by_group(rows: Sequence[Row]) -> Iterable[tuple[str, list[tuple[Row, str]]]
 def _title(comparison: Comparison) -> str:
     (dataset,) = dataset_titles(comparison.datasets).values()
     short = _called(comparison.rows)
-    origins = {row["group"]: short[row["baseline"]] for row in comparison.rows}
-    if len(set(origins.values())) == 1:
-        origin = next(iter(origins.values()))
+    baselines = {row["group"]: short[row["baseline"]] for row in comparison.rows}
+    if len(set(baselines.values())) == 1:
+        named = next(iter(baselines.values()))
     else:
-        origin = ", ".join(f"{baseline} ({group})" for group, baseline in origins.items())
-    return f"test {comparison.metric} of task {comparison.task} on {dataset}; differences from {origin}"
+        named = ", ".join(f"{baseline} ({group})" for group, baseline in baselines.items())
+    return f"test {comparison.metric} of task {comparison.task} on {dataset}; differences from {named}"
 
 
 def _called(rows: Iterable[Row]) -> dict[str, str]:
@@ -319,13 +319,13 @@ def _no_pairs(rows: Sequence[Row]) -> list[str]:
     """Return why differences have no interval where two rows scored other test rows, or other data."""
     lines = []
     called = _called(rows)
-    origins = " and ".join(dict.fromkeys(called[row["baseline"]] for row in rows))
+    theirs = " and ".join(dict.fromkeys(called[row["baseline"]] for row in rows))
     if any(OTHER_ROWS in (row["verdict"], row["verdict_rows"]) for row in rows):
         unsaid = ", or recorded without saying which" if any(row["test_rows"] is None for row in rows) else ""
-        text = f"scored on other test rows than {origins}{unsaid}; such differences have no interval"
+        text = f"scored on other test rows than {theirs}{unsaid}; such differences have no interval"
         lines.append(f"{OTHER_ROWS}: {text}")
     if any(OTHER_DATA in (row["verdict"], row["verdict_rows"]) for row in rows):
-        lines.append(f"{OTHER_DATA}: another version of the data than {origins} has; such differences have no interval")
+        lines.append(f"{OTHER_DATA}: another version of the data than {theirs} has; such differences have no interval")
     return lines
 
 

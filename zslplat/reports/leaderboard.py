@@ -77,7 +77,7 @@ def interval_chart(chapter: Chapter, context: PageContext) -> Chart:
     return Chart(svg, forest.title, f"{covered} {scores}.", note=covered + others)
 
 
-def _origin(rows: Sequence[Row]) -> str:
+def _chosen_baselines(rows: Sequence[Row]) -> str:
     """Return in words what the baselines are; where nothing has a score on validation, none of them was chosen."""
     validated = any(row["validation"] is not None for row in rows if row["method"] == row["baseline"])
     return "best on validation" if validated else "first that was recorded, as nothing has a score on validation"
@@ -91,7 +91,7 @@ def _note(chapter: Chapter) -> str:
         baselines = {group: short.get(name, name) for group, name in baselines.items()}
         of = "; ".join(f"{group}: {name}" for group, name in baselines.items()) if len(baselines) > 1 else ""
         names = of or next(iter(baselines.values()))
-        notes.append(f"Differences are from the {_origin(chapter.rows)} ({names}).")
+        notes.append(f"Differences are from the {_chosen_baselines(chapter.rows)} ({names}).")
     if any(row.get("spread") is not None for row in chapter.rows):
         notes.append("± is the standard deviation over repeats of a random method.")
     if any(map(cut, chapter.rows)):
@@ -117,10 +117,9 @@ def across_section(comparison: Comparison, anchor: str, context: PageContext) ->
         caption = f"{metric_words(comparison.metric)} of {group} methods {subject}"
         for table in comparison.over_datasets:
             if table["group"] == group:
-                origin = (
-                    [f"differences are from {table['baseline']}, pooled over data sets"] if table["baseline"] else []
-                )
-                notes = [*rank_notes(table), *origin]
+                notes = rank_notes(table)
+                if table["baseline"]:
+                    notes = [*notes, f"differences are from {table['baseline']}, pooled over data sets"]
         blocks.append(_sheet_block(sheet, group, caption, notes))
         for table in comparison.over_datasets:
             ranked = [method for method in table["methods"] if method["mean_rank"] is not None]

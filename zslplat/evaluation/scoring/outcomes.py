@@ -14,14 +14,12 @@ import contextlib
 import hashlib
 import io
 import json
-import math
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import numpy as np
 
@@ -34,8 +32,6 @@ from zslplat.tasks.row_outcomes import RowOutcomes
 REPLICATES = 1000
 _COLUMNS, _META, _REPLICATES, _CLASSES = "outcomes.npz", "outcomes.json", "replicates.npz", "classes.npz"
 _KEY, _METRIC, _KINDS, _NAMES, _EXCHANGED = "key", "metric:", "kinds", "names", "exchanged:"
-# The first bytes of an array: numpy's magic, version 1.0, and the length of the header.
-_FORM, _HEAD = b"\x93NUMPY\x01\x00", struct.Struct("<8sH")
 # The errors of numpy and zipfile on files that are cut off, changed or not of this format.
 _DAMAGED = (
     OSError,
@@ -194,36 +190,15 @@ def _cached(path: Path, stamp: str, only: Collection[str] | None) -> tuple[str, 
     """
     try:
         # Read at once: numpy would ask the disk for every part of every member.
-        with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as file:
-            key, _, seen = str(_array(file, _KEY)).partition("\n")
-            names = [name for member in file.namelist() if (name := member.removesuffix(".npy")) != _KEY]
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+            key, _, seen = str(file[_KEY]).partition("\n")
+            names = [name for name in file.files if name != _KEY]
             if only is not None and seen == stamp:
                 members = {_KINDS, _NAMES, *(prefix + name for name in only for prefix in (_METRIC, _EXCHANGED))}
                 names = [name for name in names if name in members]
-            return key, seen, {name: _array(file, name) for name in names}
+            return key, seen, {name: file[name] for name in names}
     except _DAMAGED:
         return None
-
-
-def _array(file: zipfile.ZipFile, name: str) -> np.ndarray:
-    """Return an array of a file that :func:`_write_arrays` wrote; numpy's own reader of headers is slower."""
-    content = file.read(f"{name}.npy")
-    start = _HEAD.size + _HEAD.unpack_from(content)[1]
-    if not content.startswith(_FORM) or len(content) < start:
-        return np.asarray(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False))
-    dtype, shape, order = _described(content[:start])
-    return np.frombuffer(content, dtype, math.prod(shape), start).reshape(shape, order=order).copy()
-
-
-@lru_cache(maxsize=256)
-def _described(head: bytes) -> tuple[np.dtype[Any], tuple[int, ...], Literal["C", "F"]]:
-    """Return type, shape and order from the header of an array; raises :class:`ValueError` for one of objects."""
-    file = io.BytesIO(head)
-    np.lib.format.read_magic(file)
-    shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
-    if dtype.hasobject:
-        raise ValueError("an array of objects")
-    return dtype, shape, "F" if by_column else "C"
 
 
 def _stamp(folder: Path) -> str:
