@@ -251,11 +251,6 @@ def _read_lines(path: Path) -> list[list[str]]:
         raise DataError(f"{path}: cannot be read ({error})") from error
 
 
-def read_cells(path: Path) -> list[list[str]]:
-    """Return the cells of every line that is not empty."""
-    return [line for line in _read_lines(path) if any(line)]
-
-
 def _named_cells(path: Path) -> list[str]:
     """Return the column of a table of identifiers and one entry a line, nothing where the file is another table."""
     lines = _read_lines(path)
