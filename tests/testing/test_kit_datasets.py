@@ -87,12 +87,6 @@ class DrawsAnew(Sound):
         return replace(sound_dataset(), X=np.random.default_rng().normal(size=(CLASSES * ROWS, 4)))
 
 
-class GlobalRandom(Sound):
-    def load(self, places):
-        np.random.random()  # noqa: NPY002
-        return sound_dataset()
-
-
 class OtherWhenCached(Sound):
     def load(self, places):
         return sound_dataset() if places.cache is None else sound_dataset(seed=1)
@@ -194,7 +188,6 @@ FURTHER = [
         giving(X=with_feature(5 - 2.5 * (GOOD.y % 2)), y=np.eye(2, dtype=int)[GOOD.y % 2], class_names=("a", "b")),
         "feature 4 has one value per class",
     ),
-    ("loading_twice_gives_the_same", GlobalRandom, "global random state"),
     ("splits_hold_rows_once", giving(splits={"train": np.array([], dtype=int)}), "is empty"),
     ("seen_classes_are_trained_on", giving(folds=(ClassFold("a", (0, 1), (7,)),)), "class 7 is in fold 'a' but has no"),
 ]

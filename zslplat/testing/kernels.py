@@ -25,13 +25,7 @@ from zslplat.kernels.base import Kernel, require_psd, rounding_of_eigenvalues
 from zslplat.kernels.composition import Composite
 from zslplat.kernels.inner_product import InnerProductKernel, Partial, squared_norms
 from zslplat.space import Scaled
-from zslplat.testing.running import (
-    assert_refused,
-    check_declared,
-    check_ranges,
-    class_is_importable,
-    points,
-)
+from zslplat.testing.running import assert_refused, check_declared, check_ranges, class_is_importable, points
 
 
 def parameters_are_documented(kernel: Kernel) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -175,6 +176,17 @@ def check_declared(parameters: Mapping[str, Parameter]) -> None:
     """Fail unless every parameter has a meaning in words."""
     missing = [name for name, parameter in parameters.items() if not parameter.description.strip()]
     assert not missing, f"no description for {', '.join(missing)}"
+
+
+def check_constructor(cls: type, parameters: Mapping[str, Parameter]) -> None:
+    """Fail unless the constructor takes the declared parameters, each with a meaning and with a legal default."""
+    check_declared(parameters)
+    taken = inspect.signature(cls).parameters
+    assert set(taken) == set(parameters), f"constructor takes {sorted(taken)}, declared {sorted(parameters)}"
+    for name, parameter in taken.items():
+        assert parameter.default is not inspect.Parameter.empty, f"{name} has no default"
+        legal = parameters[name].legal
+        assert legal.contains(parameter.default), f"the default {name}={parameter.default!r} is not legal ({legal})"
 
 
 def check_ranges(space: Space, parameters: Mapping[str, Parameter]) -> None:

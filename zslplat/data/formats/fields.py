@@ -52,14 +52,7 @@ from zslplat.data.assembly import RawArrays, RawSignatures, assemble, looks_tran
 from zslplat.data.dataset import Dataset
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.source import About, DataPlaces, FileSource
-from zslplat.data.splits import (
-    OF_ROWS,
-    SPLITS,
-    VALIDATION,
-    number_of_first_row,
-    splits_from_names,
-    splits_of_parts,
-)
+from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, number_of_first_row, splits_from_names, splits_of_parts
 from zslplat.data.store.rows import RowStream
 from zslplat.errors import DataError, UsageError, near_names
 from zslplat.space import Choice, Domain, Optional, Parameter, Text

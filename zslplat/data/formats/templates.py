@@ -35,10 +35,7 @@ def with_right_form(loader: str) -> Iterator[None]:
         raise
 
 
-CLASSES = (
-    *("ant", "bat", "bee", "cat", "cow", "dog", "elk", "fox"),
-    *("owl", "pig", "rat", "yak"),
-)
+CLASSES = (*("ant", "bat", "bee", "cat", "cow", "dog", "elk", "fox"), *("owl", "pig", "rat", "yak"))
 
 UNSEEN = (2, 5, 8, 11)
 

@@ -75,11 +75,7 @@ class EntryWriter:
                 file.write(np.ascontiguousarray(block, dtype=dtype).reshape(-1).view(np.uint8).data)
 
     def add_rows(
-        self,
-        name: str,
-        shape: tuple[int, ...],
-        dtype: np.dtype[Any],
-        blocks: Iterable[tuple[np.ndarray, np.ndarray]],
+        self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], blocks: Iterable[tuple[np.ndarray, np.ndarray]]
     ) -> None:
         """Write one array from blocks of its rows in any order: pairs of the places of the rows, and the rows.
 

@@ -79,9 +79,7 @@ class Preprocessing:
             else:
                 common = parse_steps(part)
         return Preprocessing(
-            common,
-            self.signatures if signatures is None else parse_steps(signatures),
-            tuple(sorted(views.items())),
+            common, self.signatures if signatures is None else parse_steps(signatures), tuple(sorted(views.items()))
         )
 
     def steps_of(self, part: Part) -> tuple[str, ...]:

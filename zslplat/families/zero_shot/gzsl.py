@@ -47,13 +47,7 @@ from zslplat.metrics.ausuc import (
     seen_unseen_curve,
     winners,
 )
-from zslplat.metrics.intervals import (
-    ClassValues,
-    competing,
-    jackknifed,
-    resampled_ausuc,
-    resampled_means,
-)
+from zslplat.metrics.intervals import ClassValues, competing, jackknifed, resampled_ausuc, resampled_means
 from zslplat.space import Choice, Integer, Real, parameter
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.row_outcomes import RowOutcomes, confusion, predictions_table
@@ -318,9 +312,7 @@ class GeneralizedZeroShot(ZeroShotTask):
         """
         seen = np.array(outcomes.meta["seen"], dtype=bool)
         values = jackknifed(
-            lambda counts: self.resampled(outcomes, counts),
-            outcomes.columns["true"],
-            seen.astype(np.int64),
+            lambda counts: self.resampled(outcomes, counts), outcomes.columns["true"], seen.astype(np.int64)
         )
         kind_of_metric = {name: kind for kind, names in enumerate(_ONE_KIND) for name in names}
         both = np.bincount(values.kinds, minlength=2).min() > 1
