@@ -382,6 +382,28 @@ def test_only_what_is_asked_for_is_carried_out(plain_claims, tmp_path):
     assert asked == ["marked/a", "marked/b"]
 
 
+def test_class_folds_take_the_place_of_the_split_and_count_above_it_among_kept_differences(
+    plain_claims, tmp_path, monkeypatch
+):
+    names, _ = plain_claims
+    whole, carried = module.carry_out, []
+
+    def carry_out(suite, options, settings, reporter):
+        carried.append(suite.scheme)
+        return whole(suite, options, settings, reporter)
+
+    monkeypatch.setattr(module, "carry_out", carry_out)
+    settings = resolve_settings({"store": tmp_path / "mlruns"})
+    (judged,) = run_claims(names[:1], settings, class_folds=5)
+    assert carried == ["5 class folds"]
+    (line,) = judged.lines
+    split = {**line, "difference": -0.5, "low": -0.6, "high": -0.4, "trials": 99}
+    keep_claims([replace(judged, lines=[split, {**line, "classes": 30}])], tmp_path / "kept")
+    (again,) = recorded_claims(names[:1], tmp_path / "kept")
+    assert [one["classes"] for one in again.lines] == [30]
+    assert again.verdict.verdict == HOLDS
+
+
 def test_claims_can_be_asked_for_on_the_command_line(call, tmp_path):
     done = call("claims", "002", "--results", tmp_path)
     assert done.returncode == 0, done.stderr
