@@ -205,8 +205,9 @@ def test_what_each_metric_would_have_chosen_is_of_complete_trials_and_the_first_
         return {"number": number, "state": state, "metrics": {"AUSUC": ausuc, "calibrated_H": h}}
 
     records = [record(0, 0.1, 0.5), record(1, 0.3, 0.4), record(2, 0.2, 0.5), record(3, 0.9, 0.9, "pruned")]
-    assert choices_of(records, GeneralizedZeroShot(), "AUSUC") == [
-        {"metric": "AUSUC", "trial": 1, "value": 0.3, "AUSUC there": 0.3},
-        {"metric": "calibrated_H", "trial": 0, "value": 0.5, "AUSUC there": 0.1},
+    tests = [{"winner": 1, "metrics": {"AUSUC": value, "calibrated_H": 0.7}} for value in (0.1, 0.2)]
+    assert choices_of(records, GeneralizedZeroShot(), "AUSUC", tests) == [
+        {"metric": "AUSUC", "trial": 1, "value": 0.3, "AUSUC there": 0.3, "test": pytest.approx(0.15)},
+        {"metric": "calibrated_H", "trial": 0, "value": 0.5, "AUSUC there": 0.1, "test": None},
     ]
     assert choices_of(records[3:], GeneralizedZeroShot(), "AUSUC") == []

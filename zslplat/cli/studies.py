@@ -126,7 +126,7 @@ def show(options: ShowStudyOptions) -> None:
     records.close()
     finished, about = values.get("finished") or {}, values.get("about") or {}
     sign = -1.0 if about.get("primary", {}).get("maximise", True) else 1.0
-    choices = _choices(values, trials)
+    choices = _choices(values, trials, tests)
     ordered = sorted(trials, key=lambda r: (r["value"] is None, sign * (r["value"] or 0.0), r["number"]))
     content = {
         **{"study": study, "experiment": values.get("identity"), "finished": finished or None},
@@ -212,7 +212,7 @@ def delete(options: DeleteStudyOptions) -> None:
         echo(f"deleted study {options['study']}: {text}, {counted(done.runs, 'MLflow run')}")
 
 
-def _choices(values: dict[str, Any], trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _choices(values: dict[str, Any], trials: list[Any], tests: list[Any]) -> list[dict[str, Any]]:
     """Return what each metric would have chosen among the trials of a study; nothing where the task is not there."""
     from zslplat.errors import ZslplatError
     from zslplat.evaluation.components import build_component
@@ -221,7 +221,7 @@ def _choices(values: dict[str, Any], trials: list[dict[str, Any]]) -> list[dict[
 
     try:
         task = build_component("tasks", Spec.parse(values["identity"]["task"]))
-        return choices_of(trials, task, values["about"]["primary"]["name"])
+        return choices_of(trials, task, values["about"]["primary"]["name"], tests)
     except (ZslplatError, KeyError):
         return []
 
@@ -231,8 +231,12 @@ def _print_choices(choices: list[dict[str, Any]], selected: str | None) -> None:
 
     if len({choice["trial"] for choice in choices}) > 1:
         echo(f"what each metric would have chosen on validation; this study selected by {selected}:")
-        rows = [tuple(_number(v) if isinstance(v, float) else str(v) for v in choice.values()) for choice in choices]
-        print_columns([tuple(choices[0]), *rows], right=(1, 2, 3))
+        rows = [tuple(str(v) if isinstance(v, str | int) else _number(v) for v in one.values()) for one in choices]
+        print_columns([tuple(choices[0]), *rows], right=(1, 2, 3, 4))
+        if untested := [choice["metric"] for choice in choices if choice["test"] is None]:
+            echo(
+                f"not tested: what others chose; the same command with --metric {untested[0]} selects by it, and tests"
+            )
 
 
 def _number(value: float | None) -> str:

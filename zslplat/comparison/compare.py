@@ -13,6 +13,7 @@ from typing import Any
 
 from zslplat.checks.base import Finding, drop_silenced
 from zslplat.comparison.leaderboard import (
+    choices_notes,
     comparison_findings,
     group_of,
     larger_is_better,
@@ -44,14 +45,14 @@ Warn = Callable[[str], None]
 class Comparison:
     """Rows side by side, and what has to be said of them.
 
-    ``rows``: a dictionary per entry and data set, of text, numbers, booleans and None, all with the same keys in the
-    same order; ``names``: what the short names of methods leave out, by method; ``notes``: sentences that belong under
-    the table; ``maximise``: whether larger values of the metric are better. ``over_datasets``: where there are several
-    data sets, methods x data sets with mean ranks (:func:`zslplat.comparison.over_datasets.over_datasets`).
-    ``findings``: what checks find in the rows of each data set, ``silenced``: codes that are counted and not shown.
-    ``other_metrics``: metrics that the task optimises on
-    other data sets of the request. ``hidden_results``: the names of the studies and runs of the same experiment that a
-    study or run stands for, by its name.
+    ``rows``: a dictionary per entry and data set, of text, numbers, booleans and None, all with the same keys in
+    the same order; ``names``: what the short names of methods leave out, by method; ``notes``: sentences that
+    belong under the table; ``maximise``: whether larger values of the metric are better. ``over_datasets``: where
+    there are several data sets, methods x data sets with mean ranks
+    (:func:`zslplat.comparison.over_datasets.over_datasets`). ``findings``: what checks find in the rows of each
+    data set, ``silenced``: codes that are counted and not shown. ``other_metrics``: metrics that the task optimises
+    on other data sets of the request. ``hidden_results``: the names of the studies and runs of the same experiment
+    that a study or run stands for, by its name.
     """
 
     task: str
@@ -426,6 +427,7 @@ def _add_dataset(
         collected.notes.append(f"{dataset}: {request.baseline} is not recorded; differences are as without it")
     rows = _rows(request, dataset, on_dataset, newest_data(results), metric, optimised, baseline)
     collected.rows += [{"dataset": dataset, "task": request.task_spec, "metric": metric, **row} for row in rows]
+    collected.notes += choices_notes({e.short: e.result for e in on_dataset}, request.table.overview, request.task)
     validated = baseline is not None or any(optimised.name in e.scored.validation for e in on_dataset)
     if not validated and any(row["difference"] is not None for row in rows):
         collected.notes.append(

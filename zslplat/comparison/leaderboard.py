@@ -30,19 +30,21 @@ from zslplat.comparison.classes import (
 from zslplat.comparison.paired import LEVEL, difference, interval, known_value
 from zslplat.comparison.ranks import letters
 from zslplat.errors import UnknownNameError, UsageError
+from zslplat.evaluation.criteria import choices_of
 from zslplat.evaluation.experiment import TEST
 from zslplat.evidence.draws import same_rows, shared_draws
 from zslplat.evidence.labels import quoted_in_list
 from zslplat.evidence.matching import BASELINE, index_of
-from zslplat.evidence.results import ResultGroup
+from zslplat.evidence.results import Result, ResultGroup
 from zslplat.evidence.scores import Scored
 from zslplat.keys import EXPERIMENT_CHOICES
 from zslplat.kinds import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 from zslplat.records.costs import full_seconds, mean_known, most_bytes
 from zslplat.records.database import Records
+from zslplat.records.overview import Overview
 from zslplat.records.studies import RECALLED_FROM
 from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, NOT_ENOUGH
-from zslplat.tasks.base import Metric
+from zslplat.tasks.base import Metric, Task
 
 OTHER_ROWS, OTHER_DATA = NO_PAIR = ("other rows", "other data")
 # How an entry's rows were scored, in the order in which a leaderboard shows them.
@@ -55,6 +57,8 @@ COSTS = frozenset({"seconds", "cpu_seconds", "peak_memory_bytes"})
 _LESS = frozenset({"incoherence"})
 OTHER_TEST_ROWS = "other test rows"
 NOT_TUNED = "not tuned"
+# By which metrics a generalised result may have been selected: what each would have chosen stands beside it.
+REPORTED = ("AUSUC", "calibrated_H", "U_to_U")
 LABELS_EXPORTED = "labels of the test rows were at hand"
 LABELS_EXPORTED_CODE = "ZSP215"
 # Prefixes of the owners of evaluations whose hyperparameters were not chosen on validation.
@@ -287,6 +291,29 @@ def row_details(group: ResultGroup, knows: str | None, seconds: float | None) ->
         "folded": len(group.others),
         "others": ", ".join(quoted_in_list(other.name) for other in group.others),
     }
+
+
+def choices_notes(results: Mapping[str, Result], overview: Overview, task: Task) -> list[str]:
+    """Say which trial of a study each of :data:`REPORTED` would have chosen, where that is not one trial.
+
+    ``results`` are those of one data set by their short names; nothing for a task that lacks one of these metrics.
+    """
+    notes = []
+    for short, result in results.items() if set(REPORTED) <= set(task.criteria()) else ():
+        if result.primary is None or not result.is_study or result.draws:
+            continue
+        trials = [record for _, record in overview.finished(result.name)]
+        choices = choices_of(trials, task, result.primary.name, [one.record for one in result.tested])
+        choices = [choice for choice in choices if choice["metric"] in REPORTED]
+        words = [
+            f"{c['metric']} {c['value']:.4f} of trial {c['trial']}"
+            + (", not tested" if c["test"] is None else f", test {c['test']:.4f}")
+            for c in choices
+        ]
+        if len({choice["trial"] for choice in choices}) > 1:
+            what = "what each metric would have chosen on validation"
+            notes.append(f"{result.dataset}: {short}: {what}: {'; '.join(words)} (tune --metric)")
+    return notes
 
 
 def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:

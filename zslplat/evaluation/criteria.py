@@ -78,11 +78,14 @@ def front_of(trials: Sequence[FinishedTrial], criteria: Sequence[Metric]) -> lis
     return front
 
 
-def choices_of(records: Sequence[Mapping[str, Any]], task: Task, primary: str) -> list[dict[str, Any]]:
+def choices_of(
+    records: Sequence[Mapping[str, Any]], task: Task, primary: str, tests: Sequence[Mapping[str, Any]] = ()
+) -> list[dict[str, Any]]:
     """Return what each metric of a task would have chosen on validation: ``metric``, ``trial``, ``value``.
 
-    Beside them stands the value of the ``primary`` metric at that trial, as ``AUSUC there``. ``records`` are those of
-    all trials; only the metrics that all complete ones have are there.
+    Beside them stands the value of the ``primary`` metric at that trial, as ``AUSUC there``, and the ``test`` value of
+    the metric, None where that trial was not tested. ``records`` are those of all trials; only the metrics that all
+    complete ones have are there. ``tests`` are the records of test evaluations.
     """
     complete = [record for record in records if record["state"] == "complete"]
     choices = []
@@ -91,5 +94,7 @@ def choices_of(records: Sequence[Mapping[str, Any]], task: Task, primary: str) -
             best = max(complete, key=lambda record: (metric.signed(record["metrics"][metric.name]), -record["number"]))
             values = best["metrics"]
             shown = {"metric": metric.name, "trial": best["number"], "value": values[metric.name]}
-            choices.append({**shown, f"{primary} there": values[primary]})
+            of_trial = (test["metrics"] for test in tests if test.get("winner") == best["number"])
+            tested = [metrics[metric.name] for metrics in of_trial if metric.name in metrics]
+            choices.append({**shown, f"{primary} there": values[primary], "test": fmean(tested) if tested else None})
     return choices

@@ -179,12 +179,15 @@ def choices_table(entry: Result) -> Iterator[TableBlock]:
     if entry.primary is None:
         return
     task = build_component("tasks", Spec.parse(entry.task))
-    choices = choices_of(entry.trials, task, entry.primary.name)
+    choices = choices_of(entry.trials, task, entry.primary.name, [one.record for one in entry.tested])
     if len({choice["trial"] for choice in choices}) > 1:
         there = f"{metric_words(entry.primary.name)} there"
         columns = [Column("metric"), Column("its best trial", True), Column("value", True), Column(there, True)]
+        columns.append(Column("test", True))
         rows = [[Cell(c["metric"]), Cell(str(c["trial"])), *map(cell, list(c.values())[2:])] for c in choices]
-        yield TableBlock("What each metric would have chosen on validation", columns, rows)
+        untested = [choice["metric"] for choice in choices if choice["test"] is None]
+        note = f"What was not chosen was not tested: {tune_command(entry)} --metric {untested[0]}" if untested else ""
+        yield TableBlock("What each metric would have chosen on validation", columns, rows, note)
 
 
 def front_chart(entry: Result, context: PageContext) -> Iterator[Chart]:
