@@ -224,7 +224,6 @@ class RowFacts:
     label: str
     trials: int | None = None
     rows: str | None = None
-    labels: str = ""
     data: str = ""
     code: str = ""
     seconds: float | None = None
@@ -232,6 +231,7 @@ class RowFacts:
     knows: str | None = None
     from_memory: bool = False
     baseline: str = ""
+    labels: str = ""
 
 
 @dataclass(frozen=True)
