@@ -102,3 +102,26 @@ def test_a_last_fold_that_cannot_be_validated_is_said_before_the_first(call, tmp
     assert done.returncode == 1, done.stderr
     assert "rows" in done.stderr.splitlines()[-1]
     assert not (tmp_path / "store" / "optuna.db").exists()
+
+
+@pytest.mark.long
+def test_of_class_folds_each_has_a_study_and_the_score_is_over_all_classes(call, tmp_path):
+    places = ("--store", tmp_path / "mlruns", "--workers", 1)
+    command = ("tune", "eszsl", "--dataset", "digit-pairs(rows=5)", "--class-folds", 5, "--trials", 1, *places)
+    done = call(*command, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["draws"], found["classes"]) == (5, 100)
+    values = [study["test"][0]["per_class_accuracy"] for study in found["studies"]]
+    assert found["test"] == pytest.approx(np.mean(values))  # folds of 20 classes each
+    assert found["low_classes"] < found["test"] < found["high_classes"]
+    shown = call(*command)
+    assert f"test per_class_accuracy {found['test']:.4f} [" in shown.stdout
+    compared = json.loads(call("compare", *places[:2], "--json").stdout)
+    assert compared["rows"][0]["test"] == found["test"]
+
+
+def test_class_folds_are_not_planned(call, tmp_path):
+    done = call("tune", "eszsl", "--class-folds", 5, "--dry-run", "--store", tmp_path / "mlruns")
+    assert done.returncode == 2
+    assert "leave --class-folds out" in done.stderr

@@ -54,6 +54,15 @@ def tune(options: TuneCommand) -> None:
         write_study_file(path, {**options, "sampler": sampler}, TuneCommand)
         echo(f"wrote {path}; zslplat tune --config {shlex.quote(str(path))} carries it out")
         return
+    if options["class_folds"] is not None:
+        from zslplat.front.class_folds import carry_out_folds
+
+        folded = carry_out_folds(options)
+        if options["json"]:
+            print_json(folded.to_dict())
+        else:
+            echo(repr(folded))
+        return
     outcome = carry_out_study(options)
     if isinstance(outcome, Study):
         print_study(
@@ -199,6 +208,6 @@ def bench(options: BenchCommand) -> None:
         print_plan(planned, as_json=options["json"])
         return
     grid = carry_out_suite(options)
-    print_grid(grid.result, grid.settings.silenced, as_json=options["json"])
+    print_grid(grid.result, grid.settings.silenced, grid.decision, as_json=options["json"])
     if grid.result.exit_code:
         raise typer.Exit(grid.result.exit_code)

@@ -15,7 +15,7 @@ from zslplat.names import counted
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING
 
 
-def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
+def print_grid(result: Any, silenced: Sequence[str], decision: Any = None, *, as_json: bool) -> None:
     """Print the tables of a grid, what failed, what was left out, and what its checks found."""
     from zslplat.suites.tables import SCORES, tables_of
 
@@ -28,6 +28,7 @@ def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
                 "suite": result.suite.name,
                 "cells": [vars(cell) for cell in result.cells],
                 "scores": [dict(zip(SCORES, line, strict=True)) for line in tables.scores],
+                **({} if decision is None else {"verdicts": [vars(one) for one in decision.verdicts]}),
                 "seconds": result.seconds,
                 "out": result.out,
                 "cells_in_tables": result.filled_cells[0],
@@ -51,7 +52,7 @@ def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
     in_tables, cells = result.filled_cells
     if result.out is not None and in_tables:
         lines.append(f"tables: {result.out}, {in_tables} of the suite's {cells} cells")
-    for line in lines:
+    for line in [*lines, *(decision.lines if decision else ())]:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     print_warnings(console, messages.lines, messages.silenced)
 

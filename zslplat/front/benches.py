@@ -11,6 +11,7 @@ import numpy as np
 
 from zslplat.comparison.leaderboard import larger_is_better
 from zslplat.drawing import draw_figure
+from zslplat.errors import UsageError
 from zslplat.figures import MatrixFigure
 from zslplat.front.grid_progress import grid_progress
 from zslplat.front.requests import settings_of, workforce_of
@@ -21,6 +22,7 @@ from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell, GridOptions, requi
 from zslplat.suites.grid import carry_out
 from zslplat.suites.result import GridResult
 from zslplat.suites.saved_cells import tables_folder
+from zslplat.suites.sequential import CLASS_FOLDS, Decision, decide, seconds_of
 from zslplat.suites.suite import MEAN, Suite, load_suite, suite_from
 from zslplat.suites.tables import GIVEN, SCORES, tables_of
 from zslplat.summary import Summary
@@ -32,10 +34,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Grid(Result):
-    """A suite that was carried out: ``result`` holds how each cell ended."""
+    """A suite that was carried out: ``result`` holds how each cell ended, ``decision`` the verdicts that folds made."""
 
     result: GridResult
     settings: Settings = field(repr=False)
+    decision: Decision | None = field(default=None, repr=False)
 
     @property
     def failed(self) -> list[Cell]:
@@ -97,6 +100,7 @@ class Grid(Result):
             *(f"left out: {name}: {reason}" for name, reason in left_out.items()),
             *(f"failed: {cell.title}: {cell.reason}" for cell in self.failed),
             *(f"failed: {line}" for line in result.missing_metrics()),
+            *(self.decision.lines if self.decision else ()),
             *warning_lines(findings.lines, findings.silenced),
         ]
         return Summary(f"suite {result.suite.name}: {counts}", [table], lines)
@@ -106,7 +110,12 @@ def carry_out_suite(options: BenchCommand) -> Grid:
     """Carry out the suite that the options of the command or the function name."""
     suite, grid_options, settings = suite_request(options)
     with grid_progress(quiet=options["quiet"]) as reporter:
-        return Grid(carry_out(suite, grid_options, settings, reporter), settings)
+        if not options["until_decided"]:
+            return Grid(carry_out(suite, grid_options, settings, reporter), settings)
+        if options["budget"] is None or options["splits"] is not None:
+            raise UsageError("--until-decided takes --budget, such as 2h, and as many folds as it needs: no --splits")
+        decision = decide(suite, grid_options, settings, seconds_of(options["budget"]), reporter)
+        return Grid(decision.grid, settings, decision)
 
 
 def suite_request(options: BenchCommand) -> tuple[Suite, GridOptions, Settings]:
@@ -115,7 +124,7 @@ def suite_request(options: BenchCommand) -> tuple[Suite, GridOptions, Settings]:
     suite = _suite_of(options["suite"], settings)
     suite = replace(
         suite,
-        class_folds=options["class_folds"] or suite.class_folds,
+        class_folds=options["class_folds"] or suite.class_folds or (CLASS_FOLDS if options["until_decided"] else None),
         splits=options["splits"] or (None if options["class_folds"] else suite.splits),
     )
     if metric := options["metric"] or suite.metric:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from zslplat.front.benches import Grid
+    from zslplat.front.class_folds import FoldedStudies
     from zslplat.front.comparisons import Comparisons
     from zslplat.front.datasets import DatasetLike
     from zslplat.front.evaluations import Evaluation
@@ -45,6 +46,17 @@ def tune(
     dry_run: Literal[True],
     **options: Unpack[TuneOptions],
 ) -> StudyPlan: ...
+
+
+@overload
+def tune(
+    method: MethodLike | None = ...,
+    dataset: DatasetLike = ...,
+    task: str = ...,
+    *,
+    class_folds: int,
+    **options: Unpack[TuneOptions],
+) -> FoldedStudies: ...
 
 
 @overload
@@ -82,9 +94,10 @@ def tune(
     dataset: DatasetLike = DEFAULT_DATASET,
     task: str = DEFAULT_TASK,
     *,
+    class_folds: int | None = None,
     dry_run: bool = False,
     **options: Unpack[TuneOptions],
-) -> Study | StudyPlan:
+) -> Study | StudyPlan | FoldedStudies:
     """Search hyperparameters on validation folds, then refit the best and score the test split, as ``zslplat tune``.
 
     The arguments are the options of the command, with its defaults; the same request continues a study that the command
@@ -94,7 +107,8 @@ def tune(
     else :func:`~zslplat.make_dataset` takes. ``set`` fixes hyperparameters, ``space`` gives ranges: ``(low, high)``,
     ``(low, high, "log")``, a list of values or a text such as ``"1e-3..1e3:log"``. ``config`` is a study file, as
     ``zslplat tune --write-config`` writes one: it holds for every argument that is left at its default. ``dry_run``
-    times one trial, records nothing, and says what would be done and about how long it takes.
+    times one trial, records nothing, and says what would be done and about how long it takes. With ``class_folds``
+    there is a study for every fold, and one score over all classes.
 
     Raises :class:`~zslplat.errors.UsageError` for a request that makes no sense, :class:`~zslplat.errors.DataError` and
     :class:`~zslplat.errors.StoreError` where data or store cannot be used, and
@@ -106,11 +120,16 @@ def tune(
     """
     from zslplat.front.studies import carry_out_study
 
-    values = {**options, "dry_run": dry_run}
+    values = {**options, "class_folds": class_folds, "dry_run": dry_run}
     values |= {} if method is None else {"method": method}
     values |= {} if dataset is DEFAULT_DATASET else {"dataset": dataset}
     values |= {} if task is DEFAULT_TASK else {"task": task}
-    return carry_out_study(complete_options(TuneCommand, values, "tune"))
+    request = complete_options(TuneCommand, values, "tune")
+    if request["class_folds"] is not None:
+        from zslplat.front.class_folds import carry_out_folds
+
+        return carry_out_folds(request)
+    return carry_out_study(request)
 
 
 @overload

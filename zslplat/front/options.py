@@ -354,6 +354,10 @@ class TuneArguments(TypedDict, total=False):
 class TuneCommand(TuneArguments, TuneOptions, total=False):
     """The options of the command ``tune``."""
 
+    class_folds: Annotated[
+        int | None,
+        Option("So many folds of all classes, each unseen in one: a study each.", least=2, panel=EXPERIMENT),
+    ]
     dry_run: Annotated[
         bool, Option("Say what would be done, and how long it takes.", False, not_in_study_file=True, panel=WORK)
     ]

@@ -29,6 +29,10 @@ class BenchOptions(StudyWorkOptions, RecordOptions, total=False):
         int | None,
         Option("Class cross-validation: so many folds of all classes, each class unseen in one.", least=2),
     ]
+    until_decided: Annotated[
+        bool, Option("Carry out class folds where a verdict is open, until none is or the budget is spent.", False)
+    ]
+    budget: Annotated[str | float | None, Option("Time for --until-decided: 2h, 90min.", cli_type=str | None)]
     splits: Annotated[
         int | None,
         Option(

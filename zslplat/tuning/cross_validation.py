@@ -57,7 +57,10 @@ def cross_validate(
     reporter = reporter or SilentReporter()
     task_options = dict(experiment.task.parameters)
     if "split" not in build_component("tasks", experiment.task).parameters:
-        raise UsageError(f"task {experiment.task.name} has no option split; cross-validation by rows works with coding")
+        raise UsageError(
+            f"task {experiment.task.name} has no option split; cross-validation by rows works with coding, "
+            "over classes it is zslplat tune --class-folds 5"
+        )
     for name in ("split", "splits"):
         if name in task_options:
             raise UsageError(f"task {experiment.task}: cross-validation sets {name} itself; leave it out")

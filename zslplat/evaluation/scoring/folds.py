@@ -188,7 +188,8 @@ class Fold:
         if self.job.outcomes is not None:
             folder = self._problem_folder(self.job.outcomes)
             self.record["outcomes"] = write_outcomes(folder, rows)
-            self.record["labels"] = rows_digest({name: rows.columns[name] for name in ("row", "predicted")})
+            if "predicted" in rows.columns:  # rows of several labels are ranked
+                self.record["labels"] = rows_digest({name: rows.columns[name] for name in ("row", "predicted")})
             by_metric = replicates(self.task, folder, count)
         else:
             by_metric = resampled(self.task, rows, count)
