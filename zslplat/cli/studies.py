@@ -158,17 +158,24 @@ def show(options: ShowStudyOptions) -> None:
 
 def _study_called(name: str, records: Any, overview: Any) -> str:
     """Return the study of a name, or the one of a method; of several it raises :class:`AmbiguousNameError`."""
+    from zslplat.data.catalogue import title_of
     from zslplat.errors import AmbiguousNameError, UnknownNameError
+    from zslplat.spec import Spec
 
     names: list[str] = records.study_names()
     if name in names:
         return name
-    methods = {study: str((overview.value(study, "identity") or {}).get("method", "")) for study in names}
+    experiments = {study: overview.value(study, "identity") or {} for study in names}
+    methods = {study: str(experiment.get("method", "")) for study, experiment in experiments.items()}
     fitting = [study for study, method in methods.items() if name in (method, method.partition("(")[0])]
     if not fitting:
         raise UnknownNameError("study or method", name, {*names, *methods.values()} - {""})
     if len(fitting) > 1:
-        raise AmbiguousNameError("method", name, {study: methods[study] for study in fitting})
+        places = {
+            study: f"on {title_of(Spec.parse(experiments[study]['dataset']))}, task {experiments[study]['task']}"
+            for study in fitting
+        }
+        raise AmbiguousNameError("method", name, places)
     return fitting[0]
 
 

@@ -140,12 +140,15 @@ class SavedModel(ABC):
             "digest": self.digest,
         }
 
-    def __repr__(self) -> str:
+    @property
+    def title(self) -> str:
+        """The method and the data set, as in ``eszsl on digit-pairs``."""
         from zslplat.data.catalogue import title_of
 
-        experiment = self.content["experiment"]
-        dataset = title_of(Spec.parse(experiment["dataset"]))
-        return f"<{type(self).__name__} {self.method_name} of {dataset}, task {experiment['task']}>"
+        return f"{self.method_name} on {title_of(Spec.parse(self.content['experiment']['dataset']))}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.title}, task {self.content['experiment']['task']}>"
 
     def _fresh(self) -> Any:
         """Return the method, or a copy where it may remember a batch that is scored jointly."""

@@ -51,7 +51,7 @@ class ModelPlace:
         """Return what the model is of and where it is from: ``model: eszsl on digit-pairs, study NAME, run RUN``."""
         names = (f"{noun} {name}" for noun, name in (("study", self.study), ("run", self.run)) if name)
         source = ", ".join(names) or f"folder {self.folder}"
-        return f"model: {model.method_name} on {model.describe()['dataset']}, {source}"
+        return f"model: {model.title}, {source}"
 
 
 def load_model(source: str | Path, *, store: str | Path | None = None, settings: Settings | None = None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from zslplat.data.catalogue import title_of
 from zslplat.errors import AmbiguousNameError, StoreError, near_names
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.experiment import TEST, Experiment
@@ -13,6 +14,7 @@ from zslplat.listeners import run_of_alias
 from zslplat.records.database import SEALED, EvaluationRecord, Records
 from zslplat.records.studies import STUDY
 from zslplat.settings import Settings
+from zslplat.spec import Spec
 from zslplat.tuning.options import EvaluationOptions
 from zslplat.tuning.single import run_experiment
 
@@ -76,7 +78,8 @@ def _described(final: EvaluationRecord) -> str:
     experiment, value = final.record["experiment"], final.record.get("value")
     of = f", study {final.study}" if final.study else ""
     reached = "" if value is None else f": {value:.4f}"
-    return f"{experiment['method'].partition('(')[0]} on {experiment['dataset']}, {experiment['task']}{reached}{of}"
+    dataset = title_of(Spec.parse(experiment["dataset"]))
+    return f"{experiment['method'].partition('(')[0]} on {dataset}, {experiment['task']}{reached}{of}"
 
 
 def find_run(settings: Settings, records: Records, run: str) -> RecordedRun:
