@@ -42,6 +42,7 @@ FLOORS = (
         "config",
         "metrics",
         "statistics",
+        "pooling",
         "figures",
         "palette",
         "pictures",

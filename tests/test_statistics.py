@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from zslplat.pooling import pool
 from zslplat.statistics import (
     AHEAD,
     BEHIND,
@@ -17,12 +18,10 @@ from zslplat.statistics import (
     Estimate,
     benjamini_hochberg,
     compare,
-    compare_over,
     equal_within,
     estimate_mean,
     holm,
     moderate,
-    pool,
     verdict_of,
 )
 
@@ -100,15 +99,6 @@ def test_a_class_that_is_tested_several_times_counts_once():
         compare(np.where(np.arange(12) == 3, math.nan, a), b)
 
 
-def test_over_data_sets_the_differences_of_each_are_pooled():
-    pairs = {name: tuple(RNG.random((2, 10))) for name in "abc"}
-    each = [compare(*pair) for pair in pairs.values()]
-    ends = [[getattr(c, name) for c in each] for name in ("difference", "low", "high")]
-    assert compare_over(pairs) == pool(*ends)
-    assert compare_over(pairs, {"a": "images", "b": "images"}) == pool(*ends, ["images", "images", "c"])
-    assert compare_over({}) is None
-
-
 def test_moderation_pools_the_spread_of_rivals_and_leaves_one_alone():
     alone = estimate_mean(RNG.normal(size=10))
     assert moderate([alone, None]) == [alone, None]
@@ -172,23 +162,78 @@ def test_how_many_classes_would_decide_is_how_many_do():
     assert seen / 400 == pytest.approx(0.8, abs=0.07)
 
 
-def test_pooling_integrates_over_how_much_data_sets_differ():
+def test_one_data_set_has_the_verdict_of_its_classes():
+    a, b = RNG.random((2, 9))
+    alone = compare(a, b)
+    pooled = pool([alone.difference], [alone.low], [alone.high], classes=[9], p_values=[alone.p_value])
+    assert (pooled.estimate, pooled.low, pooled.high) == (alone.difference, alone.low, alone.high)
+    assert pooled.p_value == alone.p_value
+    assert math.isnan(pooled.new_ends[0])
+    t_alone = stats.ttest_rel(a, b)
+    low, high = t_alone.confidence_interval()
+    assert pool([alone.difference], [low], [high], classes=[9]).p_value == pytest.approx(t_alone.pvalue)
+
+
+def test_scores_of_any_unit_are_never_equal_within_a_share():
+    percent = np.linspace(30, 80, 8)
+    assert compare(percent / 100, percent / 100 + 1e-5 * RNG.normal(size=8)).verdict == equal_within(0.02)
+    assert compare(percent, percent + 1e-3 * RNG.normal(size=8)).verdict == NOT_ENOUGH
+    assert compare(percent, percent + 1e-3 * RNG.normal(size=8), margin=0.5).verdict == equal_within(0.5)
+
+
+def test_what_would_decide_is_more_than_there_is():
+    few = compare([0.60, 0.59, 0.61, 0.60, 0.62], [0.5] * 5)
+    assert (few.verdict, few.classes_to_decide) == (NOT_ENOUGH, 6)
+    estimate = Estimate(0.03, 0.0102, 19.0, 20)
+    assert estimate.classes_to_decide() == 21
+    assert estimate.classes_to_decide(comparisons=10) > 25
+
+
+@pytest.mark.parametrize(("classes", "spreads"), [((6, 6), (1, 1)), ((6, 30), (1, 0.2)), ((10, 10, 10), (1, 2, 0.5))])
+def test_a_mean_over_few_data_sets_of_few_classes_is_seldom_called_ahead(classes, spreads):
+    rng, p_values, inside, simulations = np.random.default_rng(1), [], [], 1500
+    effects = 0.1 * np.arange(len(classes))  # data sets differ, and the mean over them with its weights is meant
+    for _ in range(simulations):
+        draws = [spread * rng.normal(size=count) for count, spread in zip(classes, spreads, strict=True)]
+        each = [stats.ttest_1samp(one, 0) for one in draws]
+        lows, highs = zip(*(one.confidence_interval() for one in each), strict=True)
+        means = [one.mean() for one in draws]
+        p_values.append(pool(means, lows, highs, classes=classes).p_value)
+        shifted = pool(means + effects, lows + effects, highs + effects, classes=classes)
+        inside.append(shifted.low <= np.average(effects, weights=np.array(shifted.errors) ** -2.0) <= shifted.high)
+    bound = 2.5 * math.sqrt(0.05 * 0.95 / simulations)
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.05 + bound
+    assert np.mean(np.array(p_values) <= 0.005) <= 0.005 + 2.5 * math.sqrt(0.005 / simulations)
+    assert np.mean(inside) >= 0.95 - bound
+
+
+def test_data_sets_that_are_all_alike_are_seldom_called_different():
+    rng, p_values = np.random.default_rng(2), []
+    for _ in range(1000):
+        draws = rng.normal(size=(4, 8))
+        each = [stats.ttest_1samp(one, 0).confidence_interval() for one in draws]
+        p_values.append(pool(draws.mean(axis=1), *zip(*each, strict=True), classes=[8] * 4).p_heterogeneity)
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.07
+    effects, half = np.array([0.05, 0.09, -0.01]), 1.959964 * np.array([0.02, 0.03, 0.02])
+    weights = half**-2.0
+    q = 1.959964**2 * np.sum(weights * (effects - weights @ effects / weights.sum()) ** 2)
+    exact = pool(effects, effects - half, effects + half)
+    assert exact.p_heterogeneity == pytest.approx(stats.chi2.sf(q, 2), rel=1e-5)
+
+
+def test_the_interval_of_a_new_data_set_integrates_over_how_much_data_sets_differ():
     effects, errors = np.array([0.05, 0.09, -0.01]), np.array([0.02, 0.03, 0.02])
     half = 1.959964 * errors
-    pooled = pool(effects, effects - half, effects + half)
+    low, high = pool(effects, effects - half, effects + half).new_ends
 
-    def integrand(mu, tau):
+    def integrand(mu, tau, end=math.inf):
         likelihood = stats.norm.pdf(effects, mu, np.sqrt(errors**2 + tau**2)).prod()
-        return likelihood * stats.halfcauchy.pdf(tau, scale=0.05)
+        return likelihood * stats.halfcauchy.pdf(tau, scale=0.05) * stats.norm.cdf(end, mu, max(tau, 1e-9))
 
     total = integrate.dblquad(integrand, 0, 2, -3, 3, epsabs=1e-4)[0]
-    below = integrate.dblquad(integrand, 0, 2, -3, pooled.low, epsabs=1e-4)[0]
-    assert below / total == pytest.approx(0.025, abs=0.002)
-    weights = errors**-2.0
-    q = np.sum(weights * (effects - weights @ effects / weights.sum()) ** 2)
-    assert pooled.p_heterogeneity == pytest.approx(stats.chi2.sf(q, 2))
-    assert pooled.new_low < pooled.low
-    assert pooled.high < pooled.new_high
+    for end, share in ((low, 0.025), (high, 0.975)):
+        below = integrate.dblquad(integrand, 0, 2, -3, 3, args=(end,), epsabs=1e-4)[0]
+        assert below / total == pytest.approx(share, abs=0.004)
 
 
 def test_data_sets_of_the_same_images_count_once():

@@ -22,13 +22,13 @@ difference counts where all tests agree: its p-value is the largest of theirs, i
 Where all classes have exactly the same difference there is no spread to judge by. Of a metric between 0 and 1 the share
 of classes that are different from all C can still be bounded, which gives p = 2 (1 + |d|)^-C.
 
-``benchmarks/verdicts.py`` simulates how often verdicts are wrong, for six laws of the d_j.
+``benchmarks/verdicts.py`` simulates how often verdicts are wrong, for several laws of the d_j.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -47,8 +47,6 @@ AHEAD, BEHIND, DIFFERS, NOT_ENOUGH = "ahead", "behind", "differs between data se
 ROUNDING = 1e-12
 # The weight of the moderated variance beside that of the classes themselves.
 _MODERATION = 2.0
-# How far data sets differ in a difference, at a guess: the scale of the half-Cauchy prior of tau, in shares of 1.
-_BETWEEN = 0.05
 
 
 def equal_within(margin: float) -> str:
@@ -121,16 +119,17 @@ class Estimate:
         """
         return _detectable(self.freedom, comparisons) * self.error if self.freedom > 0 and self.error > 0 else math.nan
 
-    def classes_to_decide(self, margin: float = MARGIN) -> int | None:
-        """Return about how many classes would decide, if the true difference were the estimate.
+    def classes_to_decide(self, margin: float = MARGIN, comparisons: int = 1) -> int | None:
+        """Return about how many classes would decide with a power of 80 %, if the true difference were the estimate.
 
-        That is, show it with a power of 80 % where it is larger than ``margin``, or that it is within the margin
-        otherwise. None where nothing is known of the spread.
+        They show the difference, or that it is within ``margin``, whichever takes fewer. It is for estimates that these
+        classes do not decide, so there are more, and at least six; None where nothing is known of the spread.
         """
         if not (self.freedom > 0 and self.error > 0):
             return None
         distance = max(abs(self.estimate), margin - abs(self.estimate))
-        return math.ceil(self.classes * (_detectable(math.inf, 1) * self.error / distance) ** 2)
+        needed = math.ceil(self.classes * (_detectable(math.inf, comparisons) * self.error / distance) ** 2)
+        return max(needed, self.classes + 1, LEAST_CLASSES)
 
     def _ends_without_spread(self) -> tuple[float, float]:
         if self.bounds is None:
@@ -248,107 +247,6 @@ def verdict_of(
 
 
 @dataclass(frozen=True)
-class Pooled:
-    """A difference over several data sets, and how much it varies between them.
-
-    ``between`` is the standard deviation between data sets; ``new_low`` and ``new_high`` hold the difference on a new
-    data set (95 %); ``p_heterogeneity`` is of Cochran's test that all data sets have the same difference.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    between: float
-    new_low: float
-    new_high: float
-    p_value: float
-    p_heterogeneity: float
-    data_sets: int
-
-    def verdict(self, p_value: float | None = None, margin: float | None = MARGIN) -> str:
-        """Return the verdict over data sets; ``p_value`` is the corrected one where there are other comparisons."""
-        p_value = self.p_value if p_value is None else p_value
-        verdict = verdict_of(self.estimate, p_value, (self.low, self.high), margin=margin)
-        heterogeneous = self.data_sets > 1 and self.p_heterogeneity <= 1 - LEVEL
-        return DIFFERS if verdict == NOT_ENOUGH and heterogeneous else verdict
-
-
-def family_effects(
-    estimates: Sequence[float],
-    lows: Sequence[float],
-    highs: Sequence[float],
-    families: Sequence[Hashable] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the effects (k,) of families of data sets with their errors (k,); without an interval there is none.
-
-    The arguments are those of :func:`pool`. An error is half the width of a 95 % interval over 1.96.
-    """
-    names: Sequence[Hashable] = range(len(estimates)) if families is None else families
-    grouped: dict[Hashable, list[tuple[float, float]]] = {}
-    for name, estimate, low, high in zip(names, estimates, lows, highs, strict=True):
-        if math.isfinite(estimate + low + high):
-            error = max(high - estimate, estimate - low) / _normal_quantile(LEVEL)
-            grouped.setdefault(name, []).append((estimate, max(error, 1e-9)))
-    means = np.array([np.mean(values, axis=0) for values in grouped.values()]).reshape(-1, 2)
-    return means[:, 0], means[:, 1]
-
-
-def pool(
-    estimates: Sequence[float],
-    lows: Sequence[float],
-    highs: Sequence[float],
-    families: Sequence[Hashable] | None = None,
-) -> Pooled | None:
-    """Return one difference of several data sets by a random-effects model; None where none has an interval.
-
-    ``estimates`` with the ends of their 95 % intervals, one a data set; ``families`` says which data sets show the same
-    images: they count once, by the means of their estimates and of their ends.
-
-    The model is d_i ~ N(mu + b_i, s_i^2), b_i ~ N(0, tau^2), s_i half the width of an interval over 1.96, with a flat
-    prior of mu and a half-Cauchy one of tau, of scale .05 (Gelman, "Prior Distributions for Variance Parameters in
-    Hierarchical Models", 2006): with two or three data sets an interval without a prior is nearly unbounded.
-    """
-    effects, errors = family_effects(estimates, lows, highs, families)
-    if not len(effects):
-        return None
-    if len(effects) == 1:
-        low, high = (float(effects[0] + sign * _normal_quantile(LEVEL) * errors[0]) for sign in (-1, 1))
-        p_value = _normal_p(effects[0] / errors[0])
-        return Pooled(float(effects[0]), low, high, math.nan, math.nan, math.nan, p_value, math.nan, 1)
-    # A grid that is fine where tau is small, and reaches far beyond any spread of the data sets.
-    tau = np.r_[0.0, np.geomspace(1e-4, 20 * max(_BETWEEN, float(np.ptp(effects))), 300)][:, None]
-    weights = 1 / (errors**2 + tau**2)
-    total = weights.sum(axis=1)
-    centres = (weights * effects).sum(axis=1) / total
-    fit = (weights * (effects - centres[:, None]) ** 2).sum(axis=1)
-    logs = 0.5 * np.log(weights).sum(axis=1) - 0.5 * np.log(total) - 0.5 * fit
-    posterior = np.exp(logs - logs.max()) / (1 + (tau[:, 0] / _BETWEEN) ** 2) * np.gradient(tau[:, 0])
-    posterior /= posterior.sum()
-    estimate = float(posterior @ centres)
-    deviations = np.sqrt(1 / total)
-    spread = np.sqrt(1 / total + tau[:, 0] ** 2)
-    low, high, new_low, new_high = (
-        _mixture_quantile(share, posterior, centres, deviation)
-        for deviation in (deviations, spread)
-        for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
-    )
-    from scipy.special import chdtrc
-
-    below = _mixture(0.0, posterior, centres, deviations)
-    return Pooled(
-        estimate,
-        low,
-        high,
-        float(posterior @ tau[:, 0]),
-        new_low,
-        new_high,
-        2 * min(below, 1 - below),
-        float(chdtrc(len(effects) - 1, fit[0])),
-        len(effects),
-    )
-
-
-@dataclass(frozen=True)
 class Comparison:
     """The answer of :func:`compare`: ``a`` less ``b``, with its 95 % interval and verdict.
 
@@ -369,19 +267,19 @@ class Comparison:
     def __str__(self) -> str:
         text = f"{self.verdict}: {self.difference:+.3f} [{self.low:+.3f}, {self.high:+.3f}] over {self.classes} classes"
         text += "" if self.groups is None else f" in {self.groups} groups"
-        if self.verdict != NOT_ENOUGH or self.classes_to_decide is None:
+        if self.classes_to_decide is None:
             return text
         return f"{text}; about {self.classes_to_decide} classes would decide"
 
 
-def compare(a: Any, b: Any, *, groups: Any = None, margin: float = MARGIN) -> Comparison:
+def compare(a: Any, b: Any, *, groups: Any = None, margin: float | None = None) -> Comparison:
     """Say whether method ``a`` is better than method ``b``, from their scores per class.
 
     ``a`` and ``b`` (C,) are scores of the same classes in the same order, such as the accuracy of each unseen class: of
     one test, or of class folds, in which each class is unseen once. Of several tests that share classes they are
     (tests, C), NaN where a class is not tested, and a class counts once, by its mean. ``groups`` (C,) names classes
-    that belong together (superclasses); ``margin`` is the largest difference that is of no consequence. Nothing else of
-    zslplat is needed.
+    that belong together (superclasses); ``margin`` is the largest difference that is of no consequence, by default .02
+    of scores between -1 and 1, and none of others. Nothing else of zslplat is needed.
 
     Raises :class:`ValueError` for arrays of different or fewer than two classes, and for a class without a number.
 
@@ -402,32 +300,20 @@ def compare(a: Any, b: Any, *, groups: Any = None, margin: float = MARGIN) -> Co
         raise ValueError(f"groups names each of the {classes} classes; given {len(groups)}")
     bounds = DIFFERENCES if np.nanmax(np.abs(scores)) <= 1 else None
     estimate = estimate_mean(np.nanmean(differences, axis=0), groups=groups, bounds=bounds)
-    ends, draws = estimate.ends, estimate.classes_to_decide(margin)
+    margin = MARGIN if margin is None and bounds else margin
+    ends, p_value = estimate.ends, estimate.p_value
+    verdict = verdict_of(estimate.estimate, p_value, ends, classes=estimate.classes, margin=margin)
+    draws = estimate.classes_to_decide(margin or 0.0) if verdict == NOT_ENOUGH else None
     return Comparison(
         estimate.estimate,
         *ends,
-        estimate.p_value,
-        verdict_of(estimate.estimate, estimate.p_value, ends, classes=estimate.classes, margin=margin),
+        p_value,
+        verdict,
         classes,
         None if groups is None else estimate.classes,
         estimate.smallest_difference(),
         None if draws is None else math.ceil(draws * classes / estimate.classes),
     )
-
-
-def compare_over(pairs: Mapping[str, tuple[Any, Any]], families: Mapping[str, Hashable] | None = None) -> Pooled | None:
-    """Say whether one method is better than another over several data sets; None without any.
-
-    ``pairs`` maps data sets to what :func:`compare` takes, ``families`` those that show the same images to one name.
-
-    >>> b = [.52, .61, .44, .70, .58, .49, .66, .53, .60, .47]
-    >>> better = [score + lead for score, lead in zip(b, [.06, .09, .05, .07, .10, .04, .08, .06, .07, .05])]
-    >>> compare_over({"birds": (better, b), "scenes": (better, b), "aircraft": (better, b)}).verdict()
-    'ahead'
-    """
-    each = [compare(*scores) for scores in pairs.values()]
-    names = [(families or {}).get(name, name) for name in pairs]
-    return pool([c.difference for c in each], [c.low for c in each], [c.high for c in each], names)
 
 
 # The distributions of scipy.special are those of scipy.stats, which takes most of a second to import.
@@ -473,28 +359,3 @@ def root(increasing: Any, low: float, high: float) -> float:
         else:
             high = middle
     return high
-
-
-def _normal_quantile(level: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri((1 + level) / 2))
-
-
-def _normal_p(z: float) -> float:
-    from scipy.special import ndtr
-
-    return float(2 * ndtr(-abs(z)))
-
-
-def _mixture(x: float, weights: np.ndarray, centres: np.ndarray, deviations: np.ndarray) -> float:
-    """Return the distribution function of a mixture of normal distributions."""
-    from scipy.special import ndtr
-
-    return float(weights @ ndtr((x - centres) / deviations))
-
-
-def _mixture_quantile(share: float, weights: np.ndarray, centres: np.ndarray, deviations: np.ndarray) -> float:
-    reach = 10 * float(deviations.max())
-    low, high = float(centres.min()) - reach, float(centres.max()) + reach
-    return root(lambda x: _mixture(x, weights, centres, deviations) - share, low, high)

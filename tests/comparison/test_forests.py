@@ -3,7 +3,7 @@
 from scipy.stats import t
 
 from zslplat.comparison.forests import difference_rows, score_forest
-from zslplat.comparison.over_datasets import Difference, pool, reasons_not_pooled
+from zslplat.comparison.over_datasets import Difference, pool_differences, reasons_not_pooled
 
 CLASSES = 11
 
@@ -16,11 +16,10 @@ def differences(values, error=0.01, classes=CLASSES):
 
 def test_a_surer_data_set_weighs_more():
     sure, unsure = differences([0.0, 0.0], error=0.01), differences([0.3, 0.3], error=0.3)
-    assert 0 < pool([*sure, *unsure]).estimate < 0.05
+    assert 0 < pool_differences([*sure, *unsure]).estimate < 0.05
 
 
 def test_one_data_set_is_not_pooled():
-    assert pool(differences([0.1])) is None
     assert [row.mark for row in difference_rows(differences([0.1]))] == ["filled"]
 
 
@@ -28,9 +27,9 @@ def test_what_says_nothing_of_new_classes_is_not_pooled_and_says_why():
     few, half = differences([0.1], classes=5)[0], 0.1
     odd = [few, Difference("none", 0.1, None, None, 9), Difference("rows", 0.1, 0.0, 0.2, None)]
     same = [Difference(name, 0.1, 0.1 - half, 0.1 + half, n, "animals") for name, n in (("a", 9), ("b", 20))]
-    reasons = reasons_not_pooled([*odd, Difference("flat", 0.1, 0.1, 0.1, 9), *same])
-    assert reasons == ["5 classes", "no interval", "not over new classes", "no spread", "", ""]
-    rows = difference_rows([*differences([0.1, 0.2, 0.3]), *odd])
+    reasons = reasons_not_pooled([*odd, *same])
+    assert reasons == ["5 classes", "no interval", "not over new classes", "", ""]
+    rows = difference_rows([*differences([0.1, 0.2, 0.3]), *odd], verdict="ahead")
     assert [row.mark for row in rows] == ["filled"] * 3 + ["hollow"] * 3 + ["pooled"]
     assert rows[-1].note.endswith("3 data sets: ahead")
 

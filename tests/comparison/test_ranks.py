@@ -10,7 +10,8 @@ from zslplat.comparison.exports import draw_ranks
 from zslplat.comparison.over_datasets import over_datasets
 from zslplat.comparison.ranks import across_sets, friedman_p, nemenyi_difference, ranked
 from zslplat.errors import UsageError
-from zslplat.statistics import holm, pool
+from zslplat.pooling import pool
+from zslplat.statistics import holm
 
 
 def scores(table, methods="pqrstuvw"):
@@ -104,10 +105,13 @@ def test_a_verdict_over_data_sets_is_that_of_the_pooled_difference_among_its_riv
     rows += [judged_row(m, d, gap, halves[m]) for m, of in gaps.items() for d, gap in zip("wxyz", of, strict=True)]
     rows += [judged_row("e", dataset, -0.2, 0.01, classes=5) for dataset in "wxyz"]
     alone = judged_row("f", "w", -0.3, 0.1) | {"p_value": 1e-6}
-    more = {"metric": "per_class_accuracy", "against": {"inductive": "a"}, "maximise": maximise}
+    more = {"metric": "per_class_accuracy", "baselines": {"inductive": "a"}, "maximise": maximise}
     (table,) = over_datasets(rows, ("w", "x", "y", "z"), {}, **more)
     found = {one["method"]: one for one in table["methods"]}
-    expected = {m: pool(of, [g - halves[m] for g in of], [g + halves[m] for g in of]) for m, of in gaps.items()}
+    expected = {
+        m: pool(of, [g - halves[m] for g in of], [g + halves[m] for g in of], classes=[20] * 4)
+        for m, of in gaps.items()
+    }
     corrected = holm([one.p_value for one in expected.values()])
     for (method, one), p in zip(expected.items(), corrected, strict=True):
         ends = (found[method]["difference_low"], found[method]["difference_high"])

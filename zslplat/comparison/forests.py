@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from zslplat.comparison.compare import Comparison
-from zslplat.comparison.over_datasets import Difference, pool, reasons_not_pooled
+from zslplat.comparison.over_datasets import Difference, difference_of, pool_differences, reasons_not_pooled
 from zslplat.evidence.labels import dataset_titles
 from zslplat.figures import Forest, ForestRow
 from zslplat.names import counted
@@ -21,14 +21,16 @@ POOLED = "pooled"
 
 
 def difference_rows(
-    differences: Sequence[Difference], style_of: Callable[[Difference], tuple[int, str]] = lambda one: (0, "")
+    differences: Sequence[Difference],
+    style_of: Callable[[Difference], tuple[int, str]] = lambda one: (0, ""),
+    verdict: str = "",
 ) -> list[ForestRow]:
-    """Return a row per data set and, where there are enough of them, the pooled estimate; what is not in it is hollow.
+    """Return a row per data set and, where several count, their mean with its ``verdict``; what does not is hollow.
 
     ``style_of`` gives the style of a row and a word behind its numbers.
     """
     reasons = reasons_not_pooled(differences)
-    pooled = pool([one for one, why in zip(differences, reasons, strict=True) if not why])
+    pooled = pool_differences(differences) if reasons.count("") > 1 else None
     rows = []
     for one, why in zip(differences, reasons, strict=True):
         style, word = style_of(one)
@@ -36,8 +38,8 @@ def difference_rows(
         rows.append(ForestRow(one.data, one.value, None, one.ends, _note(one.value, one.ends, word), mark, style))
     if pooled:
         ends = pooled.low, pooled.high
-        note = _note(pooled.estimate, ends, f"{counted(pooled.data_sets, 'data set')}: {pooled.verdict()}")
-        rows.append(ForestRow(POOLED, pooled.estimate, None, ends, note, "pooled"))
+        words = ": ".join(filter(None, (counted(pooled.data_sets, "data set"), verdict)))
+        rows.append(ForestRow(POOLED, pooled.estimate, None, ends, _note(pooled.estimate, ends, words), "pooled"))
     return rows
 
 
@@ -97,27 +99,20 @@ def difference_forest(comparison: Comparison) -> Forest | None:
         return None
     baseline = next(str(row["short"]) for row in rows if row["method"] == row["baseline"])
     images: dict[str, str] = {}
-    ranked: list[str] = []
+    verdicts: dict[str, str] = {}
     for table in comparison.over_datasets:
         images |= table["families"]
-        ranked += [str(method["method"]) for method in table["methods"]]
+        verdicts |= {str(method["method"]): str(method["verdict"] or "") for method in table["methods"]}
     titles = dataset_titles(comparison.datasets)
     drawn: list[ForestRow] = []
-    for rival in [name for name in ranked if name != baseline][:MOST_RIVALS]:
+    for rival in [name for name in verdicts if name != baseline][:MOST_RIVALS]:
         differences = [
-            Difference(
-                titles[str(row["dataset"])],
-                float(row["difference"]),
-                row["difference_low_classes"],
-                row["difference_high_classes"],
-                row["classes"],
-                images.get(str(row["dataset"]), ""),
-            )
+            difference_of(row, titles[str(row["dataset"])], images.get(str(row["dataset"]), ""))
             for row in rows
             if row["short"] == rival and row["difference"] is not None
         ]
         if differences:
-            drawn += [ForestRow(rival), *difference_rows(differences)]
+            drawn += [ForestRow(rival), *difference_rows(differences, verdict=verdicts[rival])]
     title = f"Ahead of {baseline}: {comparison.metric}, task {comparison.task}"
     return Forest(drawn, f"difference from {baseline}, test", title, level=0.0, signed=True) if drawn else None
 

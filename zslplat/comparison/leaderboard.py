@@ -43,7 +43,7 @@ from zslplat.records.costs import full_seconds, mean_known, most_bytes
 from zslplat.records.database import Records
 from zslplat.records.overview import Overview
 from zslplat.records.studies import RECALLED_FROM
-from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, NOT_ENOUGH
+from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, MARGIN, NOT_ENOUGH
 from zslplat.tasks.base import Metric, Task
 
 OTHER_ROWS, OTHER_DATA = NO_PAIR = ("other rows", "other data")
@@ -201,7 +201,9 @@ def _judge(rows: list[dict[str, Any]], direction: float) -> None:
             low, high = gap.ends if gap else (np.nan, np.nan)
             row["difference_low_classes"], row["difference_high_classes"] = known_value(low), known_value(high)
             verdict = class_verdict(gap, p_holm)
-            row["classes_to_decide"] = gap.classes_to_decide() if gap and verdict == NOT_ENOUGH else None
+            row["classes_to_decide"] = None
+            if gap and verdict == NOT_ENOUGH:
+                row["classes_to_decide"] = gap.classes_to_decide(MARGIN if gap.bounds else 0.0, comparisons)
             row["verdict"] = row["verdict_rows"] if row["verdict_rows"] in NO_PAIR else turned(verdict, direction)
 
 

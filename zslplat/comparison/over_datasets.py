@@ -1,4 +1,4 @@
-"""Methods over several data sets, with mean ranks."""
+"""Methods over several data sets: mean differences with a verdict, beside mean ranks."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from zslplat import statistics
 from zslplat.comparison.paired import known_value
 from zslplat.comparison.ranks import Across, Standing, across_sets
 from zslplat.data.class_draws import draw_of, families
 from zslplat.metrics.intervals import margin_of
 from zslplat.names import counted
-from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, NOT_ENOUGH, Pooled, holm
+from zslplat.pooling import Pooled, pool
+from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, NOT_ENOUGH, holm
 
 Row = Mapping[str, Any]
-LEAST_POOLED = 2
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Difference:
     """A difference on one data set, ``low`` and ``high`` the ends of its 95 % interval over new classes.
 
     ``classes`` is how many classes the interval is made from, and None where it is over something else; data sets of
-    the same ``images`` count once.
+    the same ``images`` count once. ``p_value`` is not corrected for other comparisons.
     """
 
     data: str
@@ -35,6 +34,7 @@ class Difference:
     high: float | None
     classes: int | None
     images: str = ""
+    p_value: float | None = None
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -44,14 +44,18 @@ class Difference:
         return self.low, self.high
 
 
-def pool(differences: Sequence[Difference]) -> Pooled | None:
-    """Return the pooled estimate (:func:`zslplat.statistics.pool`); None for fewer than two data sets."""
-    if len(differences) < LEAST_POOLED:
-        return None
-    ends = [one.ends or (math.nan, math.nan) for one in differences]
-    images = [one.images or number for number, one in enumerate(differences)]
-    values = [one.value for one in differences]
-    return statistics.pool(values, [low for low, _ in ends], [high for _, high in ends], images)
+def pool_differences(differences: Sequence[Difference]) -> Pooled | None:
+    """Return the mean over data sets (:func:`zslplat.pooling.pool`) of what counts; None where nothing does."""
+    pooled = [one for one, why in zip(differences, reasons_not_pooled(differences), strict=True) if not why]
+    ends = [one.ends or (math.nan, math.nan) for one in pooled]
+    return pool(
+        [one.value for one in pooled],
+        [low for low, _ in ends],
+        [high for _, high in ends],
+        [one.images or number for number, one in enumerate(pooled)],
+        classes=[one.classes for one in pooled],
+        p_values=[one.p_value for one in pooled],
+    )
 
 
 def reasons_not_pooled(differences: Sequence[Difference]) -> list[str]:
@@ -64,8 +68,6 @@ def reasons_not_pooled(differences: Sequence[Difference]) -> list[str]:
             reasons.append("not over new classes")
         elif one.classes < LEAST_CLASSES:
             reasons.append(f"{one.classes} classes")
-        elif one.ends[1] - one.ends[0] <= 1e-12:
-            reasons.append("no spread")
         else:
             reasons.append("")
     return reasons
@@ -96,6 +98,7 @@ def over_datasets(
     """
     tables = []
     shared = families({name: {draw_of(name) or name, *images.get(name, ())} for name in datasets})
+    judged = _verdicts(rows, baselines or {}, shared, metric, maximise=maximise)
     for group in dict.fromkeys(str(row["group"]) for row in rows):
         scores: dict[str, dict[str, float]] = {}
         for row in rows:
@@ -113,67 +116,55 @@ def over_datasets(
         standings = {} if across is None else {standing.method: standing for standing in across.standings}
         methods = [_method(name, scores[name], datasets, standings.get(name)) for name in (*ranked, *rest)]
         baseline = (baselines or {}).get(group)
-        judged = _pooled(rows, scores, baseline, shared, metric, maximise=maximise)
-        methods = [{**one, **judged[one["method"]]} for one in methods]
+        methods = [{**one, **judged[group, one["method"]]} for one in methods]
         baseline = baseline if any(one["verdict"] for one in methods) else None
         table = {"group": group, "methods": methods, "baseline": baseline}
         tables.append({**table, **_summary(across), "families": shared})
     return tables
 
 
-def _pooled(
+def _verdicts(
     rows: Sequence[Row],
-    methods: Iterable[str],
-    baseline: str | None,
+    baselines: Mapping[str, str],
     images: Mapping[str, str],
     metric: str,
     *,
     maximise: bool,
-) -> dict[str, dict[str, Any]]:
-    """Return the difference of each method from the baseline, pooled over data sets, with its verdict."""
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return, by group and method, the difference from the group's baseline over data sets, with its verdict.
+
+    Holm's correction is over the rivals of one baseline, whatever groups they stand in.
+    """
     called = {(row["dataset"], row.get("method")): row["short"] for row in rows}
-    pooled: dict[str, Pooled | None] = {}
-    undecided = set()
-    for method in methods:
-        compared = [
-            row
-            for row in rows
-            if row["short"] == method
-            and row.get("difference") is not None
-            and called.get((row["dataset"], row["baseline"])) == baseline
-        ]
-        differences = [
-            Difference(
-                str(row["dataset"]),
-                float(row["difference"]),
-                row["difference_low_classes"],
-                row["difference_high_classes"],
-                row["classes"],
-                images[str(row["dataset"])],
-            )
-            for row in compared
-        ]
-        reasons = reasons_not_pooled(differences)
-        pooled[method] = pool([one for one, why in zip(differences, reasons, strict=True) if not why])
-        if reasons.count("") == 1:  # the difference on the one data set, as it is judged there
-            alone, p_value = differences[reasons.index("")], compared[reasons.index("")]["p_value"]
-            low, high = alone.ends or (math.nan, math.nan)
-            pooled[method] = Pooled(alone.value, low, high, math.nan, math.nan, math.nan, p_value, math.nan, 1)
-        elif pooled[method] is None and any(one.ends for one in differences):
-            undecided.add(method)
-    corrected = holm(np.array([np.nan if one is None else one.p_value for one in pooled.values()]))
+    differences: dict[tuple[str, str], list[Difference]] = {}
+    for row in rows:
+        of_method = differences.setdefault((str(row["group"]), str(row["short"])), [])
+        baseline = called.get((row["dataset"], row.get("baseline")))
+        if row.get("difference") is not None and baseline == baselines.get(str(row["group"])):
+            of_method.append(difference_of(row, str(row["dataset"]), images[str(row["dataset"])]))
+    pooled = {name: pool_differences(of_method) for name, of_method in differences.items()}
     turned = {} if maximise else {AHEAD: BEHIND, BEHIND: AHEAD}
     judged = {}
-    for (method, one), p_holm in zip(pooled.items(), corrected.tolist(), strict=True):
-        verdict = one.verdict(p_holm, margin_of(metric)) if one else NOT_ENOUGH if method in undecided else None
-        judged[method] = {
-            "difference": None if one is None else one.estimate,
-            "difference_low": None if one is None else one.low,
-            "difference_high": None if one is None else one.high,
-            "p_holm": known_value(p_holm),
-            "verdict": turned.get(verdict or "", verdict),
-        }
+    for baseline in dict.fromkeys(baselines.get(group) for group, _ in pooled):
+        rivals = [name for name in pooled if baselines.get(name[0]) == baseline]
+        values = [one.p_value if (one := pooled[name]) else np.nan for name in rivals]
+        for name, p_holm in zip(rivals, holm(values).tolist(), strict=True):
+            one, undecided = pooled[name], any(d.ends for d in differences[name])
+            verdict = one.verdict(p_holm, margin_of(metric)) if one else NOT_ENOUGH if undecided else None
+            judged[name] = {
+                "difference": None if one is None else one.estimate,
+                "difference_low": None if one is None else one.low,
+                "difference_high": None if one is None else one.high,
+                "p_holm": known_value(p_holm),
+                "verdict": turned.get(verdict or "", verdict),
+            }
     return judged
+
+
+def difference_of(row: Row, data: str, images: str) -> Difference:
+    """Return the difference of a row of a comparison, under the name ``data``."""
+    ends = row["difference_low_classes"], row["difference_high_classes"]
+    return Difference(data, float(row["difference"]), *ends, row["classes"], images, row.get("p_value"))
 
 
 def rank_notes(table: Mapping[str, Any], of: str = "") -> list[str]:

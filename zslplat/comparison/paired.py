@@ -34,13 +34,11 @@ class Interval:
     low: float
     high: float
 
-    def verdict(self, metric: str, p_value: float | None = None) -> str:
-        """Return the verdict on a difference of a metric (:func:`zslplat.statistics.verdict_of`).
-
-        It is by the interval alone where no ``p_value`` is known that is corrected for other comparisons.
-        """
-        p_value = float(self.low <= 0 <= self.high) if p_value is None else p_value
-        return verdict_of(self.estimate, p_value, (self.low, self.high), margin=margin_of(metric))
+    def verdict(self, metric: str) -> str:
+        """Return the verdict on a difference of a metric by the interval alone, without correction."""
+        return verdict_of(
+            self.estimate, float(self.low <= 0 <= self.high), (self.low, self.high), margin=margin_of(metric)
+        )
 
 
 def known_value(value: float) -> float | None:

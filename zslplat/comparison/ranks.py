@@ -1,4 +1,4 @@
-"""Methods over several data sets: mean ranks and mean differences.
+"""Methods over several data sets by their mean ranks.
 
 | symbol | here | shape | meaning |
 |---|---|---|---|

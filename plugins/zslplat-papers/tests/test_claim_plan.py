@@ -1,11 +1,12 @@
 """Plans: what would decide an open claim, and what it costs."""
 
 import json
+import math
 
 import numpy as np
 import pytest
 
-from zslplat.statistics import NOT_ENOUGH
+from zslplat.statistics import NOT_ENOUGH, quantile_t
 from zslplat_papers.published import load_claims
 from zslplat_papers.reproduction.claim_plan import plans
 from zslplat_papers.reproduction.claims import Judged, recorded_claims
@@ -18,7 +19,8 @@ def judged(*differences, suite="zskl", over=CLASSES):
     """Return a claim judged by (data, difference, error, classes, seconds)."""
     lines, contrasts = [], []
     for data, difference, error, classes, seconds in differences:
-        ends = difference - 1.96 * error, difference + 1.96 * error
+        reach = error * quantile_t(math.inf if classes is None else classes - 1)
+        ends = difference - reach, difference + reach
         contrasts.append(Contrast(f"{data}: a - b", difference, *ends, over, classes))
         line = {"contrast": f"{data}: a - b", "suite": suite, "over": over, "classes": classes, "seconds": seconds}
         lines.append({**line, "margin": 0.02, "direction": "higher", "repeats": 3})
@@ -40,11 +42,13 @@ def test_class_folds_are_taken_where_precision_is_cheapest_and_further_data_sets
     (plan,) = plans([judged(cheap, dear)])
     assert [(step.what, step.data, step.seconds) for step in plan.steps] == [("5 class folds", "digit-pairs", 50.0)]
     assert plan.data_sets == 0
-    (plan,) = plans([judged(("digit-pairs", 0.01, 0.03, 20, 10.0), ("ISOLET", 0.01, 0.03, 13, 1000.0))])
+    claim = judged(("digit-pairs", 0.01, 0.03, 20, 10.0), ("ISOLET", 0.01, 0.03, 13, 1000.0))
+    (plan,) = plans([claim])
     assert [step.data for step in plan.steps] == ["digit-pairs", "ISOLET"]
     # Each of the two has a precision of 1 / 0.03^2; folds of all classes make it 5 and 2 times as large.
-    needed = (2.8016 / 0.01) ** 2 * 0.03**2
-    assert plan.data_sets == int(np.ceil(needed - 5 - 2))
+    precision = claim.evidence.means[0].pooled.error ** -2.0
+    missing = (2.8016 / 0.01) ** 2 - precision - (4 + 1) / 0.03**2
+    assert plan.data_sets == math.ceil(missing / (precision / 2))
 
 
 def test_starts_have_no_end_and_draws_of_the_same_classes_add_nothing():

@@ -142,14 +142,15 @@ def test_the_mean_has_the_weights_of_precision():
     mean = mean_difference([contrast("a", 0.05, 0.0196), contrast("b", 0.06, 0.196)])
     weights = np.array([1e4, 1e2])
     assert mean.difference == pytest.approx(np.average([0.05, 0.06], weights=weights), rel=1e-3)
-    assert mean.error == pytest.approx(weights.sum() ** -0.5, rel=1e-3)
+    assert mean.pooled.error == pytest.approx(weights.sum() ** -0.5, rel=1e-3)
     assert mean.new_ends[0] < mean.ends[0] < mean.ends[1] < mean.new_ends[1]
 
 
 def test_data_sets_that_show_the_same_images_count_once():
     twice = mean_difference([contrast("AWA1 proposed", 0.05, 0.04), contrast("AWA1 standard", 0.05, 0.04)])
     once = mean_difference([contrast("AWA1 proposed", 0.05, 0.04)])
-    assert (twice.difference, twice.error, twice.data_sets) == (once.difference, once.error, 1)
+    assert (twice.pooled.error, twice.pooled.data_sets) == (once.pooled.error, 1)
+    assert twice.difference == once.difference
 
 
 UP, DOWN, OPEN = contrast("u", 0.05, 0.02), contrast("d", -0.05, 0.02), contrast("o", 0.0, 0.1)

@@ -92,7 +92,7 @@ def _plan(judged: Judged) -> Plan:
         else max(judged.evidence.means, key=lambda one: factors[id(one)])
     )
     steps, left = _steps(judged, mean, factors[id(mean)])
-    further = math.ceil(left / (mean.error**-2.0 / mean.data_sets)) if left > 0 else 0
+    further = math.ceil(left / (mean.pooled.error**-2.0 / mean.pooled.data_sets)) if left > 0 else 0
     return Plan(judged.claim.id, mean.difference, mean.smallest, factors[id(mean)], tuple(steps), further)
 
 
@@ -100,13 +100,13 @@ def _times(mean: MeanDifference, margin: float, *, level: bool) -> float:
     """Return by how much the precision has to grow to decide a difference, were it the true one; at least 1.1."""
     shifted = mean.difference + (margin if level else 0.0)
     distance = max(abs(shifted), 0.0 if level else margin - abs(shifted), MARGIN / 20)
-    return max(1.1, (SEEN * mean.error / distance) ** 2)
+    return max(1.1, (SEEN * mean.pooled.error / distance) ** 2)
 
 
 def _steps(judged: Judged, mean: MeanDifference, times: float) -> tuple[list[Step], float]:
     """Return the cheapest steps towards so many times the precision, and the precision that they leave to find."""
-    precision = {family: error**-2.0 for family, error in zip(mean.families, mean.errors, strict=True)}
-    missing = (times - 1) * mean.error**-2.0
+    precision = {family: error**-2.0 for family, error in zip(mean.families, mean.pooled.errors, strict=True)}
+    missing = (times - 1) * mean.pooled.error**-2.0
     by_data: dict[str, list[Mapping[str, Any]]] = {}
     for recorded in judged.lines:
         data = str(recorded["contrast"]).partition(": ")[0]

@@ -230,7 +230,9 @@ def _measured(entry: Mapping[str, Any], where: str) -> MeasuredTest:
 
 
 def _check(entry: Mapping[str, Any], allowed: Sequence[str], direction: str, where: str) -> None:
-    odd = sorted(set(entry) - set(allowed))
-    if odd or direction not in DIRECTIONS or entry.get("joined", "mean") not in JOINED:
-        what = f"has {', '.join(odd)}" if odd else f"has direction {direction!r}; expected {', '.join(DIRECTIONS)}"
+    odd, joined = sorted(set(entry) - set(allowed)), entry.get("joined", "mean")
+    if odd or direction not in DIRECTIONS or joined not in JOINED:
+        what = f"has joined {joined!r}; expected {', '.join(JOINED)}"
+        what = what if direction in DIRECTIONS else f"has direction {direction!r}; expected {', '.join(DIRECTIONS)}"
+        what = f"has {', '.join(odd)}" if odd else what
         raise DataError(f"{where}: the experiment of {entry['claim']} {what}")

@@ -51,7 +51,7 @@ def claim_forest(judged: Judged) -> tuple[Forest, str]:
     rows += [ForestRow("mean over data sets")] if judged.evidence.means else []
     for mean in judged.evidence.means:
         new = None if math.isnan(mean.new_ends[0]) else mean.new_ends
-        note = _difference_note(mean.difference, mean.ends, counted(mean.data_sets, "data set"))
+        note = _difference_note(mean.difference, mean.ends, counted(mean.pooled.data_sets, "data set"))
         rows.append(ForestRow(mean.of or "mean", mean.difference, mean.ends, new, note, "pooled"))
     note = f"No part of the mean: {', '.join(dict.fromkeys(apart))}." if apart else ""
     if compact:

@@ -3,23 +3,10 @@
 A printed number is one number of one experiment. It is *confirmed* where it lies in our interval of the same quantity
 on the same data, *above* or *below* say where our whole interval lies, beyond what rounding hides.
 
-A claim is about differences, positive where it is right. Each is judged over the data sets on which it was tested:
-
-| symbol | here | meaning |
-|---|---|---|
-| d_i, s_i | ``effects``, ``errors`` (k,) | difference on data sets that show the same images, and its error |
-| w_i | ``weights`` | 1 / s_i^2 |
-| d | ``difference`` | the sum of w_i d_i over the sum of w_i |
-| e | ``error`` | 1 over the root of the sum of w_i |
-| Q | | Cochran's: the sum of w_i (d_i - d)^2 |
-
-The error is that of the mean over these data sets with these weights, whatever differs between them ("fixed effects"
-in the plural: Rice, Higgins and Lumley, "A re-evaluation of fixed effect(s) meta-analysis", 2018). What another data
-set would show is the prediction interval of :func:`zslplat.statistics.pool`, which stands beside the verdict.
-
-A difference is *ahead* or *behind* by the normal test of d / e, and *equal* by two one-sided tests against the margin.
-Neither counts where data sets contradict each other: Q is significant and one of their intervals lies on the other
-side. Over the list of claims p-values are those of Benjamini and Hochberg.
+A claim is about differences, positive where it is right. Each is the mean over the data sets on which it was tested
+(:func:`zslplat.pooling.pool`), as in :func:`zslplat.compare`. It *holds* where the mean is ahead. It does *not hold*
+where it is behind, or equal within the margin of the claim. Neither counts where data sets contradict each other. Over
+the list of claims p-values are those of Benjamini and Hochberg.
 """
 
 from __future__ import annotations
@@ -27,10 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from zslplat.pooling import Pooled, pool
 from zslplat.statistics import (
     DIFFERS,
     LEAST_CLASSES,
@@ -39,12 +26,9 @@ from zslplat.statistics import (
     NOT_ENOUGH,
     benjamini_hochberg,
     estimate_mean,
-    family_effects,
-    pool,
 )
 
 CONFIRMED, ABOVE, BELOW, NOT_COMPARED = "confirmed", "above", "below", "not compared"
-CELL_VERDICTS = (CONFIRMED, ABOVE, BELOW, NOT_ENOUGH, NOT_COMPARED)
 HOLDS, HOLDS_NOT, NOT_TESTED = "holds", "does not hold", "not tested"
 CLAIM_VERDICTS = (HOLDS, HOLDS_NOT, DIFFERS, NOT_ENOUGH, NOT_TESTED)
 # An interval that reaches further than this to each side confirms too much to confirm anything: shares of 1, and parts
@@ -64,7 +48,6 @@ IMAGES = {
     "digit-retrieval pyramid": "digits",
     "digits": "digits",
 }
-_NORMAL = 1.959964  # of 95 %
 SEEN = 2.801585  # errors that a true difference must have to be seen with a power of 80 %
 
 
@@ -157,48 +140,58 @@ class Contrast:
 class MeanDifference:
     """A difference over data sets, positive where the claim is right.
 
-    ``p_holds`` and ``p_fails`` are the p-values of the two things that would decide: that it is ahead, and that it is
-    behind or equal within the margin. ``p_differs`` is Cochran's, NaN for one data set. ``effects`` and ``errors`` are
-    those of each of the ``families`` of data sets.
+    ``pooled`` is that of the differences and ``shift``, which is the margin for a claim of equality: it is right above
+    minus the margin. ``families`` names the data sets, those with the same images by the first of them.
     """
 
     of: str
-    difference: float
-    error: float
-    p_holds: float
-    p_fails: float
-    p_differs: float
-    effects: tuple[float, ...]
-    errors: tuple[float, ...]
+    pooled: Pooled
+    margin: float
+    shift: float
     families: tuple[str, ...]
 
     @property
-    def data_sets(self) -> int:
-        """How many data sets there are, those with the same images once."""
-        return len(self.effects)
+    def difference(self) -> float:
+        """The mean."""
+        return self.pooled.estimate - self.shift
 
-    @cached_property
+    @property
+    def p_value(self) -> float:
+        """The p-value of the mean, 1 where data sets contradict each other."""
+        return 1.0 if self.pooled.is_contradicted else self.pooled.p_value
+
+    @property
+    def p_holds(self) -> float:
+        """The p-value of the claim."""
+        return self.p_value if self.pooled.estimate > 0 else 1.0
+
+    @property
+    def p_fails(self) -> float:
+        """The p-value that the claim is wrong: that the mean is behind, or equal within the margin."""
+        p_behind = self.p_value if self.pooled.estimate < 0 else 1.0
+        return p_behind if self.shift or not self.margin else min(p_behind, self.pooled.p_equal(self.margin))
+
+    @property
     def new_ends(self) -> tuple[float, float]:
         """The ends of the 95 % interval of the difference on a new data set; NaN for a single one."""
-        reach = _NORMAL * np.array(self.errors)
-        pooled = pool(self.effects, list(self.effects - reach), list(self.effects + reach))
-        return (math.nan, math.nan) if pooled is None else (pooled.new_low, pooled.new_high)
+        low, high = self.pooled.new_ends
+        return low - self.shift, high - self.shift
 
     @property
     def ends(self) -> tuple[float, float]:
         """The ends of the 95 % interval of the mean over these data sets."""
-        return self.difference - _NORMAL * self.error, self.difference + _NORMAL * self.error
+        return self.pooled.low - self.shift, self.pooled.high - self.shift
 
     @property
     def smallest(self) -> float:
         """The smallest true difference that is seen with a power of 80 %."""
-        return SEEN * self.error
+        return SEEN * self.pooled.error
 
     def __str__(self) -> str:
         low, high = self.ends
-        sets = "data set" if self.data_sets == 1 else "data sets"
+        sets = "data set" if self.pooled.data_sets == 1 else "data sets"
         text = f"{self.of}: " if self.of else ""
-        text += f"{self.difference:+.3f} [{low:+.3f}, {high:+.3f}] over {self.data_sets} {sets}"
+        text += f"{self.difference:+.3f} [{low:+.3f}, {high:+.3f}] over {self.pooled.data_sets} {sets}"
         low, high = self.new_ends
         return text if math.isnan(low) else f"{text}, a new one [{low:+.3f}, {high:+.3f}]"
 
@@ -210,30 +203,15 @@ def mean_difference(
 
     ``margin``: what is of no consequence, 0 where nothing is. A claim to be ``level`` is right above minus the margin.
     """
-    from scipy.special import chdtrc, ndtr
-
     shift = margin if level else 0.0
-    values = [one.difference + shift for one in contrasts]
     lows, highs = ([one.ends[end] + shift for one in contrasts] for end in (0, 1))
     families = [IMAGES.get(one.data, one.data) for one in contrasts]
-    effects, errors = family_effects(values, lows, highs, families)
-    if not len(effects):
+    values, classes = [one.difference + shift for one in contrasts], [one.classes for one in contrasts]
+    pooled = pool(values, lows, highs, families, classes=classes)
+    if pooled is None:
         return None
-    count, weights = len(effects), errors**-2.0
-    d, e = float(np.average(effects, weights=weights)), float(weights.sum() ** -0.5)
-    Q = float((weights * (effects - d) ** 2).sum())
-    p_differs = float(chdtrc(count - 1, Q)) if count > 1 else math.nan
-    reach = _NORMAL * errors
-    heterogeneous = p_differs <= 1 - LEVEL
-    contradicted = heterogeneous and bool((effects + reach < 0).any() if d > 0 else (effects - reach > 0).any())
-    p_value = 1.0 if contradicted or d == 0 else float(2 * ndtr(-abs(d) / e))
-    p_equal = 1.0
-    if margin > 0 and not level and not (heterogeneous and (abs(effects) + reach >= margin).any()):
-        p_equal = min(1.0, float(2 * ndtr((abs(d) - margin) / e)))
-    p_holds, p_behind = (p_value, 1.0) if d > 0 else (1.0, p_value)
     names = dict.fromkeys(f for f, low in zip(families, lows, strict=True) if math.isfinite(low))
-    each = tuple(map(float, effects - shift)), tuple(map(float, errors)), tuple(names)
-    return MeanDifference(of, d - shift, e, p_holds, min(p_behind, p_equal), p_differs, *each)
+    return MeanDifference(of, pooled, margin, shift, tuple(names))
 
 
 @dataclass(frozen=True)
@@ -249,7 +227,7 @@ class Evidence:
 
     @property
     def _distinct(self) -> int:
-        return len({(one.difference, one.error) for one in self.means})
+        return len({(one.difference, one.pooled.error) for one in self.means})
 
     @property
     def p_holds(self) -> float:
@@ -270,7 +248,7 @@ class Evidence:
         """Return the verdict by a p-value that is corrected for the other claims."""
         if not self.means:
             return Verdict(NOT_ENOUGH, "; ".join(self.without))
-        differing = [one for one in self.means if self._distinct * one.p_differs <= 1 - LEVEL]
+        differing = [one for one in self.means if self._distinct * one.pooled.p_heterogeneity <= 1 - LEVEL]
         if p_value <= 1 - LEVEL:
             verdict = HOLDS if self.p_holds <= self.p_fails else HOLDS_NOT
         else:
@@ -278,7 +256,7 @@ class Evidence:
         decisive = {
             HOLDS: lambda: max(self.means, key=lambda one: one.p_holds),
             HOLDS_NOT: lambda: min(self.means, key=lambda one: one.p_fails),
-            DIFFERS: lambda: min(differing, key=lambda one: one.p_differs),
+            DIFFERS: lambda: min(differing, key=lambda one: one.pooled.p_heterogeneity),
             NOT_ENOUGH: lambda: max(self.means, key=lambda one: (one.p_holds, one.smallest)),
         }[verdict]()
         text = f"{self._rank_in_words(verdict)}{decisive}"
