@@ -331,8 +331,10 @@ def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
     usual = max(dict.fromkeys(tested), key=tested.count, default=None)
     texts = []
     for row in rows:
-        words = [OTHER_DATA] if row["data"] != newest else []
-        words += [OTHER_TEST_ROWS] if not words and row["test_rows"] not in (None, usual) else []
+        # Draws of classes are data of their own: methods are compared on those that they share.
+        words = [OTHER_DATA] if row["draws"] is None and row["data"] != newest else []
+        other_rows = row["draws"] is None and row["test_rows"] not in (None, usual)
+        words += [OTHER_TEST_ROWS] if not words and other_rows else []
         words += [f"{row['draws']} draws, not {most_draws}"] if row["draws"] not in (None, most_draws) else []
         if most and row["trials"] is None:
             words.append(NOT_TUNED)
@@ -375,9 +377,9 @@ def row_facts(row: Mapping[str, Any], names: Mapping[str, str] | None = None) ->
     return RowFacts(
         label=labels.get(row["method"], row["method"]),
         trials=row.get("trials"),
-        rows=row.get("test_rows"),
+        rows=None if row.get("draws") else row.get("test_rows"),
         labels=row.get("labels") or "",
-        data=row.get("data") or "",
+        data="" if row.get("draws") else row.get("data") or "",
         code=row.get("code") or "",
         seconds=row.get("test_seconds"),
         verdict=row.get("verdict") or "",

@@ -213,7 +213,6 @@ def ranks_of(table: Mapping[str, Any]) -> Across | None:
     return Across(
         standings=standings,
         sets=table["sets"],
-        left_out=(),
         p_value=_number(table["p_value"]),
         critical_difference=table["critical_difference"],
         reservation=table["reservation"],

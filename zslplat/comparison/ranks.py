@@ -50,14 +50,13 @@ class Standing:
 class Across:
     """Methods over data sets, best mean rank first.
 
-    ``sets`` counts families of data sets, ``left_out`` are the data sets that some method lacks. ``p_value`` is
-    Friedman's, in Iman and Davenport's form: whether any method differs; NaN for a single data set.
+    ``sets`` counts families of data sets that all methods have. ``p_value`` is Friedman's, in Iman and Davenport's
+    form: whether any method differs; NaN for a single data set.
     ``reservation`` says in words what so many data sets can carry.
     """
 
     standings: tuple[Standing, ...]
     sets: int
-    left_out: tuple[str, ...]
     p_value: float
     critical_difference: float
     reservation: str
@@ -105,8 +104,7 @@ def across_sets(
         )
         for place, i in enumerate(order.tolist())
     )
-    left_out = tuple(name for name in every if name not in shared)
-    return Across(standings, n, left_out, p, bound, reservation(k, n))
+    return Across(standings, n, p, bound, reservation(k, n))
 
 
 def ranked(table: np.ndarray, maximise: bool = True) -> np.ndarray:

@@ -14,6 +14,7 @@ from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component, searched_space
 from zslplat.evaluation.criteria import search_entry
 from zslplat.evaluation.experiment import Experiment
+from zslplat.evaluation.workers.memory import worker_count
 from zslplat.registry import component
 from zslplat.spec import Spec
 from zslplat.suites.suite import Suite, SuiteData, SuiteRow
@@ -241,7 +242,7 @@ class GridOptions:
         return StudyOptions(
             trials=self.trials,
             repeats=self.repeats or suite.repeats,
-            workers=self.workers or suite.workers or 2,
+            workers=worker_count(self.workers or suite.workers),
             cluster=self.cluster,
             trial_timeout=self.trial_timeout,
             memory_bytes=self.memory_bytes,

@@ -70,10 +70,13 @@ def print_reproduction(reproduction: Reproduction, settings: Any, *, dry_run: bo
         say(f"What the paper leaves open ({PRINTED}): {text}")
 
 
-def print_claims(judgements: Sequence[Judged]) -> None:
-    """Print claims with their verdicts, paper by paper, and how many there are of each."""
+def print_claims(judgements: Sequence[Judged], *, details: bool, quiet: bool = False) -> None:
+    """Print claims with their verdicts, paper by paper, and how many there are of each, which is all of it if quiet.
+
+    With ``details`` every difference that a verdict rests on is shown.
+    """
     console = stdout_console()
-    for code in dict.fromkeys(judged.claim.paper.code for judged in judgements):
+    for code in dict.fromkeys(judged.claim.paper.code for judged in judgements if not quiet):
         of_paper = [judged for judged in judgements if judged.claim.paper.code == code]
         paper = of_paper[0].claim.paper
         title = f"{code}: {paper.name} ({paper.authors}, {paper.venue} {paper.year})"
@@ -87,7 +90,7 @@ def print_claims(judgements: Sequence[Judged]) -> None:
         for judged in of_paper:
             claim = judged.claim
             by = "\n".join(part.rpartition("::")[2] for part in judged.experiment.split(", ") if part)
-            lines = [single_line(line) for line in judged.lines]
+            lines = [single_line(line) for line in judged.lines if details]
             apart = [f"not the paper's: {judged.apart}"] if judged.apart else []
             why = "\n".join([judged.verdict.why, *lines, *apart])
             shown.add_row(f"{claim.id}\n{claim.text}", claim.printed, by, judged.verdict.verdict, why)

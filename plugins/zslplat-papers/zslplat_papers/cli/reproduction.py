@@ -219,7 +219,7 @@ def claims(options: ClaimsOptions) -> None:
     elif options["json"]:
         print_json([judged.to_json() for judged in judgements])
     else:
-        print_claims(judgements)
+        print_claims(judgements, details=bool(options["names"] or options["run"]), quiet=options["quiet"])
     if any(judged.failed for judged in judgements):
         raise typer.Exit(1)
 

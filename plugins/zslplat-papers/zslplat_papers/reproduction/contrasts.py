@@ -1,8 +1,8 @@
 """The differences that a claim is about, from the test evaluations of a suite, each with its interval.
 
-Over new classes where every side has values per class: Student's t of the differences of the classes. Else over what
-the task draws (queries, draws of classes) by the bootstrap; else over the seeds of repeats (Welch). One interval per
-difference, and it says over what.
+Over new classes where every side has values per class (:mod:`zslplat.statistics`), without the moderation of rivals.
+Else over what the task draws (queries, draws of classes) by the bootstrap; else over the seeds of repeats (Welch). One
+interval per difference, and it says over what.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from zslplat.comparison.classes import class_difference
 from zslplat.comparison.paired import difference
 from zslplat.evidence.scores import Scored
-from zslplat.statistics import estimate_mean
+from zslplat.statistics import DIFFERENCES, estimate_mean
 from zslplat_papers.reproduction.claim_tests import ClaimTest, Term
 from zslplat_papers.reproduction.verdicts import CLASSES, DRAWS, SEEDS, Contrast
 
@@ -77,11 +77,13 @@ def _over_classes(side: Sequence[Term], scored: Sequence[Scored]) -> tuple[tuple
     if any(value is None for value in values) or any(one.rows is None for one in scored):
         return None
     means = [np.asarray(value).mean(axis=0) for value in values]
-    if len({len(mean) for mean in means}) > 1:
+    names = [[] if one.class_names is None else list(one.class_names) for one in scored]
+    if any(classes != names[0] for classes in names) or len({len(mean) for mean in means}) > 1:
         return None
     total = np.sum([term.sign * mean for term, mean in zip(side, means, strict=True)], axis=0)
     finite = total[np.isfinite(total)]
-    return (estimate_mean(finite).ends, len(finite)) if len(finite) > 1 else None
+    bounds = DIFFERENCES if len(side) <= 2 else None  # a sum of more shares has other bounds
+    return (estimate_mean(finite, bounds=bounds).ends, len(finite)) if len(finite) > 1 else None
 
 
 def _over_draws(side: Sequence[Term], scored: Sequence[Scored]) -> tuple[float, float] | None:
