@@ -149,7 +149,7 @@ def pool(
 
     >>> pooled = pool([.06, .05, .08], [.03, .01, .04], [.09, .09, .12], classes=[10, 20, 50])
     >>> pooled.verdict(), round(pooled.estimate, 3), pooled.data_sets
-    ('ahead', 0.064, 3)
+    ('ahead', 0.062, 3)
     """
     names: Sequence[Hashable] = range(len(estimates)) if families is None else families
     counts = [None] * len(estimates) if classes is None else classes

@@ -18,7 +18,8 @@ from zslplat.comparison.compare import Comparison
 from zslplat.comparison.leaderboard import MOST_TIED, NO_PAIR, OTHER_DATA, OTHER_ROWS
 from zslplat.comparison.over_datasets import rank_notes
 from zslplat.evidence.labels import dataset_titles
-from zslplat.statistics import MARGIN, NOT_ENOUGH
+from zslplat.metrics.intervals import margin_of
+from zslplat.statistics import NOT_ENOUGH
 from zslplat.tuning.code_changes import MEANING
 
 Row = Mapping[str, Any]
@@ -299,10 +300,10 @@ def _notes(comparison: Comparison, rows: Sequence[Row], shown: Collection[str]) 
     if "verdict" in shown and undecided:
         least, most = min(undecided), max(undecided)
         count = f"{least} to {most}" if most > least else f"{most}"
-        lines.append(
-            f"{NOT_ENOUGH}: neither a difference nor equality within {MARGIN:g} can be shown; "
-            f"it would take about {count} classes like these"
-        )
+        margin = margin_of(comparison.metric)
+        neither = "no difference" if margin is None else f"neither a difference nor equality within {margin:g}"
+        folds = "" if any(row["draws"] for row in rows) else "; tune with --class-folds 5 tests each class once"
+        lines.append(f"{NOT_ENOUGH}: {neither} can be shown; it would take about {count} classes like these{folds}")
     if "tied" in shown and any(row["tied"] for row in rows):
         most = any(count > MOST_TIED for count in Counter(row["group"] for row in rows).values())
         of = f" (the best {MOST_TIED} of each group have letters)" if most else ""
