@@ -89,7 +89,7 @@ def test_a_written_file_asks_for_the_same_study(call, tmp_path):
         ('method = ["eszsl"]', "expected one value"),
         ('method = "eszsl"\nset = [["lam", 1]]', "expected a list of texts or a table"),
         ("method = eszsl", "study file study.toml is no TOML"),
-        ("trials = 3", "--method"),
+        ("trials = 3", "zslplat tune eszsl"),
         ('method = "eszsl"\nsampler = "tqe"', "did you mean tpe?"),
         ('method = "eszsl"\n[set]\nlam = 1', "lam"),
     ],
