@@ -302,7 +302,7 @@ def _notes(comparison: Comparison, rows: Sequence[Row], shown: Collection[str]) 
         count = f"{least} to {most}" if most > least else f"{most}"
         margin = margin_of(comparison.metric)
         neither = "no difference" if margin is None else f"neither a difference nor equality within {margin:g}"
-        folds = "" if any(row["draws"] for row in rows) else "; tune with --class-folds 5 tests each class once"
+        folds = "" if any(row.get("draws") for row in rows) else "; tune with --class-folds 5 tests each class once"
         lines.append(f"{NOT_ENOUGH}: {neither} can be shown; it would take about {count} classes like these{folds}")
     if "tied" in shown and any(row["tied"] for row in rows):
         most = any(count > MOST_TIED for count in Counter(row["group"] for row in rows).values())
