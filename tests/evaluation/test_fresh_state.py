@@ -153,7 +153,7 @@ def test_a_method_that_ends_its_process_in_good_order_fails_with_its_reason(tmp_
     process.start()
     theirs.close()
     try:
-        method = MethodHost(process, ours, lambda done: None).methods.build("leaky", {"ridge": 1.0}, 0)
+        method = MethodHost(process, ours).methods.build("leaky", {"ridge": 1.0}, 0)
         with pytest.raises(ProcessEnded, match="its process ended with exit code 0"):
             method.fit(np.eye(4), np.arange(4), np.eye(4))
     finally:
@@ -176,7 +176,7 @@ def test_each_evaluation_has_a_process_and_generators_of_its_own(tmp_path, monke
     process.start()
     theirs.close()
     try:
-        scorer = MethodHost(process, ours, lambda done: None)
+        scorer = MethodHost(process, ours)
         X, y, S = np.eye(4), np.arange(4), np.eye(4)
         processes, states = [], []
         for seed in (0, 0, 1):

@@ -38,7 +38,7 @@ def test_a_comparison_flags_labels_that_were_exported(settings, call, tmp_path):
     assert finding.text.startswith(f"{rows['outside:told']['short']}: the labels of the test rows were exported")
     for text in (markdown(found), latex(found)):
         assert SAID in text
-    for ending in (".csv", ".parquet", ".json"):
+    for ending in (".csv", ".json"):
         export_each([found], tmp_path / f"table{ending}")
     with open(tmp_path / "table.csv", newline="") as file:
         assert sorted(line["labels_exported"] for line in csv.DictReader(file)) == ["False", "True"]

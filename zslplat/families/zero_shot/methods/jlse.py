@@ -172,8 +172,8 @@ class JLSE(ZeroShotMethod):
 
     ``score="reconstruction"`` is the cheap form, linear in the row; ``"match"`` lets the code of a row move towards
     each class, as the paper does. ``variant="paper"`` has that score, and the same weight for every pair in training.
-    Learned: ``D_`` (r, d) for features in units of ``unit_``, ``W_`` (c, r), ``signatures_`` (c, a). Not tagged
-    ``stationary``: the turns are bounded, and validation stops them.
+    Learned: ``D_`` (r, d) for features in units of ``unit_``, ``W_`` (c, r), ``signatures_`` (c, a).
+    Not tagged ``stationary``: the turns are bounded, and validation stops them.
 
     Equations
     ---------
