@@ -61,8 +61,8 @@ run("zslplat plugins check zslplat-my-ridge", PYTHONPATH=SITE)
 # Tuned like any other
 # --------------------
 
-run("zslplat tune my-ridge --trials 6 -q", PYTHONPATH=SITE)
-run("zslplat tune eszsl --trials 6 -q")
+run("zslplat tune my-ridge --trials 6 -q --store mlruns", PYTHONPATH=SITE)
+run("zslplat tune eszsl --trials 6 -q --store mlruns")
 
 # %%
 # Compared with another method, over these rows (thick) and over new classes (thin):

@@ -1,6 +1,7 @@
 """Folds until verdicts are made: rows of open verdicts alone go on, a budget ends it, and what is decided stays so."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -70,6 +71,15 @@ def test_rows_of_open_verdicts_alone_get_further_folds(commands, settings, monke
     assert found.lines[1].startswith("open: alike - base")
     assert "about" in found.lines[1]
     assert found.lines[2].startswith("5 more folds of all that is open take about")
+
+
+def test_rows_of_unequal_budgets_have_no_verdict(settings, monkeypatch):
+    cells = tuple(Cell("one", row, "zsl", 1) for row in ("base", "good"))
+    trials = dict(zip(cells, (10, 20), strict=True))
+    entries = {cell.key: SimpleNamespace(trials=n, searched=True) for cell, n in trials.items()}
+    monkeypatch.setattr(sequential, "carry_out", lambda suite, *_: GridResult(suite, cells, entries=entries))
+    with pytest.raises(UsageError, match=r"good has 20 trials on one and base has 10: .* --trials 20"):
+        sequential.decide(suite_from("s", CONTENT), GridOptions(), settings, 100.0)
 
 
 def test_it_ends_where_all_is_decided_and_a_suite_must_have_a_pair(commands, settings):

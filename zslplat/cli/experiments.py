@@ -55,13 +55,18 @@ def tune(options: TuneCommand) -> None:
         echo(f"wrote {path}; zslplat tune --config {shlex.quote(str(path))} carries it out")
         return
     if options["class_folds"] is not None:
+        from zslplat.cli.output import place_options
         from zslplat.front.class_folds import carry_out_folds
 
         folded = carry_out_folds(options)
         if options["json"]:
             print_json(folded.to_dict())
+        elif options["quiet"]:
+            echo(folded.headline)
         else:
             echo(repr(folded))
+            compared = f"zslplat compare -d {shlex.quote(folded.row['dataset'])}"
+            echo(f"next: {compared}{place_options(folded.settings)}")
         return
     outcome = carry_out_study(options)
     if isinstance(outcome, Study):

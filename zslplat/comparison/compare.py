@@ -22,7 +22,7 @@ from zslplat.comparison.leaderboard import (
     unequal,
 )
 from zslplat.comparison.over_datasets import best_validated, over_datasets
-from zslplat.data.class_draws import names_of, several_draws
+from zslplat.data.class_draws import divided_anew, names_of, several_draws
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import build_component
 from zslplat.evidence.draws import draws_with_outcomes, join_draws
@@ -194,9 +194,18 @@ def compare(
     collected = _CollectedRows()
     entries, baseline_studies = _select_entries(request, results, filters, collected, every=every)
     entries, names = _name_entries(entries)
-    replaced = [_replaced(entry) for entry in entries if entry.group.replaced]
+    replaced = [entry.group.replaced_in_words(entry.short) for entry in entries if entry.group.replaced]
+    covered = set[str]()
     if not every:
         entries, results = _join_draws(entries, results)
+        covered = divided_anew(results)
+    if covered and not datasets:
+        entries = [entry for entry in entries if entry.result.dataset not in covered]
+        results = {dataset: on_dataset for dataset, on_dataset in results.items() if dataset not in covered}
+        collected.notes += [
+            f"{dataset}: the given split is left out, its classes are among the class folds; -d {dataset} shows it"
+            for dataset in sorted(covered)
+        ]
     # Of rows with several labels a task optimises another metric than it does as it is built: records say which.
     primary = _primary(entries, built_task.primary)
     if len(results) > 1:
@@ -208,6 +217,7 @@ def compare(
     name = metric or primary.name
     maximise = larger_is_better(name, [*(e.scored.primary for e in entries), primary])
     shown = tuple(dict.fromkeys(str(row["dataset"]) for row in collected.rows))
+    counted_once = tuple(dataset for dataset in shown if dataset not in covered)
     images: dict[str, set[str]] = {}
     for entry in entries:
         images.setdefault(entry.result.dataset, set()).update(entry.result.images)
@@ -220,9 +230,14 @@ def compare(
         names=names,
         notes=collected.notes,
         over_datasets=over_datasets(
-            collected.rows, shown, images, maximise=maximise, metric=name, baselines=request.common_baselines
+            [row for row in collected.rows if row["dataset"] in counted_once],
+            counted_once,
+            images,
+            maximise=maximise,
+            metric=name,
+            baselines=request.common_baselines,
         )
-        if len(shown) > 1
+        if len(counted_once) > 1
         else [],
         findings=collected.findings,
         silenced=settings.silenced,
@@ -374,23 +389,6 @@ def _join_draws(
         scored = join_draws({number: entry.scored for number, entry in draws.items()})
         single.append(_Entry(ResultGroup(result, others), scored, short))
     return single, by_dataset
-
-
-def _replaced(entry: _Entry) -> str:
-    """Say that what newer code computed is shown in place of studies with a better validation or more trials."""
-    studies = ", ".join(f"{one.name} ({_reached(one)})" for one in entry.group.replaced)
-    shown = entry.result
-    return (
-        f"{entry.short} on {shown.dataset}: {shown.name} ({_reached(shown)}) is by newer code and is shown in place of "
-        f"{studies}; --study shows what it names"
-    )
-
-
-def _reached(study: Result) -> str:
-    if not study.is_study:
-        return "evaluated again"
-    value = study.winner.get("value")
-    return f"{study.trial_count} trials" + ("" if value is None else f", validation {value:.4f}")
 
 
 def _primary(entries: Sequence[_Entry], otherwise: Metric) -> Metric:

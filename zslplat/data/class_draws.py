@@ -94,6 +94,12 @@ def several_draws(datasets: Iterable[str]) -> dict[str, tuple[str, int]]:
     }
 
 
+def divided_anew(datasets: Iterable[str]) -> set[str]:
+    """Return those of which class folds, or several draws, are among them as well: their classes are in these."""
+    names = list(datasets)
+    return {of for name in names if (of := draw_of(name)) in names and scheme_of(name) == (name, 1)}
+
+
 def names_of(dataset: str) -> set[str]:
     """Return the specs that select a data set: its own and, of a draw, its scheme's and that of what is drawn from."""
     scheme = scheme_of(dataset)

@@ -272,6 +272,21 @@ class ResultGroup:
         older = [other for other in self.others if other.computing != self.shown.computing]
         return tuple(other for other in older if _rank(other) > _rank(self.shown))
 
+    def replaced_in_words(self, short: str) -> str:
+        """Say that newer code is shown in place of studies with a better validation or more trials."""
+        studies = ", ".join(f"{one.name} ({_reached(one)})" for one in self.replaced)
+        return (
+            f"{short} on {self.shown.dataset}: {self.shown.name} ({_reached(self.shown)}) is by newer code and is "
+            f"shown in place of {studies}; --study shows what it names"
+        )
+
+
+def _reached(study: Result) -> str:
+    if not study.is_study:
+        return "evaluated again"
+    value = study.winner.get("value")
+    return f"{study.trial_count} trials" + ("" if value is None else f", validation {value:.4f}")
+
 
 def group_by_experiment(results: Sequence[Result]) -> list[ResultGroup]:
     """Return a group per experiment, in the order of their first results.

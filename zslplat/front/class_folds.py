@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -46,6 +45,14 @@ class FoldedStudies(Result):
         """The ends of its 95 % interval over new classes, None where there is none."""
         return self.row["low_classes"], self.row["high_classes"]
 
+    @property
+    def headline(self) -> str:
+        """The score over all classes in words."""
+        row = self.row
+        ends = "" if row["low_classes"] is None else f" [{row['low_classes']:.4f}, {row['high_classes']:.4f}]"
+        classes = "" if row["classes"] is None else f" over {row['classes']} classes"
+        return f"test {row['metric']} {row['test']:.4f}{ends}{classes}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the row of all folds and what ``tune`` gives of each, as JSON holds it."""
         return {**self.row, "studies": [vars(study.result) for study in self.studies]}
@@ -67,9 +74,7 @@ class FoldedStudies(Result):
         return figure
 
     def _summary(self) -> Summary:
-        row, frame = self.row, self.to_frame()
-        ends = "" if row["low_classes"] is None else f" [{row['low_classes']:.4f}, {row['high_classes']:.4f}]"
-        classes = "" if row["classes"] is None else f" over {row['classes']} classes"
+        frame = self.to_frame()
         warnings = [line for study in self.studies for line in study.result.warnings]
         silenced = sum(study.result.silenced for study in self.studies)
         return Summary(
@@ -77,8 +82,7 @@ class FoldedStudies(Result):
             f"{len(self.studies)} class folds, a study each",
             [{"fold": frame.index.tolist(), **{name: frame[name].tolist() for name in frame.columns}}],
             [
-                f"test {row['metric']} {row['test']:.4f}{ends}{classes}",
-                f"beside others: zslplat compare -d {shlex.quote(row['dataset'])}",
+                self.headline,
                 *warning_lines([*dict.fromkeys(warnings)], silenced),
             ],
         )

@@ -104,10 +104,12 @@ class Comparisons(Result):
 
 def compare_results(names: Sequence[str | Study | Sequence[str | Study]], options: CompareOptions) -> Comparisons:
     """Compare studies, methods, specs and runs by name, or what ``tune`` gave."""
+    from zslplat.front.class_folds import FoldedStudies
     from zslplat.front.studies import Study
 
     values: dict[str, Any] = {**options}
     names = [one for name in names for one in (name if isinstance(name, list | tuple) else [name])]
+    names = [one for name in names for one in (name.studies if isinstance(name, FoldedStudies) else [name])]
     against = values.get("against")
     for name in (*names, *([] if against is None else [against])):
         if not isinstance(name, str | Study):

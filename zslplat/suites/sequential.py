@@ -122,7 +122,8 @@ def decide(
 ) -> Decision:
     """Carry out class folds of a suite until no verdict is open, or ``budget`` seconds are spent.
 
-    Raises like :func:`zslplat.suites.grid.carry_out`, and :class:`UsageError` for a suite of one row.
+    Raises like :func:`zslplat.suites.grid.carry_out`, and :class:`UsageError` for a suite of one row, or for rows whose
+    searches had unequal budgets.
     """
     reporter = reporter or SilentReporter()
     suite = replace(suite, class_folds=suite.class_folds or CLASS_FOLDS, splits=None)
@@ -137,6 +138,7 @@ def decide(
         chosen = replace(options, only=sorted("/".join(place) for place in places))
         grid = carry_out(replace(suite, splits=draw), chosen, settings, reporter)
         step = time.monotonic() - started
+        _check_budgets(grid)
         if draw <= folds or draw % folds == 0:
             for one in _look(grid.whole, pairs, folds):
                 if one.key not in verdicts or verdicts[one.key].verdict == NOT_ENOUGH:
@@ -155,6 +157,23 @@ def _pairs(suite: Suite) -> list[tuple[str, str]]:
     if not pairs:
         raise UsageError(f"suite {suite.name}: --until-decided compares rows, and it has {names[0]!r} alone; add a row")
     return pairs
+
+
+def _check_budgets(grid: GridResult) -> None:
+    """Raise :class:`UsageError` where the searches of two rows on one data set had other numbers of trials."""
+    counts: dict[str, dict[str, int]] = {}
+    for cell in grid.cells:
+        entry = grid.entries.get(cell.key)
+        if entry is not None and entry.searched:
+            by_row = counts.setdefault(cell.data, {})
+            by_row[cell.row] = max(entry.trials, by_row.get(cell.row, 0))
+    for data, by_row in counts.items():
+        if len(set(by_row.values())) > 1:
+            most, least = max(by_row, key=by_row.__getitem__), min(by_row, key=by_row.__getitem__)
+            raise UsageError(
+                f"{most} has {counted(by_row[most], 'trial')} on {data} and {least} has {by_row[least]}: a verdict "
+                f"would be on unequal budgets; --trials {by_row[most]} gives all rows as many"
+            )
 
 
 def _look(grid: GridResult, pairs: Sequence[tuple[str, str]], folds: int) -> list[PairVerdict]:
