@@ -168,13 +168,18 @@ def test_folds_are_one_data_set_with_one_row_per_method(settings):
     assert len(compare(settings, every=True, warn=pytest.fail).datasets) == 3
     one = compare(settings, [FOLDS[0]], warn=pytest.fail)
     assert one.datasets == (FOLDS[0],)
-    # Beside another data set the folds are one, and count once with what they divide.
+    # Beside another data set the folds are one; what they divide is left out, or counts once where it is named.
     for method, share in (("eszsl", 0.85), ("sae", 0.6)):
         made.study(method, share, dataset="birds")
         made.study(method, share, dataset="fish", rows="fish")
     several = compare(settings, warn=pytest.fail)
-    assert set(several.datasets) == {"redrawn(folds=3, of=birds)", "birds", "fish"}
+    assert set(several.datasets) == {"redrawn(folds=3, of=birds)", "fish"}
     assert several.over_datasets[0]["sets"] == 2
+    assert any(note.startswith("birds: the given split is left out") for note in several.notes)
+    named = compare(settings, ["birds", "fish", *FOLDS[:3]], warn=pytest.fail)
+    assert set(named.datasets) == {"redrawn(folds=3, of=birds)", "birds", "fish"}
+    pooled = {row["method"]: row["difference"] for row in named.over_datasets[0]["methods"]}
+    assert pooled == {row["method"]: row["difference"] for row in several.over_datasets[0]["methods"]}
 
 
 def test_a_draw_is_known_by_what_it_draws_from():
