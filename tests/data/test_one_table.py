@@ -166,3 +166,16 @@ def test_identifiers_beside_labels_and_splits_of_a_folder_are_understood(tmp_pat
     (folder / "labels.csv").write_text("0,a\n1,b\n")
     with pytest.raises(DataError, match="or name them in line 1, as in id,label"):
         CsvSource(path="toy").load(DataPlaces(tmp_path))
+
+
+def test_a_column_of_numbers_with_one_other_cell_is_refused_not_left_out(tmp_path):
+    rows, _ = tables()
+    path = write(tmp_path)
+    rows["f2"] = rows["f2"].astype(object)
+    rows.loc[7, "f2"] = "n/a?"
+    rows.to_csv(path, index=False)
+    with pytest.raises(
+        DataError, match=r"column 'f2': 1 of 30 cells hold no number, .*'n/a\?' in row 8 .*leave_out=f2"
+    ):
+        load(path)
+    assert load(f"{path}(leave_out=f2)").X.shape == (len(rows), 3)

@@ -173,7 +173,7 @@ def test_the_step_of_an_iterative_method_is_chosen_by_the_metric_and_a_rerun_giv
     done = call(*options, "--metric", "H", "--workers", 1)
     assert done.returncode == 0, done.stderr
     (record,) = records_of(tmp_path / "mlruns")
-    curves = np.array([fold["by_step"]["calibrated_H"] for fold in record["folds"]])
+    curves = np.array([fold["by_step"]["H"] for fold in record["folds"]])
     assert record["value"] == pytest.approx(curves.mean(axis=0).max())
     assert list(record["steps"].values()) == pytest.approx(curves.mean(axis=0).tolist())
     again = call("rerun", record["run"], "--check", "--workers", 1)
@@ -193,7 +193,7 @@ def test_two_metrics_give_a_front_and_the_same_trials_in_pieces(call, tmp_path):
     assert whole.returncode == 0, whole.stderr
     assert trials_of(tmp_path / "mlruns") == trials_of(tmp_path / "other" / "mlruns")
     records = {record["number"]: record for record in records_of(tmp_path / "mlruns")}
-    values = {n: (r["metrics"]["calibrated_H"], r["metrics"]["AUSUC"]) for n, r in records.items()}
+    values = {n: (r["metrics"]["H"], r["metrics"]["AUSUC"]) for n, r in records.items()}
     assert study["winner"] == study["front"][0]
     assert values[study["winner"]][0] == max(h for h, _ in values.values())
     assert all(math.isfinite(v) for v in values[study["winner"]])

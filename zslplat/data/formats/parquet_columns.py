@@ -29,7 +29,7 @@ from zslplat.data.formats.npz import NpzFile, read_npy
 from zslplat.data.splits import SPLITS, mask_of
 from zslplat.data.store.precision import DOUBLE, in_type
 from zslplat.data.store.rows import RowStream
-from zslplat.errors import DataError
+from zslplat.errors import DataError, quoted
 
 _CLASS = ("class", "classes", "label", "labels", "y", "name", "class_name", "class_names")
 
@@ -79,8 +79,22 @@ class ParquetFields(Fields):
         requested = [name for name in self.asked if name in self.names and self._is_plain(name)]
         if requested:
             return tuple(requested)
-        free = (name for name in self.names if name not in self._taken | self._left_out)
+        free = [name for name in self.names if name not in self._taken | self._left_out]
+        for name in free:
+            if self.files[0].file.suffix == ".csv" and arrow_files.is_text(self.schema.field(name).type):
+                self._refuse_few_texts(name)
         return tuple(name for name in free if arrow_files.is_number(self.schema.field(name).type))
+
+    def _refuse_few_texts(self, name: str) -> None:
+        """Raise :class:`DataError` where a tenth or less of a column is no number: it would be no feature, unsaid."""
+        cells = self.column(name)
+        texts = [i for i, cell in enumerate(cells) if not csv_tables.is_number(str(cell))]
+        if 0 < len(texts) <= len(cells) / 10:
+            raise DataError(
+                f"{self.path}, column {name!r}: {len(texts)} of {len(cells)} cells hold no number, the first is "
+                f"{quoted(str(cells[texts[0]]))} in row {texts[0] + 1} below the header; mend them, or leave the "
+                f"column out: --dataset '{self.path.name}(leave_out={name})'"
+            )
 
     @property
     def _together(self) -> str:
