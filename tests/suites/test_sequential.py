@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import zslplat
 from zslplat.errors import UsageError
 from zslplat.evidence.scores import Scored
 from zslplat.settings import resolve_settings
@@ -93,6 +94,11 @@ def test_it_ends_where_all_is_decided_and_a_suite_must_have_a_pair(commands, set
     # Without differences every row is beside the first.
     found = sequential.decide(suite_from("s", {**CONTENT, "differences": []}), GridOptions(), settings, 0.0)
     assert [(one.ahead, one.behind) for one in found.verdicts] == [("good", "base"), ("alike", "base")]
+
+
+def test_a_budget_belongs_to_until_decided(tmp_path):
+    with pytest.raises(UsageError, match="--budget is the time of --until-decided"):
+        zslplat.bench({"name": "s", **CONTENT}, budget="2m", store=tmp_path, quiet=True)
 
 
 def test_a_budget_is_a_time():

@@ -111,6 +111,8 @@ def carry_out_suite(options: BenchCommand) -> Grid:
     suite, grid_options, settings = suite_request(options)
     with grid_progress(quiet=options["quiet"]) as reporter:
         if not options["until_decided"]:
+            if options["budget"] is not None:
+                raise UsageError("--budget is the time of --until-decided; give both, or neither")
             return Grid(carry_out(suite, grid_options, settings, reporter), settings)
         if options["budget"] is None or options["splits"] is not None:
             raise UsageError("--until-decided takes --budget, such as 2h, and as many folds as it needs: no --splits")
