@@ -175,7 +175,7 @@ CSV_NAMES = (
     "folds.csv",
     "groups.csv",
     "row_signatures.csv",
-    "about.json",
+    "card.toml",
 )
 
 SOUND_CSV = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import numpy as np
 import pytest
+import tomli_w
 from array_toys import NAMES, save, toy, write_csv
 
 from zslplat.data.formats.csv_source import CsvSource
@@ -167,18 +167,18 @@ def test_chosen_signatures_become_the_default(tmp_path):
         load(places, signatures="word")
 
 
-def test_about_file_brings_texts_and_options(tmp_path):
+def test_card_brings_texts_and_options(tmp_path):
     places = save(tmp_path, S_words=np.ones((6, 2)))
-    about = {"licence": "CC0", "citation": "me", "options": {"signatures": "words"}}
-    (tmp_path / "toy.about.json").write_text(json.dumps(about))
+    card = {"licence": "CC0", "citation": "me", "options": {"signatures": "words"}}
+    (tmp_path / "toy.card.toml").write_text(tomli_w.dumps(card))
     dataset = load(places)
     assert (dataset.licence, dataset.citation, dataset.default_signatures) == ("CC0", "me", "words")
     assert load(places, signatures="S").default_signatures == "S"
-    (tmp_path / "toy.about.json").write_text(json.dumps({"options": {"sig": 1}}))
-    with pytest.raises(DataError, match=r"about\.json: unknown option 'sig'"):
+    (tmp_path / "toy.card.toml").write_text(tomli_w.dumps({"options": {"sig": 1}}))
+    with pytest.raises(DataError, match=r"card\.toml: unknown option 'sig'"):
         load(places)
-    (tmp_path / "toy.about.json").write_text("[")
-    with pytest.raises(DataError, match=r"about\.json: cannot be read"):
+    (tmp_path / "toy.card.toml").write_text("[")
+    with pytest.raises(DataError, match=r"card\.toml: cannot be read"):
         load(places)
 
 

@@ -10,8 +10,8 @@ import pytest
 from array_toys import save, toy, write_csv
 from xlsa17_toys import toy_arrays, write_folder
 
-from zslplat.data.card import describe
 from zslplat.data.catalogue import available, open_source, roots_below
+from zslplat.data.description import describe
 from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.xlsa17 import Xlsa17

@@ -12,8 +12,8 @@ import pytest
 from array_toys import save, toy
 from file_toys import write_hdf5, write_npy, write_parquet
 
-from zslplat.data.card import describe
 from zslplat.data.catalogue import LAYOUTS, available, open_source, parse_dataset
+from zslplat.data.description import describe
 from zslplat.data.formats.fields import ALIASES
 from zslplat.data.formats.hdf5 import Hdf5Source
 from zslplat.data.formats.npy_folder import NpySource
@@ -76,7 +76,7 @@ def test_overwriting_by_another_format_leaves_nothing_of_the_old_one(tmp_path):
     root = tmp_path / "root"
     import_arrays(one_parquet_file(tmp_path / "toy"), root, licence="CC0")
     assert sorted(path.name for path in root.iterdir()) == [
-        "toy.about.json",
+        "toy.card.toml",
         "toy.parquet",
         "toy.signatures.parquet",
     ]

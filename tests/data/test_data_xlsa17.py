@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 
 import numpy as np
 import pytest
+import tomli_w
 from xlsa17_toys import LISTS, NAMES, UNSEEN, WRITERS, toy_arrays, write_folder
 
 from zslplat.data.formats.xlsa17 import Xlsa17
@@ -128,7 +128,7 @@ def test_splits_file_checksum_and_texts_are_recorded(tmp_path):
     import hashlib
 
     places = write_folder(tmp_path / "toy")
-    (tmp_path / "toy" / "about.json").write_text(json.dumps({"licence": "CC0", "options": {"field": "original_att"}}))
+    (tmp_path / "toy" / "card.toml").write_text(tomli_w.dumps({"licence": "CC0", "options": {"field": "original_att"}}))
     dataset = Xlsa17(path="toy").load(places)
     content = (tmp_path / "toy" / "att_splits.mat").read_bytes()
     assert dataset.source["sha256"] == hashlib.sha256(content).hexdigest()

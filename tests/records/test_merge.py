@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from zslplat.data.feature_card import FeatureCard
 from zslplat.data.formats.in_memory import ArraysSource, dataset_of, store_dataset
-from zslplat.data.source import About, DataPlaces
+from zslplat.data.source import DataPlaces
 from zslplat.errors import MissingDataError, StoreError
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder
@@ -175,7 +176,7 @@ def test_arrays_that_records_were_made_of_are_taken_over_once(opened, tmp_path):
         "train": np.flatnonzero(y < 4),
         "test_unseen": np.flatnonzero(y > 3),
     }
-    spec = store_dataset(there.arrays, dataset_of("toy", arrays, {}, About()))
+    spec = store_dataset(there.arrays, dataset_of("toy", arrays, {}, FeatureCard()))
     with pytest.raises(MissingDataError):
         ArraysSource(**spec.parameters).load(DataPlaces(arrays=here.arrays))
     for _ in range(2):

@@ -84,11 +84,11 @@ class LookDataOptions(DataRootOptions, SilenceOptions, total=False):
 
 @app.command()
 def check(options: LookDataOptions) -> None:
-    """Print a card of a data set, what looks wrong with it, and the line that mends each thing.
+    """Print what a data set holds, what looks wrong with it, and the line that mends each thing.
 
     Exit code 1 where something looks wrong.
     """
-    from zslplat.data.card import missing_parts
+    from zslplat.data.description import missing_parts
 
     look = _look(options)
     missing = list(missing_parts(look.dataset))
@@ -102,10 +102,10 @@ def check(options: LookDataOptions) -> None:
 
 def _print_card(look: "_Look", missing: list[tuple[str, str]]) -> None:
     from zslplat.cli.output import stdout_console
-    from zslplat.data.card import card_lines
+    from zslplat.data.description import description_lines
 
     console = stdout_console()
-    lines = [look.dataset.name, *(f"  {line}" for line in card_lines(look.dataset))]
+    lines = [look.dataset.name, *(f"  {line}" for line in description_lines(look.dataset))]
     for what, line in [*missing, *((finding.line, _remedy(finding.code)) for finding in look.findings)]:
         lines += [f"wrong: {what}", f"  mend: {line}"]
     lines += ["nothing looks wrong"] if not missing and not look.findings else []
@@ -118,7 +118,7 @@ def _print_card(look: "_Look", missing: list[tuple[str, str]]) -> None:
 def info(options: LookDataOptions) -> None:
     """Describe a data set: rows, classes, splits, folds, signatures, value ranges, fingerprint, licence, findings."""
     from zslplat.cli.output import print_warnings, stdout_console
-    from zslplat.data.card import card_lines
+    from zslplat.data.description import description_lines
 
     look = _look(options)
     description = look.to_json()
@@ -126,7 +126,7 @@ def info(options: LookDataOptions) -> None:
         print_json(description)
         return
     console = stdout_console()
-    lines = card_lines(look.dataset)
+    lines = description_lines(look.dataset)
     sets = {"features": description["features"], **description["views"], **description["signatures"]}
     lines += [f"{'values':<13} {name}: {_inline(content)}" for name, content in sets.items()]
     lines += [f"{key:<13} {description[key]}" for key in _TEXTS if description[key]]
@@ -149,7 +149,7 @@ class _Look:
 
     def to_json(self) -> dict[str, Any]:
         """Return its description and the findings, as JSON values."""
-        from zslplat.data.card import describe
+        from zslplat.data.description import describe
 
         findings = [finding.to_json() for finding in self.findings]
         return {**describe(self.dataset), "findings": findings, "silenced": self.silenced}
@@ -207,8 +207,8 @@ def import_(options: ImportDataOptions) -> None:
     from zslplat.checks.base import drop_silenced
     from zslplat.checks.data_facts import data_findings
     from zslplat.cli.output import print_warnings, stdout_console
-    from zslplat.data.card import card_lines, notes_of, unread_of
     from zslplat.data.catalogue import in_a_shell
+    from zslplat.data.description import description_lines, notes_of, unread_of
     from zslplat.data.importing import import_arrays
     from zslplat.front.requests import settings_of
     from zslplat.registry import names
@@ -234,7 +234,7 @@ def import_(options: ImportDataOptions) -> None:
     shape += f" in views {views}" if views else ""
     if options["dry_run"]:
         echo(f"{options['source']} would be imported as {imported.name}")
-        lines = [f"  {line}" for line in card_lines(data)]
+        lines = [f"  {line}" for line in description_lines(data)]
     else:
         echo(f"imported {imported.name}: {shape}, {len(data.class_names)} classes, to {imported.path}")
         lines = [f"not read: {', '.join(unread_of(data))}"] if unread_of(data) else []

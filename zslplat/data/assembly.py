@@ -10,9 +10,9 @@ import numpy as np
 
 from zslplat.data.class_lists import check_classes_of_splits, folds_from_matrix, matrix_from_rows, splits_from_folds
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
+from zslplat.data.feature_card import FeatureCard
 from zslplat.data.formats.array_likes import names_of, require_names
 from zslplat.data.formats.feature_files import squeeze_axes, without_identifiers, without_row_numbers
-from zslplat.data.source import About
 from zslplat.data.splits import (
     VALIDATION,
     class_ids,
@@ -88,7 +88,7 @@ def looks_transposed(shape: tuple[int, ...], rows: int, what: str) -> str:
     )
 
 
-def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset:
+def assemble(raw: RawArrays, card: FeatureCard, source: Mapping[str, Any]) -> Dataset:
     """Bring labels, splits and signatures into the platform's numbering; raises DataError for what does not fit."""
     X = _features(raw)
     rows = X.shape[0]
@@ -121,9 +121,9 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
         splits=splits,
         folds=folds,
         groups=_groups(raw, rows),
-        description=about.description,
-        licence=about.licence,
-        citation=about.citation,
+        description=card.description,
+        licence=card.licence,
+        citation=card.citation,
         source={**source, **{key: list(entries) for key, entries in reading.items() if entries}},
     )
 

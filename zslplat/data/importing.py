@@ -16,10 +16,11 @@ import numpy as np
 
 from zslplat.data.catalogue import EXPECTED, FILE_SUFFIXES, layout_of
 from zslplat.data.dataset import Dataset
+from zslplat.data.feature_card import FeatureCard, card_path, read_card
 from zslplat.data.formats.feature_files import is_signature_file
 from zslplat.data.formats.templates import with_right_form
 from zslplat.data.formats.xlsa17 import Xlsa17
-from zslplat.data.source import About, DataPlaces, FileSource, about_path, read_about
+from zslplat.data.source import DataPlaces, FileSource
 from zslplat.data.store.atomic_files import draft
 from zslplat.data.store.rows import blocks_of
 from zslplat.errors import DataError, UsageError, quoted
@@ -79,13 +80,10 @@ def import_arrays(
     with _with_option(source, loader), with_right_form(layout.kind):
         dataset = loader.load(DataPlaces())
         constant = _constant_features(source, dataset)
-    stated = read_about(source, loader.parameters)
-    about = About(
-        description or stated.description,
-        licence or stated.licence,
-        citation or stated.citation,
-        {**stated.options, **(options or {})},
-    )
+    stated = read_card(source, loader.parameters)
+    texts: dict[str, Any] = {"description": description, "licence": licence, "citation": citation}
+    texts = {key: text for key, text in texts.items() if text}
+    card = replace(stated, **texts, options={**stated.options, **(options or {})})
     path = (root or Path()) / (name if source.is_dir() else f"{name}{source.suffix}")
     if root is None:
         return Imported(name, path, dataset, constant)
@@ -96,7 +94,7 @@ def import_arrays(
         return Imported(name, path, dataset, constant)
     try:
         root.mkdir(parents=True, exist_ok=True)
-        _copy(loader, source, path, about, _linked if link else _copied)
+        _copy(loader, source, path, card, _linked if link else _copied)
         for other in taken:
             if other != path:
                 _remove_data_set(other)
@@ -198,7 +196,7 @@ def _linked(source: Path, target: Path) -> None:
 
 
 def _copy(
-    loader: FileSource, source: Path, path: Path, about: About, bring: Callable[[Path, Path], None] = _copied
+    loader: FileSource, source: Path, path: Path, card: FeatureCard, bring: Callable[[Path, Path], None] = _copied
 ) -> None:
     """Copy into a temporary place of the root, then rename, so that a copy is whole or not there."""
     files = loader.files(source)
@@ -212,20 +210,20 @@ def _copy(
                     end = f".{end}" if end.startswith(SIGNED) else f".{SIGNED}{file.suffix}"
                 bring(file, temporary / f"{path.stem}{end}")
             # What an option named lies beside the copy now.
-            options = {k: v for k, v in about.options.items() if not (k == SIGNED and is_signature_file(str(v)))}
-            about = replace(about, options=options)
+            options = {k: v for k, v in card.options.items() if not (k == SIGNED and is_signature_file(str(v)))}
+            card = replace(card, options=options)
         else:
             new.mkdir()
             if isinstance(loader, Xlsa17):
-                about = _features_inside(about, loader.feature_paths(source))
+                card = _features_inside(card, loader.feature_paths(source))
             for file in files:
                 # Parts of one field lie in a folder of their own; features from elsewhere come along.
                 inside = file.relative_to(source) if file.is_relative_to(source) else Path(file.name)
                 (new / inside).parent.mkdir(parents=True, exist_ok=True)
                 bring(file, new / inside)
-        text = about_path(new)
-        if about != About():
-            text.write_text(about.to_json(), encoding="utf-8")
+        text = card_path(new)
+        if card != FeatureCard():
+            text.write_text(card.to_toml(), encoding="utf-8")
         _remove_data_set(path)
         # The data set's own file comes last: without it the others are nothing.
         for beside in temporary.iterdir():
@@ -234,19 +232,19 @@ def _copy(
         os.rename(new, path)
 
 
-def _features_inside(about: About, files: Sequence[Path]) -> About:
+def _features_inside(card: FeatureCard, files: Sequence[Path]) -> FeatureCard:
     """Return the options for a copy: features files from elsewhere come along, and are found by their names."""
-    if "features" not in about.options:
-        return about
+    if "features" not in card.options:
+        return card
     inside = "+".join(file.stem for file in files)
-    return replace(about, options={**about.options, "features": inside})
+    return replace(card, options={**card.options, "features": inside})
 
 
 def _remove_data_set(path: Path) -> None:
     """Remove a folder, or a file with those that belong to it."""
     layout = layout_of(path)
     if layout is not None and path.is_file():
-        for beside in (*layout().files(path), about_path(path)):
+        for beside in (*layout().files(path), card_path(path)):
             _remove(beside)
     _remove(path)
 

@@ -1,26 +1,21 @@
-"""The base class of data set plugins, where their files are looked for, and ``about.json`` beside them.
-
-``about.json`` says what a data set is, its licence, how to cite it, and which options to load it with:
-``{"description": "...", "licence": "...", "citation": "...", "options": {"features": "mnv2"}}``. Every key may be left
-out. Options of a spec win over those of the file.
-"""
+"""The base class of data set plugins, and where their files are looked for."""
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from zslplat.data.dataset import Dataset
+from zslplat.data.feature_card import FeatureCard, card_path, read_card
 from zslplat.data.store.array_store import file_stamp
 from zslplat.data.store.stored_sets import read_stored, stored_dataset
-from zslplat.errors import DataError, MissingDataError, UnknownDataError, UsageError
+from zslplat.errors import MissingDataError, UnknownDataError, UsageError
 from zslplat.keys import key_of
 from zslplat.registry import known_as
-from zslplat.space import NO_DEFAULT, Declared, Parameter, Text, check_value, parameter
+from zslplat.space import NO_DEFAULT, Declared, Text, check_value, parameter
 
 
 @dataclass(frozen=True)
@@ -102,32 +97,51 @@ class FileSource(DataSource):
         if "path" not in self.options:
             raise UsageError(f"{self.kind}: path is missing; write {self.kind}(path=mydata)")
         path = find_path(places, str(self.options["path"]), self.suffixes)
-        about, options, key = self._reading(path)
-        return stored_dataset(places.cache, key, lambda: self.read_files(places, path, about, options))
+        card, options, key = self._reading(path)
+        return stored_dataset(
+            places.cache, key, lambda: _with_encodings(self.read_files(places, path, card, options), card)
+        )
 
     def stored(self, places: DataPlaces) -> Dataset | None:
         """Return what an earlier load stored under ``places.cache``, None where there is nothing."""
         path = find_path(places, str(self.options["path"]), self.suffixes)
         return None if places.cache is None else read_stored(places.cache, self._reading(path)[2])
 
-    def _reading(self, path: Path) -> tuple[About, dict[str, Any], str]:
+    def _reading(self, path: Path) -> tuple[FeatureCard, dict[str, Any], str]:
         """Return what stands beside the files, the options of the reading, and the key of its result."""
-        about = self.about(path)
-        options = {**about.options, **{k: v for k, v in self.options.items() if k != "path"}}
-        stamps = [file_stamp(p) for p in (*self.files(path), about_path(path)) if p.is_file()]
-        return about, options, key_of(self.kind, self.version, stamps, options)
+        card = self.card(path)
+        options = {**card.options, **{k: v for k, v in self.options.items() if k != "path"}}
+        stamps = [file_stamp(p) for p in (*self.files(path), card_path(path)) if p.is_file()]
+        return card, options, key_of(self.kind, self.version, stamps, options)
 
-    def about(self, path: Path) -> About:
+    def card(self, path: Path) -> FeatureCard:
         """Return what is stated beside the files."""
-        return read_about(path, self.parameters)
+        return read_card(path, self.parameters)
 
     @abstractmethod
     def files(self, path: Path) -> list[Path]:
         """Return the files that the data set at a path is made of; the first gives a single file its suffix."""
 
     @abstractmethod
-    def read_files(self, places: DataPlaces, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
+    def read_files(self, places: DataPlaces, path: Path, card: FeatureCard, options: Mapping[str, Any]) -> Dataset:
         """Read the files; ``options`` are those of the spec and, where it has none, of ``about``."""
+
+
+def _with_encodings(dataset: Dataset, card: FeatureCard) -> Dataset:
+    """Return a data set with what its card says of how its features and signatures were made.
+
+    What a card says of its only features is said of those of the data set, whatever they are called.
+    """
+    named = dataset.source.get("features") or card.options.get("features", "")
+    names = [view.name for view in dataset.views if view.name] or str(named).split("+")
+    stems = [name.removesuffix(".mat") for name in names]
+    encodings = {
+        "features": {
+            name: asdict(one) for name, one in card.features.items() if name in stems or len(card.features) == 1
+        },
+        "signatures": {name: asdict(one) for name, one in card.signatures.items() if name in dataset.signatures},
+    }
+    return replace(dataset, source={**dataset.source, "encodings": encodings}) if any(encodings.values()) else dataset
 
 
 HOW_TO_SET = "--data-root, ZSLPLAT_DATA_ROOT or data_root in zslplat.toml"
@@ -156,49 +170,3 @@ def find_path(places: DataPlaces, name: str, suffixes: Sequence[str] = ()) -> Pa
     present = [path for path in places.root.iterdir() if not path.name.startswith(".")]
     names = [path.name if path.is_dir() else path.stem for path in present if path.is_dir() or path.suffix in suffixes]
     raise UnknownDataError(f"{what} in data root {places.root}", name, names)
-
-
-ABOUT_FILE = "about.json"
-
-KEYS = ("description", "licence", "citation")
-
-
-@dataclass(frozen=True)
-class About:
-    """Texts and options of one data set; empty where there is no file."""
-
-    description: str = ""
-    licence: str = ""
-    citation: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_json(self) -> str:
-        """Return the content of the file."""
-        content = {key: getattr(self, key) for key in (*KEYS, "options") if getattr(self, key)}
-        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-
-def about_path(data: Path) -> Path:
-    """Return where the file of a data set is: inside its folder, or beside its single file."""
-    return data / ABOUT_FILE if data.is_dir() else data.with_suffix("." + ABOUT_FILE)
-
-
-def read_about(data: Path, parameters: Mapping[str, Parameter]) -> About:
-    """Return what is known of the data set at ``data``; raises DataError for a broken file or an illegal option."""
-    path = about_path(data)
-    if not path.is_file():
-        return About()
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        options = dict(content.get("options") or {})
-        texts = {key: str(content[key]) for key in KEYS if content.get(key)}
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise DataError(f"{path}: cannot be read as a JSON object ({error}); correct it or remove it") from error
-    for name, value in options.items():
-        if name not in parameters or name == "path":
-            raise DataError(f"{path}: unknown option {name!r}; options: {', '.join(parameters)}")
-        try:
-            check_value(str(path), name, value, parameters)
-        except UsageError as error:
-            raise DataError(str(error)) from error
-    return About(**texts, options=options)

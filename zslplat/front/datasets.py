@@ -11,10 +11,10 @@ import numpy as np
 
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.dataset import Dataset
+from zslplat.data.feature_card import FeatureCard
 from zslplat.data.formats.array_likes import array_of, named_columns, names_of, numbers_of, plain_labels, table_of
 from zslplat.data.formats.fields import ALIASES, VIEWS, Fields
 from zslplat.data.formats.in_memory import dataset_of, store_dataset
-from zslplat.data.source import About
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.evaluation.components import open_dataset
 from zslplat.settings import Settings, resolve_settings
@@ -125,7 +125,7 @@ def make_dataset(
     options = {} if unseen is None else {"unseen": _classes(unseen)}
     arrays["y"] = _labels(arrays["y"], class_names)
     feature_names = () if isinstance(X, Mapping) else named_columns(X) or ()
-    dataset = dataset_of(name, arrays, options, About(description, licence, citation), feature_names)
+    dataset = dataset_of(name, arrays, options, FeatureCard(description, licence, citation), feature_names)
     if S is not None and unseen is None and not dataset.splits and dataset.y.ndim == 1:
         raise DataError(
             "which classes are unseen? Name them, make_dataset(X, y, S, unseen=[...]), or say how many, unseen=5, or "

@@ -10,7 +10,7 @@ from typing import Any
 from zslplat.checks.base import Finding, drop_silenced, run_checks, warning_facts
 from zslplat.checks.data_facts import data_findings
 from zslplat.checks.facts import PrimaryScores, RecordedWarning, StudyFacts, TrainingSteps
-from zslplat.data.card import notes_of
+from zslplat.data.description import notes_of
 from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.reporter import Reporter

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from zslplat.data.dataset import Dataset
+from zslplat.data.feature_card import FeatureCard
 from zslplat.data.sets.digits import GROUPS, DigitRetrieval, digit_retrieval, pyramid_of
 from zslplat.data.sets.retrieval import assemble_retrieval
-from zslplat.data.source import About, DataPlaces
+from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.testing import run_checks
@@ -246,7 +247,7 @@ def test_a_draw_for_validation_follows_names_and_not_the_order_of_the_file():
     )
     held = []
     for one in (raw, other):
-        data = assemble_retrieval(one, None, About(), {}, share=0.25, seed=1)
+        data = assemble_retrieval(one, None, FeatureCard(), {}, share=0.25, seed=1)
         held.append({one.names[row] for row in data.rows("validation")})
     assert held[0] == held[1]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from zslplat.data.card import describe
+from zslplat.data.description import describe
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.families.coding.methods.kernel_coding import KernelSparseCoding

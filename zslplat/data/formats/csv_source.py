@@ -10,10 +10,11 @@ import numpy as np
 
 from zslplat.data.assembly import assemble
 from zslplat.data.dataset import Dataset
+from zslplat.data.feature_card import CARD_FILE, FeatureCard
 from zslplat.data.formats.csv_tables import FEATURES, LABELS, read_folder
 from zslplat.data.formats.feature_files import without_columns
 from zslplat.data.formats.parquet import ParquetSource
-from zslplat.data.source import ABOUT_FILE, About, DataPlaces
+from zslplat.data.source import DataPlaces
 from zslplat.data.store.array_store import sha256_of
 from zslplat.errors import UsageError
 
@@ -71,10 +72,10 @@ class CsvSource(ParquetSource):
         """Return all CSV files of the folder, or the table with what describes its classes."""
         return sorted(path.glob("*.csv")) if path.is_dir() else super().files(path)
 
-    def read_files(self, places: DataPlaces, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
+    def read_files(self, places: DataPlaces, path: Path, card: FeatureCard, options: Mapping[str, Any]) -> Dataset:
         """Read the tables."""
         if not path.is_dir():
-            return super().read_files(places, path, about, options)
+            return super().read_files(places, path, card, options)
         strange = sorted(options.keys() - {"signatures", "leave_out", "unseen"})
         if strange:
             raise UsageError(f"{path}: {strange[0]} is an option of one table; a folder has a file for each part")
@@ -82,6 +83,6 @@ class CsvSource(ParquetSource):
         raw.default_signatures, raw.unseen = str(options.get("signatures", "")), options.get("unseen")
         assert isinstance(raw.X, np.ndarray)
         raw.X, raw.columns = without_columns(raw.X, raw.columns, options.get("leave_out", ""), str(path))
-        files = (*self.files(path), path / ABOUT_FILE)
+        files = (*self.files(path), path / CARD_FILE)
         sums = {p.name: sha256_of(p) for p in files if p.name != FEATURES and p.is_file()}
-        return assemble(raw, about, {"loader": "csv", "path": str(path), "options": dict(options), "sha256": sums})
+        return assemble(raw, card, {"loader": "csv", "path": str(path), "options": dict(options), "sha256": sums})

@@ -9,7 +9,7 @@
 ``folds.csv``           class, then per fold ``train``, ``validation`` or empty
 ``groups.csv``          one line per row: the group
 
-The folder may hold ``about.json``: description, licence, citation, and options to load it with. Errors name line,
+The folder may hold ``card.toml``: description, licence, citation, and options to load it with. Errors name line,
 column and cell.
 """
 

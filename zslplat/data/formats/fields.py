@@ -50,8 +50,9 @@ import numpy as np
 
 from zslplat.data.assembly import RawArrays, RawSignatures, assemble, looks_transposed
 from zslplat.data.dataset import Dataset
+from zslplat.data.feature_card import FeatureCard
 from zslplat.data.formats.array_likes import names_of
-from zslplat.data.source import About, DataPlaces, FileSource
+from zslplat.data.source import DataPlaces, FileSource
 from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, number_of_first_row, splits_from_names, splits_of_parts
 from zslplat.data.store.rows import RowStream
 from zslplat.errors import DataError, UsageError, near_names
@@ -452,10 +453,10 @@ class FieldsSource(FileSource):
             "options": {name: value for name, value in self.options.items() if name != "path"},
         }
 
-    def read_files(self, places: DataPlaces, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
+    def read_files(self, places: DataPlaces, path: Path, card: FeatureCard, options: Mapping[str, Any]) -> Dataset:
         """Read the fields and bring them together."""
         fields = self.open(path, options)
         raw, field_names = raw_arrays(fields, options)
         raw.name = path.name if path.is_dir() else path.stem
-        stated: dict[str, Any] = {key: text for key, text in fields.texts().items() if not getattr(about, key)}
-        return assemble(raw, replace(about, **stated), {"loader": self.kind, **self.origin(path), "keys": field_names})
+        stated: dict[str, Any] = {key: text for key, text in fields.texts().items() if not getattr(card, key)}
+        return assemble(raw, replace(card, **stated), {"loader": self.kind, **self.origin(path), "keys": field_names})

@@ -14,9 +14,10 @@ import numpy as np
 
 from zslplat.data.assembly import assemble
 from zslplat.data.dataset import Dataset
+from zslplat.data.feature_card import FeatureCard
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.fields import Fields, raw_arrays
-from zslplat.data.source import About, DataPlaces, DataSource
+from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import MissingDataError, UsageError
 from zslplat.space import Text, parameter
@@ -46,7 +47,7 @@ class ArrayFields(Fields):
 
 
 def dataset_of(
-    name: str, arrays: Mapping[str, Any], options: Mapping[str, Any], about: About, columns: Sequence[str] = ()
+    name: str, arrays: Mapping[str, Any], options: Mapping[str, Any], card: FeatureCard, columns: Sequence[str] = ()
 ) -> Dataset:
     """Return the data set that arrays make, named as in :mod:`zslplat.data.formats.fields`, which says what ``options``
     are.
@@ -56,7 +57,7 @@ def dataset_of(
     """
     raw, keys = raw_arrays(ArrayFields(name, arrays, columns), options)
     raw.name = name
-    return assemble(raw, about, {"loader": NAME, "arrays": sorted(keys.values())})
+    return assemble(raw, card, {"loader": NAME, "arrays": sorted(keys.values())})
 
 
 def store_dataset(folder: Path, dataset: Dataset) -> Spec:

@@ -1,6 +1,6 @@
 """One ``.npz`` file of arrays; its keys are the names of :mod:`zslplat.data.formats.fields`.
 
-``<stem>.about.json`` may stand beside it: description, licence, citation, and options to load it with.
+``<stem>.card.toml`` may stand beside it: description, licence, citation, and options to load it with.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.feature_card import FeatureCard
 from zslplat.errors import DataError, UnknownNameError
 
 
@@ -47,11 +48,7 @@ SPLITS = ("train", "test_seen", "test_unseen")
 
 VIEW = "colour"
 
-_ABOUT = {
-    "description": "example of a format: twelve made-up animals, drawn at random",
-    "licence": "CC0",
-    "options": {"features": VIEW},
-}
+_CARD = FeatureCard("example of a format: twelve made-up animals, drawn at random", "CC0", options={"features": VIEW})
 
 
 def example() -> dict[str, Any]:
@@ -96,20 +93,20 @@ def write_template(kind: str, path: Path | None = None) -> tuple[Path, list[Path
         raise UnknownNameError("format", kind, TEMPLATES)
     suffix, write = TEMPLATES[kind][1:]
     target = path or Path(f"example-{kind}{suffix}")
-    about = target.with_suffix(".about.json") if suffix else target / "about.json"
+    card = target.with_suffix(".card.toml") if suffix else target / "card.toml"
     if suffix and target.suffix != suffix:
         raise DataError(f"{target}: the example of {kind} is one file; give it the suffix {suffix}")
-    there = [place for place in (target, about) if place.exists()]
+    there = [place for place in (target, card) if place.exists()]
     if there:
         raise DataError(f"{there[0]} is there already; give another place with --to, or remove it")
     try:
         (target.parent if suffix else target).mkdir(parents=True, exist_ok=True)
         write(target, example())
         if kind != "csv":  # it has one feature set, and nothing to choose
-            about.write_text(json.dumps(_ABOUT, indent=2) + "\n")
+            card.write_text(_CARD.to_toml())
     except OSError as error:
         raise DataError(f"{target} cannot be written: {error.strerror or error}") from error
-    made = [target, about] if suffix else [path for path in target.rglob("*") if path.is_file()]
+    made = [target, card] if suffix else [path for path in target.rglob("*") if path.is_file()]
     return target, sorted(made)
 
 

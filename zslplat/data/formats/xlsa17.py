@@ -7,7 +7,7 @@
 ``trainclasses1.txt``   with ``valclasses1.txt``, 2, 3: names of the classes of the validation folds
 ``testclasses.txt``     with ``trainvalclasses.txt``: names of the classes of the splits, which are compared with them
 ``allclasses.txt``      names of all classes in order, used where the splits file has none
-``about.json``          optional: ``licence``, ``citation``, ``description``, and ``options`` to load it with
+``card.toml``          optional: ``licence``, ``citation``, ``description``, and ``options`` to load it with
 
 Several features files (``features=cq+lss+phog``) are named views of the same rows; their labels must agree.
 
@@ -34,9 +34,10 @@ from zslplat.data.class_lists import (
     read_lines,
 )
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
+from zslplat.data.feature_card import FeatureCard
 from zslplat.data.formats.array_likes import require_names
 from zslplat.data.formats.matlab import MatlabFile
-from zslplat.data.source import About, DataPlaces, FileSource
+from zslplat.data.source import DataPlaces, FileSource
 from zslplat.data.splits import class_ids, row_indices
 from zslplat.data.store.array_store import file_stamp, sha256_of
 from zslplat.data.store.precision import DOUBLE, in_type
@@ -135,15 +136,15 @@ class Xlsa17(FileSource):
         """Return the files of features, one for each view."""
         return self._layout(path).features
 
-    def read_files(self, places: DataPlaces, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
+    def read_files(self, places: DataPlaces, path: Path, card: FeatureCard, options: Mapping[str, Any]) -> Dataset:
         """Read the files; features are stored once for all splits files."""
-        layout = _Layout.find(path, about, options)
+        layout = _Layout.find(path, card, options)
         X, y = _views(layout.features, places.cache)
         return _assemble(layout, X, y)
 
     def _layout(self, path: Path) -> _Layout:
-        about = self.about(path)
-        return _Layout.find(path, about, {**about.options, **self.options})
+        card = self.card(path)
+        return _Layout.find(path, card, {**card.options, **self.options})
 
 
 @dataclass(frozen=True)
@@ -154,12 +155,12 @@ class _Layout:
     features: tuple[Path, ...]
     splits: Path
     options: Mapping[str, Any]
-    about: About
+    card: FeatureCard
 
     @classmethod
-    def find(cls, folder: Path, about: About, options: Mapping[str, Any]) -> _Layout:
+    def find(cls, folder: Path, card: FeatureCard, options: Mapping[str, Any]) -> _Layout:
         splits = _find_splits(folder, str(options.get("signatures", "att")))
-        return cls(folder, _find_views(folder, options.get("features")), splits, options, about)
+        return cls(folder, _find_views(folder, options.get("features")), splits, options, card)
 
     @property
     def name(self) -> str:
@@ -343,9 +344,9 @@ def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
         default_signatures=signatures,
         splits=splits,
         folds=folds,
-        description=layout.about.description or f"{layout.folder.name}: {stems}, {layout.splits.stem}",
-        licence=layout.about.licence or Xlsa17.licence,
-        citation=layout.about.citation or f"splits: {Xlsa17.citation}",
+        description=layout.card.description or f"{layout.folder.name}: {stems}, {layout.splits.stem}",
+        licence=layout.card.licence or Xlsa17.licence,
+        citation=layout.card.citation or f"splits: {Xlsa17.citation}",
         source={
             "loader": "xlsa17",
             "path": str(layout.folder),

@@ -26,8 +26,9 @@ import numpy as np
 from scipy import ndimage
 
 from zslplat.data.dataset import Dataset, Queries
+from zslplat.data.feature_card import FeatureCard
 from zslplat.data.sets.retrieval import OTHERS, UNLABELLED, RawRetrieval, RetrievalSource
-from zslplat.data.source import About, DataPlaces, DataSource
+from zslplat.data.source import DataPlaces, DataSource
 from zslplat.space import Choice, Integer, Real, parameter
 
 
@@ -212,9 +213,9 @@ class DigitRetrieval(RetrievalSource):
         """Build the data set."""
         pyramid = self.features == "pyramid"
         raw = digit_retrieval(pyramid=pyramid, seed=self.seed)
-        about = About(self.summary, self.licence, self.citation)
+        card = FeatureCard(self.summary, self.licence, self.citation)
         source = {"loader": "digit-retrieval", **{n: v for n, v in self.options.items() if n != "negatives"}}
-        return self.assembled(raw, self.load_negatives(places), about, source)
+        return self.assembled(raw, self.load_negatives(places), card, source)
 
 
 def digit_retrieval(*, pyramid: bool = False, seed: int = 0) -> RawRetrieval:

@@ -15,7 +15,8 @@ import numpy as np
 
 from zslplat.data.catalogue import open_source, parse_dataset
 from zslplat.data.dataset import Dataset, Queries
-from zslplat.data.source import About, DataPlaces, DataSource
+from zslplat.data.feature_card import FeatureCard
+from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.store.rows import Rows, RowStream, blocks_of, in_row_order
 from zslplat.errors import DataError, UsageError
 from zslplat.registry import ByName
@@ -69,18 +70,18 @@ class RetrievalSource(DataSource, listed_last=True):
         return open_source(parse_dataset(text), places, ByName("datasets")).load(places) if text else None
 
     def assembled(
-        self, raw: RawRetrieval, negatives: Dataset | None, about: About, source: Mapping[str, Any]
+        self, raw: RawRetrieval, negatives: Dataset | None, card: FeatureCard, source: Mapping[str, Any]
     ) -> Dataset:
         """Return the data set; raises :class:`DataError` for what does not fit together."""
         share = float(self.options.get("validation", self.default_validation))
         seed = self.validation_seed
-        return assemble_retrieval(raw, negatives, about, source, share=share, seed=seed)
+        return assemble_retrieval(raw, negatives, card, source, share=share, seed=seed)
 
 
 def assemble_retrieval(
     raw: RawRetrieval,
     negatives: Dataset | None,
-    about: About,
+    card: FeatureCard,
     source: Mapping[str, Any],
     *,
     share: float = 0.0,
@@ -117,9 +118,9 @@ def assemble_retrieval(
         class_names=tuple(class_names.tolist()),
         splits={"train": train, **{split: of_split.all_rows for split, of_split in queries.items()}},
         queries=queries,
-        description=about.description,
-        licence=about.licence,
-        citation=about.citation,
+        description=card.description,
+        licence=card.licence,
+        citation=card.citation,
         source={**source, "statistics": "of the negatives"},
     )
 

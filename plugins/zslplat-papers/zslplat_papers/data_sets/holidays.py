@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.data.dataset import Dataset, Queries
+from zslplat.data.feature_card import FeatureCard
 from zslplat.data.sets.retrieval import RawRetrieval, RetrievalSource
-from zslplat.data.source import About, DataPlaces, find_path
+from zslplat.data.source import DataPlaces, find_path
 from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
@@ -68,11 +69,9 @@ class Holidays(RetrievalSource):
         images = named_images(find_path(places, str(self.options["path"]), (".npz",)), lists=(_LIST,))
         negatives = self.load_negatives(places)
         key = key_of("holidays", _VERSION, images.key(), {**self.options}, negatives and negatives.fingerprint)
-        about = About(self.summary, self.licence, self.citation)
+        card = FeatureCard(self.summary, self.licence, self.citation)
         source = {"loader": "holidays", "path": str(images.where), **images.checksums()}
-        return stored_dataset(
-            places.cache, key, lambda: self.assembled(holidays_from(images), negatives, about, source)
-        )
+        return stored_dataset(places.cache, key, lambda: self.assembled(holidays_from(images), negatives, card, source))
 
 
 def holidays_from(images: NamedImages) -> RawRetrieval:

@@ -18,8 +18,9 @@ import numpy as np
 
 from zslplat.data.class_lists import read_lines
 from zslplat.data.dataset import Dataset, Queries
+from zslplat.data.feature_card import FeatureCard
 from zslplat.data.sets.retrieval import OTHERS, RawRetrieval, RetrievalSource
-from zslplat.data.source import About, DataPlaces, find_path
+from zslplat.data.source import DataPlaces, find_path
 from zslplat.data.store.array_store import file_stamp
 from zslplat.data.store.stored_sets import stored_dataset
 from zslplat.errors import DataError, UsageError
@@ -94,10 +95,10 @@ class Oxford(RetrievalSource):
         images, negatives = named_images(path), self.load_negatives(places)
         stamps = [file_stamp(file) for file in sorted(truth.glob("*.txt"))]
         key = key_of("oxford", _VERSION, images.key(), stamps, {**self.options}, negatives and negatives.fingerprint)
-        about = About(self.summary, self.licence, self.citation)
+        card = FeatureCard(self.summary, self.licence, self.citation)
         source = {"loader": "oxford", "path": str(path), "ground_truth": str(truth), **images.checksums()}
         return stored_dataset(
-            places.cache, key, lambda: self.assembled(oxford_from(images, truth), negatives, about, source)
+            places.cache, key, lambda: self.assembled(oxford_from(images, truth), negatives, card, source)
         )
 
 

@@ -23,9 +23,10 @@ import numpy as np
 
 from zslplat.data.assembly import RawArrays, assemble
 from zslplat.data.dataset import Dataset
+from zslplat.data.feature_card import FeatureCard, read_card
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.npz import NpzFile, NpzSource
-from zslplat.data.source import About, DataPlaces, FileSource, read_about
+from zslplat.data.source import DataPlaces, FileSource
 from zslplat.data.store.array_store import sha256_of
 from zslplat.errors import DataError, UsageError
 from zslplat.space import NON_NEGATIVE, Parameter
@@ -132,15 +133,15 @@ class RegionCovariance(FileSource):
             raise UsageError("region-covariance: give the file, and which key holds the images: path=..., X=images")
         return super().load(places)
 
-    def about(self, path: Path) -> About:
+    def card(self, path: Path) -> FeatureCard:
         """Return what is stated beside the file, with any options of ``npz``."""
-        return read_about(path, NpzSource.parameters)
+        return read_card(path, NpzSource.parameters)
 
     def files(self, path: Path) -> list[Path]:
         """Return the file alone."""
         return [path]
 
-    def read_files(self, places: DataPlaces, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
+    def read_files(self, places: DataPlaces, path: Path, card: FeatureCard, options: Mapping[str, Any]) -> Dataset:
         """Compute the covariances."""
         file = NpzFile(path)
         keys = {role: file.key_of(role, options) for role in ("X", *KEYS)}
@@ -161,4 +162,4 @@ class RegionCovariance(FileSource):
             base=int(options.get("base", 0)),
         )
         source = {"loader": "region-covariance", "path": str(path), "sha256": sha256_of(path), "keys": keys}
-        return assemble(raw, about, {**source, "epsilon": epsilon})
+        return assemble(raw, card, {**source, "epsilon": epsilon})

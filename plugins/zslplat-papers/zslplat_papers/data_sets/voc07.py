@@ -31,10 +31,11 @@ import numpy as np
 from zslplat.data.assembly import RawArrays, assemble, looks_transposed
 from zslplat.data.class_lists import read_lines
 from zslplat.data.dataset import Dataset
+from zslplat.data.feature_card import FeatureCard, card_path, read_card
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.matlab import MatlabFile
 from zslplat.data.formats.npz import NpzFile
-from zslplat.data.source import About, DataPlaces, DataSource, about_path, find_path, read_about
+from zslplat.data.source import DataPlaces, DataSource, find_path
 from zslplat.data.splits import whole_numbers
 from zslplat.data.store.array_store import file_stamp
 from zslplat.data.store.stored_sets import stored_dataset
@@ -106,7 +107,7 @@ class Voc07(DataSource):
         file = find_path(places, str(self.options["features"]), SUFFIXES)
         lists = _lists(folder)
         stamps = [
-            file_stamp(path) for path in (*sorted(lists.values()), *_files(file), about_path(file)) if path.is_file()
+            file_stamp(path) for path in (*sorted(lists.values()), *_files(file), card_path(file)) if path.is_file()
         ]
         options = {name: value for name, value in self.options.items() if name not in ("folder", "features")}
         key = key_of("voc07", 1, stamps, options)
@@ -151,9 +152,9 @@ class Voc07(DataSource):
             class_names=classes,
             splits=splits,
         )
-        about = read_about(file, {})
-        about = About(about.description or self.summary, about.licence, about.citation or self.citation)
-        return assemble(raw, about, {"loader": "voc07", "folder": str(folder), "features": str(file), **self.options})
+        card = read_card(file, {})
+        card = FeatureCard(card.description or self.summary, card.licence, card.citation or self.citation)
+        return assemble(raw, card, {"loader": "voc07", "folder": str(folder), "features": str(file), **self.options})
 
 
 def _lists(folder: Path) -> dict[tuple[str, str], Path]:

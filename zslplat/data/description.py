@@ -1,4 +1,4 @@
-"""A data set on a card of about ten lines: what it holds, where each part was read from, and what is missing."""
+"""A data set in about ten lines: what it holds, where each part was read from, and what is missing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def unread_of(dataset: Dataset) -> list[str]:
     return [str(name) for name in dataset.source.get("unread", ())]
 
 
-def card_lines(dataset: Dataset) -> list[str]:
+def description_lines(dataset: Dataset) -> list[str]:
     """Return every part of a data set with its size and the field that it was read from, a line each."""
     keys, source = dataset.source.get("keys", {}), dataset.source
     lines = []
@@ -36,6 +36,13 @@ def card_lines(dataset: Dataset) -> list[str]:
     for view, features in dataset.features().items():
         text = f"{view + ': ' if view else ''}{_sizes(features.shape)} {np.dtype(features.dtype).name}"
         add("features", text, f"X {view}" if view else "X")
+    for part, encodings in source.get("encodings", {}).items():
+        for name, one in encodings.items():
+            digest = f" (SHA-256 {one['weights_sha256'][:12]}...)" if one["weights_sha256"] else ""
+            trained = one["pretraining"] if isinstance(one["pretraining"], str) else "classes that the card names"
+            trained = f"trained on {trained}" if one["pretraining"] else ""
+            facts = (one["encoder"], one["weights"] + digest, one["preprocessing"], trained)
+            add("made by", f"{part} {name}: {'; '.join(fact for fact in facts if fact)}")
     several = ", several to a row" if dataset.y.ndim > 1 else ""
     add("labels", f"{_classes(len(dataset.class_names))}{several}: {_first(dataset.class_names)}", "y")
     for name, signatures in dataset.signatures.items():

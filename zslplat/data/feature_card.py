@@ -1,0 +1,187 @@
+"""Feature cards: a TOML file beside the arrays says where they come from and how they were made.
+
+``card.toml`` lies in the folder of a data set, ``birds.card.toml`` beside ``birds.npz``. Every key may be left out::
+
+    description = "Animals with Attributes 2, proposed split"
+    licence = "..."
+    citation = "..."
+    made_by = "Y. Xian and others, 2017"
+
+    [options]                       # how the files are loaded; options of a spec win
+    features = "res101"
+
+    [[files]]                       # what `zslplat data fetch` downloads; a zip archive is unpacked
+    addresses = ["https://example.org/xlsa17.zip", "https://mirror.example.org/xlsa17.zip"]
+    sha256 = "..."
+    size = 918000000
+    folder = "xlsa17/data/AWA2"     # of the data set in the archive
+
+    [features.res101]               # by the name of the features, or of the view
+    encoder = "ResNet-101"
+    weights = "torchvision IMAGENET1K_V1"
+    weights_sha256 = "..."
+    preprocessing = "resize 224, no crop"
+    pretraining = "imagenet-1k"     # or the names of the classes
+
+    [signatures.clip]               # texts have encoders, too
+    encoder = "ViT-B-32"
+    preprocessing = "a photo of a {}"
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar, cast, get_type_hints
+
+from zslplat.config import toml_content
+from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
+from zslplat.space import Parameter, check_value
+
+CARD_FILE = "card.toml"
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+_Entry = TypeVar("_Entry")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How features or signatures were made.
+
+    ``weights_sha256`` is the digest of the file of weights. ``pretraining`` names the classes that the encoder was
+    trained on: a list of names, or the name of a list in :mod:`zslplat.data.exposure`, such as ``imagenet-1k``.
+    """
+
+    encoder: str = ""
+    weights: str = ""
+    weights_sha256: str = ""
+    preprocessing: str = ""
+    pretraining: str | tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file of the data set: its addresses in the order in which they are tried, its SHA-256, its size in bytes.
+
+    ``name`` is the file to write, by default the last part of the first address. A zip archive is unpacked; ``folder``
+    is that of the data set in it.
+    """
+
+    addresses: tuple[str, ...]
+    sha256: str = ""
+    size: int = 0
+    name: str = ""
+    folder: str = ""
+
+
+@dataclass(frozen=True)
+class FeatureCard:
+    """What is stated of a data set beside its arrays; empty where there is no file."""
+
+    description: str = ""
+    licence: str = ""
+    citation: str = ""
+    made_by: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[Download, ...] = ()
+    features: Mapping[str, Encoding] = field(default_factory=dict)
+    signatures: Mapping[str, Encoding] = field(default_factory=dict)
+
+    def to_toml(self) -> str:
+        """Return the content of the file, without empty values."""
+        import tomli_w
+
+        return tomli_w.dumps(self.to_json(), multiline_strings=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the card as JSON values, without empty ones."""
+        return cast(dict[str, Any], _without_empty(asdict(self)))
+
+
+def card_of(content: Mapping[str, Any], where: str) -> FeatureCard:
+    """Return a card of its JSON form; raises :class:`DataError`, with the key, for what it cannot hold.
+
+    >>> card_of({"licence": "CC0", "features": {"mnv2": {"pretraining": "imagenet-1k"}}}, "card").features["mnv2"]
+    Encoding(encoder='', weights='', weights_sha256='', preprocessing='', pretraining='imagenet-1k')
+    """
+    card = _entry(FeatureCard, content, where)
+    encodings = {
+        part: {name: _entry(Encoding, one, f"{where}, {part}.{name}") for name, one in content.get(part, {}).items()}
+        for part in ("features", "signatures")
+    }
+    files = tuple(
+        _entry(Download, one, f"{where}, files[{number}]") for number, one in enumerate(content.get("files", ()))
+    )
+    return FeatureCard(card.description, card.licence, card.citation, card.made_by, card.options, files, **encodings)
+
+
+def card_path(data: Path) -> Path:
+    """Return where the card of a data set is: inside its folder, or beside its single file."""
+    return data / CARD_FILE if data.is_dir() else data.with_suffix("." + CARD_FILE)
+
+
+def read_card(data: Path, parameters: Mapping[str, Parameter]) -> FeatureCard:
+    """Return the card of the data set at ``data``, an empty one where there is none.
+
+    Raises :class:`DataError` for a broken file, or an option that is none of ``parameters``.
+    """
+    path = card_path(data)
+    if not path.is_file():
+        return FeatureCard()
+    card = load_card(path)
+    for name, value in card.options.items():
+        if name not in parameters or name == "path":
+            raise DataError(f"{path}: unknown option {name!r}; options: {', '.join(parameters)}")
+        try:
+            check_value(str(path), name, value, parameters)
+        except UsageError as error:
+            raise DataError(str(error)) from error
+    return card
+
+
+def load_card(path: Path) -> FeatureCard:
+    """Return the card in a TOML file; raises :class:`DataError` for a file that is none."""
+    try:
+        return card_of(toml_content(path), str(path))
+    except (OSError, tomllib.TOMLDecodeError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read as a feature card ({error}); correct it or remove it") from error
+
+
+def _entry(kind: type[_Entry], content: Any, where: str) -> _Entry:
+    """Return a part of a card, of which each value has the type that its class states."""
+    if not isinstance(content, Mapping):
+        raise DataError(f"{where}: {quoted(content)}; expected a table")
+    types = get_type_hints(kind)
+    values: dict[str, Any] = {}
+    for key, value in content.items():
+        if key not in types:
+            raise DataError(str(UnknownNameError(f"key of {where}", key, types)))
+        several = isinstance(value, list | tuple)
+        is_table = isinstance(value, Mapping) or (several and all(isinstance(one, Mapping) for one in value))
+        texts = several and all(isinstance(one, str) for one in value)
+        expected = {
+            str: ("a text", isinstance(value, str)),
+            int: ("a number of bytes", type(value) is int and value >= 0),
+            tuple[str, ...]: ("a list of texts", texts and bool(value)),
+            str | tuple[str, ...]: ("a text or a list of texts", isinstance(value, str) or texts),
+        }.get(types[key], ("tables" if key == "files" else "a table", is_table and several == (key == "files")))
+        if not expected[1]:
+            raise DataError(f"{where}: {key} is {quoted(value)}; expected {expected[0]}")
+        if key.endswith("sha256") and value and not _SHA256.fullmatch(value):
+            raise DataError(f"{where}: {key} is {quoted(value)}; expected 64 hex digits in small letters")
+        values[key] = tuple(value) if several else value
+    lacking = [one.name for one in fields(cast(Any, kind)) if one.name not in values and one.name == "addresses"]
+    if lacking:
+        raise DataError(f'{where}: addresses are missing; write addresses = ["https://..."]')
+    return kind(**values)
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        cleaned = {key: _without_empty(one) for key, one in value.items()}
+        return {key: one for key, one in cleaned.items() if one not in ("", 0, (), [], {})}
+    return [_without_empty(one) for one in value] if isinstance(value, list | tuple) else value
