@@ -37,7 +37,20 @@ def build(folder: Path, *, lenient: bool = False, execute: bool = True) -> int:
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     if lenient:
         os.environ["ZSLPLAT_DOCS_LENIENT"] = "1"
-    return int(main([*options, str(work / "docs"), str(folder / "html")]))
+    code = int(main([*options, str(work / "docs"), str(folder / "html")]))
+    if not code:
+        (folder / "html" / "llms.txt").write_text(contents_for_programs(ROOT / "docs"), encoding="utf-8")
+    return code
+
+
+def contents_for_programs(docs: Path) -> str:
+    """Return ``llms.txt`` (https://llmstxt.org): the page for programs, and links to all pages with their titles."""
+    links = []
+    for page in sorted(docs.glob("*.md")):
+        title = next(line for line in page.read_text("utf-8").splitlines() if line.startswith("# ")).removeprefix("# ")
+        links.append(f"- [{title}]({page.stem}.html)")
+    links += [f"- [{name}](generated/{name}/index.html)" for name in ("methods", "kernels", "tasks", "datasets")]
+    return (ROOT / "AGENTS.md").read_text("utf-8") + "\n## Pages\n\n" + "\n".join(links) + "\n"
 
 
 def copy_sources(root: Path, work: Path) -> None:

@@ -16,7 +16,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError, distribution, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -149,6 +149,24 @@ _PLAIN = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="
 font: 1rem/1.5 sans-serif}} pre, table {{overflow-x: auto; display: block}}
 td, th {{padding: .2rem .6rem; text-align: left}} img {{max-width: 100%; background: white}}</style>
 {body}"""
+
+
+def write_skills(folder: Path) -> list[Path]:
+    """Copy ``AGENTS.md`` and the skills of zslplat and its plugins into a folder; return the files.
+
+    A skill is a folder ``skills/NAME`` with a ``SKILL.md`` in the top package of a plugin.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [Path(shutil.copy(sources() / "AGENTS.md", folder))]
+    packages = {point.module.partition(".")[0] for point in entry_points(group="zslplat")}
+    for package in sorted(packages):
+        specification = find_spec(package)
+        for place in (specification.submodule_search_locations or ()) if specification else ():
+            for page in sorted(Path(place).glob("skills/*/SKILL.md")):
+                copy = folder / page.parent.name / page.name
+                copy.parent.mkdir(exist_ok=True)
+                written.append(Path(shutil.copy(page, copy)))
+    return written
 
 
 def require_builder() -> None:

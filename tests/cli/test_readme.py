@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from written_pages import commands, write_birds
 
 import zslplat
 
@@ -15,12 +16,6 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 START = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
 COOKBOOK = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
-
-
-def commands(page):
-    """Return the commands of a page, in order."""
-    blocks = re.findall(r"```console\n(.*?)```", page, flags=re.DOTALL)
-    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
 
 
 def programs(page):
@@ -31,23 +26,7 @@ def programs(page):
 @pytest.fixture
 def birds(tmp_path):
     """A table of the README's user, the classes of its rows, and new rows with new classes."""
-    rng = np.random.default_rng(0)
-    S = rng.random((24, 6))
-    names = [f"bird {i}" for i in range(24)]
-    y = np.repeat(np.arange(20), 12)
-    X = S[y] @ rng.normal(size=(6, 9)) + 0.1 * rng.normal(size=(len(y), 9))
-    splits = np.where(y < 15, "train", "test_unseen")
-    rows = [[names[c], split, *map(str, x)] for c, split, x in zip(y, splits, X, strict=True)]
-    write_table(tmp_path / "birds.csv", ["label", "split", *(f"f{i}" for i in range(9))], rows)
-    attributes = ["class", *(f"a{i}" for i in range(6))]
-    described = [[name, *map(str, row)] for name, row in zip(names, S, strict=True)]
-    write_table(tmp_path / "signatures.csv", attributes, described[:20])
-    write_table(tmp_path / "new.csv", attributes, described[20:])
-    np.save(tmp_path / "X.npy", X[:5])
-
-
-def write_table(path, head, rows):
-    path.write_text("".join(",".join(row) + "\n" for row in [head, *rows]))
+    write_birds(tmp_path)
 
 
 @pytest.mark.long

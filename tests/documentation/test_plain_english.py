@@ -17,7 +17,8 @@ MOST_WORDS = 25
 # Made by a command, with captions and verdicts of papers.
 MADE = {"results.md", "reproduction.md"}
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md")),
+    *sorted(ROOT.glob("**/skills/*/SKILL.md")),
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in MADE),
     *sorted((ROOT / "zslplat" / "checks" / "pages").glob("*.md")),
 ]

@@ -1,5 +1,6 @@
 """``ui`` and ``docs``: what opens in a browser, the MLflow UI on its newest results, and the documentation."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from zslplat.cli.commands import Commands
@@ -120,6 +121,10 @@ class DocsOptions(TypedDict, total=False):
 
     path: Annotated[bool, Option("Print where the first page is, and open nothing.", False)]
     rebuild: Annotated[bool, Option("Build it anew, with the plugins installed now.", False)]
+    skills: Annotated[
+        Path | None,
+        Option("Write step-by-step instructions for programs into this folder, and open nothing.", metavar="FOLDER"),
+    ]
 
 
 def docs(options: DocsOptions) -> None:
@@ -130,8 +135,11 @@ def docs(options: DocsOptions) -> None:
     """
     import webbrowser
 
-    from zslplat.documentation_site import start_page
+    from zslplat.documentation_site import start_page, write_skills
 
+    if options["skills"] is not None:
+        echo("\n".join(str(path) for path in write_skills(options["skills"])))
+        return
     page = start_page(rebuild=options["rebuild"], report=lambda line: echo(line, err=True))
     # First the address: a machine without a browser has nothing to open it with.
     echo(str(page))
