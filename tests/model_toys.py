@@ -22,9 +22,9 @@ SHORT = {"epochs": 2, "iterations": 2, "steps": 50, "atoms": 8}
 ROOM = 2**30
 
 
-def animals(**changes: Any) -> Dataset:
+def animals(shared: bool = False, **changes: Any) -> Dataset:
     """Eight seen and four unseen classes, attributes with names, rows without any preprocessing."""
-    made = class_problem(Preprocessing())
+    made = class_problem(Preprocessing(), shared=shared)
     X, y = np.vstack([made.X, made.X_pool]), np.concatenate([made.y, made.y_pool])
     pool = np.arange(len(made.X), len(X))
     seen = made.seen[y[pool]]

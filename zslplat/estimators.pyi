@@ -80,6 +80,28 @@ class Cosine(ExemplarPipeline):
 
     def __init__(self, *, center: bool = False, features: str | None = None, signatures: str | None = None) -> None: ...
 
+class CosineAdapter(ZeroShotPipeline):
+    """Cosine after a linear map of the signatures, ridge regression towards the identity, closed form."""
+
+    def __init__(self, *, alpha: float = 1.0, features: str | None = None, signatures: str | None = None) -> None: ...
+
+class CosineCentred(ZeroShotPipeline):
+    """Cosine after centring the rows of the batch and the candidate signatures (modality gap, hubs)."""
+
+    def __init__(self, *, features: str | None = None, signatures: str | None = None) -> None: ...
+
+class CosineEM(ZeroShotPipeline):
+    """Von Mises-Fisher mixture on the scored batch that begins at the signatures of a shared space."""
+
+    def __init__(self, *, concentration: float = 30.0, prior: float = 0.3, iterations: int = 50,
+        weights: Literal['equal', 'learned'] = 'equal', features: str | None = None,
+        signatures: str | None = None) -> None: ...
+
+class CosineSignatures(ZeroShotPipeline):
+    """Cosine of rows and signatures of a shared space, such as CLIP's: no learning."""
+
+    def __init__(self, *, features: str | None = None, signatures: str | None = None) -> None: ...
+
 class DAP(ZeroShotPipeline):
     """A calibrated classifier for every attribute, and the class by its attributes."""
 

@@ -18,6 +18,8 @@ KNOWN = (TRANSDUCTIVE, CLASS_BALANCE, UNSEEN_SIGNATURES)
 
 # The tag of a method that was written down without its source at hand; tables mark it.
 FROM_MEMORY = "from memory"
+# The tag of a method that compares features and signatures as they are: both have the same dimensions.
+SHARED_SPACE = "shared space"
 
 
 def kind_of(name: str) -> Kind:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from model_toys import animals, kept, rows_to_tell_apart
 
+from zslplat.kinds import SHARED_SPACE
 from zslplat.registry import component, names
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -17,7 +18,7 @@ def methods(kind):
 
 @pytest.mark.parametrize("name", methods("zero-shot"))
 def test_a_zero_shot_model_gives_the_scores_of_its_run(name, tmp_path):
-    dataset = animals()
+    dataset = animals(shared=SHARED_SPACE in component("methods", name).tags)
     found = kept(tmp_path, name, "gzsl", dataset)
     rows = found.problem.truth["row_pool"]
     assert found.model is not None, found.told

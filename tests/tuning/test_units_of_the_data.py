@@ -14,6 +14,7 @@ from zslplat.evaluation.jobs import EvaluateJob
 from zslplat.evaluation.scoring.evaluation import evaluate
 from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.scales import spread_rows
+from zslplat.kinds import SHARED_SPACE
 from zslplat.multiples import absolute, read_multiple, write_multiple
 from zslplat.settings import resolve_settings
 from zslplat.space import POSITIVE, Choice, Real, Scaled, parse_range
@@ -45,14 +46,18 @@ UNPREPROCESSED = [
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Data sets of the same rows in three units, with splits by class (``classes``) and without (``rows``)."""
+    """Data sets of the same rows in three units, with splits by class (``classes``) and without (``rows``).
+
+    Signatures ``texts`` lie in the space of the features.
+    """
     folder = tmp_path_factory.mktemp("units")
     rng = np.random.default_rng(0)
     S, y = rng.random((12, 6)), np.repeat(np.arange(12), 14)
-    X = 3 * np.abs(S[y] @ rng.normal(size=(6, 16)) + 0.7 * rng.normal(size=(len(y), 16)) + 1)
+    texts = S @ rng.normal(size=(6, 16))
+    X = 3 * np.abs(texts[y] + 0.7 * rng.normal(size=(len(y), 16)) + 1)
     splits = {"train": np.flatnonzero(y < 9), "test_unseen": np.flatnonzero(y >= 9)}
     for scale in SCALES:
-        np.savez(folder / f"classes-{scale}.npz", X=X * scale, y=y, S=S, **splits)
+        np.savez(folder / f"classes-{scale}.npz", X=X * scale, y=y, S=S, S_texts=texts, **splits)
         np.savez(folder / f"rows-{scale}.npz", X=X * scale, y=y)
     return folder
 
@@ -64,8 +69,9 @@ def values_of(name, folder, scale, features, store):
     template = method.build(fixed)
     space = {k: r for k, r in template.space.items() if k not in fixed}
     kind = "rows" if method.kind == "coding" else "classes"
+    task = Spec.parse("zsl(signatures=texts)" if SHARED_SPACE in method.tags else TASKS[method.kind])
     data = Spec("npz", {"path": str(folder / f"{kind}-{scale}.npz")})
-    experiment = Experiment(Spec(name, fixed), data, Spec.parse(TASKS[method.kind]), space, features=features)
+    experiment = Experiment(Spec(name, fixed), data, task, space, features=features)
     settings = resolve_settings({"store": store})
     settings.make_store()
     context = ExperimentContext(experiment, settings)

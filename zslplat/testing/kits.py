@@ -25,7 +25,7 @@ from zslplat.kinds import load_part, protocol_of
 from zslplat.methods.base import Arrays, Protocol
 from zslplat.space import Space
 from zslplat.tasks.base import prefixed, selected
-from zslplat.testing.problems import SMALL, WIDE, ClassProblem, class_problem
+from zslplat.testing.problems import SMALL, WIDE, ClassProblem, problem_for
 from zslplat.testing.running import Check, Skipped
 
 
@@ -82,7 +82,7 @@ class MethodKit:
 
     def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
         """Return all inputs by name, small ones, or such as BLAS shares out to threads."""
-        return self.named(class_problem(method.effective_preprocessing, WIDE if wide else SMALL, seed=seed))
+        return self.named(problem_for(method, WIDE if wide else SMALL, seed=seed))
 
     def named(self, problem: ClassProblem) -> Arrays:
         """Return the inputs that a problem has for this kind."""

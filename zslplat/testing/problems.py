@@ -17,6 +17,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset, Queries, SignatureSet
 from zslplat.data.store.preprocessing import Preprocessing, apply_steps
 from zslplat.errors import DataError, UsageError
+from zslplat.kinds import SHARED_SPACE
 from zslplat.tasks.base import Task
 
 
@@ -56,11 +57,18 @@ class ClassProblem:
     seen: np.ndarray
 
 
-def class_problem(preprocessing: Preprocessing, sizes: Sizes = SMALL, *, seed: int = 0) -> ClassProblem:
+def problem_for(method: Any, sizes: Sizes = SMALL, *, seed: int = 0) -> ClassProblem:
+    """Return a zero-shot problem preprocessed for a method, in a shared space where it needs one."""
+    return class_problem(method.effective_preprocessing, sizes, seed=seed, shared=SHARED_SPACE in method.tags)
+
+
+def class_problem(
+    preprocessing: Preprocessing, sizes: Sizes = SMALL, *, seed: int = 0, shared: bool = False
+) -> ClassProblem:
     """Return a zero-shot problem: the pool holds rows of seen and of unseen classes, candidates are all classes.
 
     ``S_pool`` lists the seen classes first; ``seen`` marks them; ``y_pool`` are rows of ``S_pool``. Rows come in no
-    order.
+    order. Signatures in a ``shared`` space are the rows of their classes without noise.
     """
     rng = np.random.default_rng([seed, 21])
     classes = sizes.seen + sizes.unseen
@@ -77,7 +85,8 @@ def class_problem(preprocessing: Preprocessing, sizes: Sizes = SMALL, *, seed: i
         return np.asarray(np.maximum(shown @ mapping + offset + noise, 0), dtype=np.float32)
 
     X, X_pool = apply_steps(preprocessing.features, rows(y), rows(y_pool))
-    S, S_pool = apply_steps(preprocessing.signatures, attributes[: sizes.seen], attributes, every=attributes)
+    described = (attributes - 0.5) @ mapping + offset if shared else attributes
+    S, S_pool = apply_steps(preprocessing.signatures, described[: sizes.seen], described, every=described)
     return ClassProblem(X, y, S, X_pool, y_pool, S_pool, np.arange(classes) < sizes.seen)
 
 

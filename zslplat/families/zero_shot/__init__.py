@@ -11,6 +11,10 @@ _METHODS = {
     "cmt-gaussian": "cmt.novelty:CMTGaussian",
     "cmt-loop": "cmt.novelty:CMTLoop",
     "conse": "probabilistic.conse:ConSE",
+    "cosine-adapter": "shared_space:CosineAdapter",
+    "cosine-centred": "shared_space:CosineCentred",
+    "cosine-em": "shared_space:CosineEM",
+    "cosine-signatures": "shared_space:CosineSignatures",
     "dap": "probabilistic.attribute_prediction:DAP",
     "devise": "ranking.methods:DeViSE",
     "eszsl": "eszsl:ESZSL",
@@ -79,6 +83,7 @@ def zslplat_datasets() -> dict[str, str]:
     return {
         "digit-pairs": "zslplat.data.sets.digit_pairs:DigitPairs",
         "redrawn": "zslplat.data.class_draws:Redrawn",
+        "shared-space": "zslplat.data.sets.shared_space:SharedSpace",
         "synthetic": "zslplat.data.sets.synthetic:Synthetic",
         "xlsa17": "zslplat.data.formats.xlsa17:Xlsa17",
     }

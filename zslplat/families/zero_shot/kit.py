@@ -15,7 +15,7 @@ from zslplat.methods.base import Arrays, Method, Prepared
 from zslplat.testing.kernels import deviation
 from zslplat.testing.kits import MethodKit, Player, fitted
 from zslplat.testing.method_checks import assert_data_refused
-from zslplat.testing.problems import PLENTY, WITH_SHARED, ClassProblem, class_problem
+from zslplat.testing.problems import PLENTY, WITH_SHARED, ClassProblem, problem_for
 from zslplat.testing.running import Check
 from zslplat.testing.truth_seekers import Seeker, indicators
 
@@ -32,7 +32,7 @@ def zero_shot_checks(method: Method) -> tuple[Check, ...]:
 
 def scores_have_a_row_per_row_and_a_column_per_class(method: ZeroShotMethod) -> None:
     """decision_function returns (rows, classes), with or without the mask of seen classes, also for one row."""
-    problem = class_problem(method.effective_preprocessing)
+    problem = problem_for(method)
     learned = fitted(method)
     for rows in (len(problem.X_pool), 2, 1):
         for seen in (None, problem.seen):
@@ -44,7 +44,7 @@ def scores_have_a_row_per_row_and_a_column_per_class(method: ZeroShotMethod) -> 
 
 def order_of_training_rows_does_not_matter(method: ZeroShotMethod) -> None:
     """Training rows in another order give the same scores, within the declared tolerance."""
-    problem = class_problem(method.effective_preprocessing)
+    problem = problem_for(method)
     direct = _scores(fitted(method), problem)
     order = _order(len(problem.X))
     other = dataclasses.replace(problem, X=problem.X[order], y=problem.y[order])
@@ -53,7 +53,7 @@ def order_of_training_rows_does_not_matter(method: ZeroShotMethod) -> None:
 
 def attributes_that_training_classes_share_are_not_scored_by_rounding(method: ZeroShotMethod) -> None:
     """Where training classes do not differ in some attributes, other numbers for them give the same scores, too."""
-    problem = class_problem(method.effective_preprocessing, WITH_SHARED)
+    problem = problem_for(method, WITH_SHARED)
     direct = _scores(_fitted_on(method, problem), problem)
     when = "with attributes that all training classes share, and these in another order"
     other = _with_classes_in_another_order(problem)
@@ -62,7 +62,7 @@ def attributes_that_training_classes_share_are_not_scored_by_rounding(method: Ze
 
 def order_of_training_classes_does_not_matter(method: ZeroShotMethod) -> None:
     """Other numbers for the same training classes give the same scores, within the declared tolerance."""
-    problem = class_problem(method.effective_preprocessing)
+    problem = problem_for(method)
     direct = _scores(fitted(method), problem)
     other = _with_classes_in_another_order(problem)
     _assert_close(method, _scores(_fitted_on(method, other), other), direct, "with training classes in another order")
@@ -70,7 +70,7 @@ def order_of_training_classes_does_not_matter(method: ZeroShotMethod) -> None:
 
 def scores_follow_the_rows_of_the_batch(method: ZeroShotMethod) -> None:
     """Rows scored in another order have the same scores, within the declared tolerance."""
-    problem = class_problem(method.effective_preprocessing)
+    problem = problem_for(method)
     learned = fitted(method)
     direct = _scores(learned, problem)
     order = _order(len(problem.X_pool))
@@ -80,7 +80,7 @@ def scores_follow_the_rows_of_the_batch(method: ZeroShotMethod) -> None:
 
 def scores_follow_the_order_of_candidates(method: ZeroShotMethod) -> None:
     """Candidate classes listed in another order have the same scores, within the declared tolerance."""
-    problem = class_problem(method.effective_preprocessing)
+    problem = problem_for(method)
     learned = fitted(method)
     direct = _scores(learned, problem)
     order = _order(len(problem.S_pool))
@@ -90,7 +90,7 @@ def scores_follow_the_order_of_candidates(method: ZeroShotMethod) -> None:
 
 def steps_end_where_fit_ends(method: ZeroShotMethod) -> None:
     """fit_steps yields 1, 2, ... and can be scored at every step; after the last one it has done what fit does."""
-    problem = class_problem(method.effective_preprocessing)
+    problem = problem_for(method)
     direct = _scores(fitted(method), problem)
     stepped: ZeroShotMethod = clone(method)
     steps = []
@@ -112,7 +112,7 @@ def steps_end_where_fit_ends(method: ZeroShotMethod) -> None:
 
 def better_than_guessing(method: ZeroShotMethod) -> None:
     """Most rows of unseen classes of an easy problem are told apart better than by chance."""
-    problem = class_problem(method.effective_preprocessing, PLENTY)
+    problem = problem_for(method, PLENTY)
     rows = ~problem.seen[problem.y_pool]
     S, names = problem.S_pool[~problem.seen], np.flatnonzero(~problem.seen)
     learned = _fitted_on(_with_time_to_learn(method), problem)
@@ -125,7 +125,7 @@ def better_than_guessing(method: ZeroShotMethod) -> None:
 
 def unusable_data_are_refused(method: ZeroShotMethod) -> None:
     """A label without signature, a class without row, NaN, no row, and lengths that differ raise DataError in fit."""
-    p = class_problem(method.effective_preprocessing)
+    p = problem_for(method)
     spoilt, spoilt_S = p.X.copy(), np.array(p.S, dtype=np.float64)
     spoilt[3, 1], spoilt_S[2, 0] = np.nan, np.inf
     others = p.y != 4
@@ -143,7 +143,7 @@ def unusable_data_are_refused(method: ZeroShotMethod) -> None:
 
 def score_of_a_row_does_not_depend_on_other_rows(method: ZeroShotMethod) -> None:
     """A method that is not transductive scores a row alone as it does in a batch, within the declared tolerance."""
-    problem = class_problem(method.effective_preprocessing)
+    problem = problem_for(method)
     learned = fitted(method)
     whole = _scores(learned, problem)
     for rows in (slice(0, 1), slice(7, 19)):
@@ -158,7 +158,7 @@ def score_of_a_row_does_not_depend_on_other_rows(method: ZeroShotMethod) -> None
 
 def score_of_a_class_does_not_depend_on_other_candidates(method: ZeroShotMethod) -> None:
     """A method that is not transductive prefers one class to another by as much when other candidates are left out."""
-    problem = class_problem(method.effective_preprocessing)
+    problem = problem_for(method)
     learned = fitted(method)
     whole = _scores(learned, problem)
     for chosen in (problem.seen, ~problem.seen):
@@ -176,7 +176,7 @@ def score_of_a_class_does_not_depend_on_other_candidates(method: ZeroShotMethod)
 
 def one_signature_per_class_is_the_plain_case(method: Any) -> None:
     """A method for several signatures per class gives with one each what it gives without signature_class."""
-    problem = class_problem(method.effective_preprocessing)
+    problem = problem_for(method)
     direct = _scores(fitted(method), problem)
     several = clone(method).fit(problem.X, problem.y, problem.S, signature_class=np.arange(len(problem.S)))
     numbers = np.arange(len(problem.S_pool))

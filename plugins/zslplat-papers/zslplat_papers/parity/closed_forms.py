@@ -62,6 +62,71 @@ def cosines(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return np.asarray(A @ B.T / np.outer(np.linalg.norm(A, axis=1), np.linalg.norm(B, axis=1)))
 
 
+def _in_one_space() -> Data:
+    """Rows, and signatures that lie among them: the same ones, mapped by a fixed matrix and moved."""
+    data = non_negative()
+    places = np.random.default_rng(1).normal(size=(data.S.shape[1] + 1, data.X.shape[1]))
+    S, candidates = (np.column_stack([rows, np.ones(len(rows))]) @ places for rows in (data.S, data.candidates))
+    return Data(data.X, data.y, S, data.pool, candidates)
+
+
+def cosine_signatures(method: Any) -> Pairs:
+    """Cosines of rows and signatures."""
+    data = _in_one_space()
+    data.fit(method)
+    return {"scores": (data.scores(method), cosines(data.pool, data.candidates))}
+
+
+def cosine_adapter(method: Any) -> Pairs:
+    """The map (d, d) of the ridge regression whose penalty draws it to the identity, over unit class means."""
+    data = _in_one_space()
+    data.fit(method)
+    T, d = data.S / np.linalg.norm(data.S, axis=1, keepdims=True), data.X.shape[1]
+    left, right = np.zeros((d, d)), np.zeros((d, d))
+    for c, text in enumerate(T):
+        rows = data.X[data.y == c]
+        mean = rows.mean(axis=0)
+        left += len(rows) * np.outer(text, text)
+        right += len(rows) * np.outer(text, mean / np.linalg.norm(mean))
+    ridge = method.alpha * np.trace(left) / d
+    W = np.linalg.solve(left + ridge * np.eye(d), right + ridge * np.eye(d))
+    return {
+        "W": (np.eye(d) + method.signatures_.T @ method.C_, W),
+        "scores": (data.scores(method), cosines(data.pool, data.candidates @ W)),
+    }
+
+
+def _about_the_mean(A: np.ndarray) -> np.ndarray:
+    unit = np.array([row / np.linalg.norm(row) for row in A])
+    return np.array([(row - unit.mean(axis=0)) / np.linalg.norm(row - unit.mean(axis=0)) for row in unit])
+
+
+def cosine_centred(method: Any) -> Pairs:
+    """Cosines of unit rows and signatures, each about their mean."""
+    data = _in_one_space()
+    data.fit(method)
+    rows, texts = _about_the_mean(data.pool), _about_the_mean(data.candidates)
+    return {"scores": (data.scores(method), cosines(rows, texts))}
+
+
+def cosine_em(method: Any) -> Pairs:
+    """Expectation and maximisation, row by row and class by class."""
+    data = _in_one_space()
+    data.fit(method)
+    rows, texts, kappa = _about_the_mean(data.pool), _about_the_mean(data.candidates), method.concentration
+    n, c = len(rows), len(texts)
+    means, weights = texts.copy(), np.full(c, 1 / c)
+    for _ in range(method.iterations):
+        shares = np.array([[weights[k] * np.exp(kappa * row @ means[k]) for k in range(c)] for row in rows])
+        shares /= shares.sum(axis=1, keepdims=True)
+        for k in range(c):
+            total = sum(shares[i, k] * rows[i] for i in range(n)) + method.prior * n / c * texts[k]
+            means[k] = total / np.linalg.norm(total)
+        if method.weights == "learned":
+            weights = np.array([(shares[:, k].sum() + 1) / (n + c) for k in range(c)])
+    return {"scores": (data.scores(method), rows @ means.T + np.log(weights) / kappa)}
+
+
 def ridge_prototypes(method: Any) -> Pairs:
     """Prototypes of the ridge regression over all rows, whose offset is not penalised."""
     data = non_negative()

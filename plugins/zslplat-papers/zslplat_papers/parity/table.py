@@ -59,6 +59,13 @@ CASES: tuple[Case, ...] = (
     ),
     _equal("conse", "cosine with sum_t p_t s_t / sum_t p_t", closed_forms.conse, 1e-3, T=3),
     _equal("cosine", "<a, b> / |a| |b|", other_kinds.cosine),
+    _equal("cosine-adapter", "min sum_c n_c |m_c - t_c W|^2 + ridge |W - I|^2", closed_forms.cosine_adapter),
+    _equal("cosine-centred", "cos(x - mean x, t_c - mean t)", closed_forms.cosine_centred),
+    *(
+        _equal(f"cosine-em{weights}", "EM of von Mises-Fisher about the texts", closed_forms.cosine_em, iterations=4)
+        for weights in ("", "(weights=learned)")
+    ),
+    _equal("cosine-signatures", "<x, t_c> / |x| |t_c|", closed_forms.cosine_signatures),
     *_both(
         "dap",
         "chi-squared SVM, Platt; sum_m log p(a_m|x) - log p(a_m)",
