@@ -28,8 +28,12 @@ def build(folder: Path, *, lenient: bool = False, execute: bool = True) -> int:
     """
     from sphinx.cmd.build import main
 
+    from zslplat.documentation_site import CHECK_PAGES
+
     work = folder / "work"
     copy_sources(ROOT, work)
+    # In a clone a link; an installation has them in the package alone.
+    shutil.copytree(CHECK_PAGES, work / "docs" / "checks", dirs_exist_ok=True)
     options = ["-b", "html", "-q", "-d", str(folder / "doctrees")]
     options += [] if lenient else ["--fail-on-warning", "--keep-going"]
     options += [] if execute else ["-D", "plot_gallery=0"]
@@ -66,7 +70,7 @@ def copy_sources(root: Path, work: Path) -> None:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Return all files in a folder; a folder that is a link is walked, too: the pages of checks are one."""
+    """Return all files in a folder; a folder that is a link is walked, too."""
     return [Path(place) / name for place, _, names in os.walk(folder, followlinks=True) for name in names]
 
 

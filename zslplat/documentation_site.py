@@ -25,6 +25,8 @@ from zslplat.errors import StoreError, UsageError
 
 NEEDED = ("sphinx", "myst_parser", "sphinx_design", "sphinx_gallery", "pydata_sphinx_theme")
 PACKED = "site.zip"
+# Part of the package, for ``zslplat explain``, and of the site as ``docs/checks``.
+CHECK_PAGES = Path(__file__).parent / "checks" / "pages"
 _READ = (".py", ".md", ".txt", ".css", ".svg", ".png", ".toml")
 _IGNORED = ("_build", "generated", "tutorials", "__pycache__", ".ipynb_checkpoints")
 
@@ -77,9 +79,9 @@ def fingerprint(root: Path) -> str:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files that pages are made of; a folder that is a link is walked, too: the pages of checks are one."""
+    """Return the files that pages are made of; links to folders are not followed."""
     files = []
-    for place, folders, names in os.walk(folder, followlinks=True):
+    for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _IGNORED]
         files += [Path(place) / name for name in names if Path(name).suffix in _READ]
     return sorted(files)
@@ -129,15 +131,17 @@ def write_plain_pages(root: Path, folder: Path) -> None:
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark").enable("table")
-    pages = [path for path in _files(root / "docs") if path.suffix == ".md"]
-    for path in (*root.glob("*.md"), *pages):
+    sources = (*root.glob("*.md"), *(path for path in _files(root / "docs") if path.suffix == ".md"))
+    pages = {path.relative_to(root): path for path in sources}
+    pages |= {Path("docs", "checks", path.name): path for path in _files(CHECK_PAGES)}
+    for name, path in pages.items():
         text = re.sub(r"^(`{3,}|:{3,})\{(?:toctree|grid|forest).*?^\1$", "", path.read_text("utf-8"), flags=re.M | re.S)
         body = reader.render(text)
         if path.parent == root:  # README names pages without links, which a package index could not follow
             body = re.sub(r"<code>((?:docs/)?[\w-]+)\.md</code>", r'<a href="\1.html">\1</a>', body)
         body = re.sub(r'href="([^":]*)\.md(#[^"]*)?"', r'href="\1.html\2"', body)
         body = re.sub(r'<a href="[^":]*(?:generated|tutorials)/[^"]*">(.*?)</a>', r"\1", body)
-        place = folder / path.relative_to(root).with_suffix(".html")
+        place = folder / name.with_suffix(".html")
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(_PLAIN.format(title=path.stem, body=body), encoding="utf-8")
     shutil.copytree(root / "docs" / "pictures", folder / "docs" / "pictures", dirs_exist_ok=True)
