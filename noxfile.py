@@ -9,6 +9,7 @@ import nox
 nox.options.sessions = ["lint", "tests"]
 nox.options.reuse_existing_virtualenvs = True
 PLUGINS = ("./plugins/zslplat-outside", "./plugins/zslplat-papers")
+TOOLS = ("build", "cffconvert", "check-wheel-contents", "py-rattler-build", "twine")
 # Every library is in use: kernels (numpy, scipy), tables (pandas), files (h5py, pyarrow), a study with its MLflow runs
 # (optuna, sqlalchemy), the command line (typer, rich), reports (jinja2, matplotlib), compiled loops (numba).
 SUBSET = (
@@ -51,13 +52,13 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def build(session: nox.Session) -> None:
     """Build all distributions twice, check them, and run tests of the unpacked source distribution."""
-    session.install("build", "check-wheel-contents", "cffconvert", "twine", "pytest", "pytest-timeout", "hypothesis")
+    session.install(*TOOLS)
     folder = session.create_tmp()
     session.run("python", "tools/release.py", f"{folder}/dist", "--build-only")
     (source,) = Path(folder, "dist").glob("zslplat-[0-9]*.tar.gz")
     session.run("tar", "xzf", str(source), "-C", folder, external=True)
     unpacked = f"{folder}/{source.name.removesuffix('.tar.gz')}"
-    session.install(unpacked, *(f"{unpacked}/{plugin}" for plugin in PLUGINS))
+    session.install(f"{unpacked}[test]", *(f"{unpacked}/{plugin}" for plugin in PLUGINS))
     with session.chdir(unpacked):
         session.run("python", "-m", "pytest", "-q", *(session.posargs or SUBSET))
 
@@ -65,5 +66,5 @@ def build(session: nox.Session) -> None:
 @nox.session
 def release(session: nox.Session) -> None:
     """Everything that a release must pass, and the files to upload."""
-    session.install("build", "check-wheel-contents", "cffconvert", "twine")
+    session.install(*TOOLS)
     session.run("python", "tools/release.py", *session.posargs)

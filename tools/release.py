@@ -2,7 +2,7 @@
 
 Every check prints one line. Exit code 0: all are green, and the distributions lie in FOLDER (``dist``). Exit code 1:
 one is not, and its line says what to do. ``--build-only`` leaves out changelog, tag, links and ``.ci/run``.
-The tools are installed by ``nox -s release``, or ``pip install build check-wheel-contents cffconvert twine``.
+The tools are installed by ``nox -s release``, or ``pip install`` of TOOLS in noxfile.py.
 
 Both builds work on the files of the last commit, unpacked anew, with its time. The bytes of wheels and source
 distributions then depend on the commit and on the versions of setuptools and Python, not on the clock or the machine.
@@ -160,10 +160,31 @@ def accepted(folder: Path) -> str:
     return "twine, check-wheel-contents, cffconvert"
 
 
+def conda_recipe() -> str:
+    """rattler-build understands the recipe, which asks for what pyproject.toml asks for."""
+    from rattler_build import RattlerBuildError, Stage0Recipe, VariantConfig
+
+    lowest = project()["requires-python"].removeprefix(">=")
+    try:
+        (built,) = Stage0Recipe.from_file(str(ROOT / "recipe/recipe.yaml")).render(
+            VariantConfig({"python_min": [lowest]})
+        )
+    except RattlerBuildError as problem:
+        raise Refused(f"recipe/recipe.yaml: {problem}") from problem
+    here = {f"python >={lowest}", *(re.sub(r"(?=[>=<])", " ", text, count=1) for text in project()["dependencies"])}
+    there = {text.replace("matplotlib-base", "matplotlib") for text in map(str, built.recipe.requirements.run)}
+    if here != there or built.recipe.package.version != project()["version"]:
+        raise Refused(
+            f"recipe/recipe.yaml and pyproject.toml differ: {', '.join(sorted(here ^ there)) or 'the version'}"
+        )
+    return f"{len(here)} requirements"
+
+
 def checks(folder: Path, build_only: bool) -> Iterator[tuple[str, Callable[[], str]]]:
     """Yield the name of each check, and the check, the quick ones first."""
     yield "clean tree", clean_tree
     yield "one version", version_everywhere
+    yield "conda recipe", conda_recipe
     if not build_only:
         yield "changelog", changelog
         yield "tag", tag
