@@ -47,7 +47,6 @@ FLOORS = (
         "palette",
         "pictures",
     ),
-    ("imports",),
     ("errors", "__init__"),
     ("multiples", "keys", "names", "plain_json"),
 )

@@ -9,7 +9,6 @@ from importlib.metadata import Distribution, EntryPoint
 
 import pytest
 
-from zslplat import imports
 from zslplat.api import API_VERSION
 from zslplat.errors import PluginError, UnknownNameError
 from zslplat.registry import COMPONENTS, ByName, build_registry, component, describe_broken
@@ -35,7 +34,6 @@ class Made(Distribution):
 def entry_point(tmp_path, monkeypatch):
     """Return what makes an entry point of a distribution from the body of its hook ``zslplat_methods``."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(imports, "harm_of", lambda point: "")  # a process for each: test_imports.py
     count = 0
 
     def make(distribution, source, *, raw=False):
@@ -236,3 +234,11 @@ def test_the_built_ins_come_through_the_same_door():
     for kind in COMPONENTS:
         for name in registry.names(kind):
             assert registry.entry(kind, name).load().__name__
+
+
+def test_what_a_plugin_prints_goes_to_standard_error(entry_point, capsys):
+    source = "print('NOISE')\nfrom zslplat.api import hookimpl\n@hookimpl\ndef zslplat_kernels():\n    print('NOISE')\n"
+    registry = build_registry([entry_point("loud", source + "    return {'mine': 'x:Y'}\n", raw=True)])
+    assert registry.names("kernels") == ["mine"]
+    out, err = capsys.readouterr()
+    assert (out, err.count("NOISE")) == ("", 2)

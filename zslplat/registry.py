@@ -12,7 +12,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -21,7 +21,7 @@ from typing import Any
 
 import pluggy
 
-from zslplat import hookspecs, imports
+from zslplat import hookspecs
 from zslplat.errors import PluginError, UnknownNameError, UsageError, near_names
 from zslplat.spec import Spec
 
@@ -122,7 +122,7 @@ class Entry:
     def _imported(self, target: Any, base: str) -> Any:
         if isinstance(target, str):
             try:
-                target = imports.load(EntryPoint(self.name, target, self.kind))
+                target = load(EntryPoint(self.name, target, self.kind))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
@@ -227,6 +227,12 @@ def _clash(claims: list[Entry]) -> str:
     return f"{REGISTERED[claims[0].kind]} {claims[0].name!r} is claimed by {owners}; {advice}"
 
 
+def load(point: EntryPoint) -> Any:
+    """Import what an entry point names; what that prints goes to standard error, and standard output to the result."""
+    with redirect_stdout(sys.stderr):
+        return point.load()
+
+
 def build_registry(points: list[EntryPoint] | None = None) -> Registry:
     """Read the entry points of the group ``zslplat`` (or the given ones) and collect what their hooks return."""
     manager = pluggy.PluginManager("zslplat")
@@ -237,7 +243,7 @@ def build_registry(points: list[EntryPoint] | None = None) -> Registry:
         plugin = Plugin(point.name, name, version)
         registered_as = f"{name}:{point.name}"
         try:
-            module = imports.load(point)
+            module = load(point)
             # One distribution may be installed twice on a path; the module registers once.
             if manager.is_registered(module):
                 continue
@@ -310,7 +316,7 @@ def _collect(registry: Registry, module: Any, plugin: Plugin) -> Iterator[str]:
         hook = getattr(registry.manager.hook, f"{_HOOKS}{kind}")
         for implementation in [i for i in hook.get_hookimpls() if i.plugin is module]:
             try:
-                with imports.program_kept() if plugin.distribution != OWN else nullcontext():
+                with redirect_stdout(sys.stderr):
                     components = implementation.function()
                 if not isinstance(components, Mapping):
                     expected = _DATA.get(kind, "class or 'module:Class'")

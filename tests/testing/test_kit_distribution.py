@@ -6,7 +6,6 @@ import sys
 import pytest
 from support import install_distribution
 
-from zslplat import imports
 from zslplat.errors import PluginError, UnknownNameError
 from zslplat.registry import build_registry
 from zslplat.testing.distribution import subjects_of
@@ -23,7 +22,6 @@ SOUND = HEAD + LISTENER + "@hookimpl\ndef zslplat_listeners():\n    return {'log
 def subjects(tmp_path, monkeypatch):
     """Return what there is to check of a distribution ``zslplat-made`` with this module, results by kind and name."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(imports, "harm_of", lambda point: "")  # a process for each: test_imports.py
 
     def make(source, *, group="zslplat"):
         monkeypatch.delitem(sys.modules, "zslplat_made", raising=False)

@@ -72,11 +72,10 @@ def _plugin_points(**selection: Any) -> Any:
 
 
 def _plugin_command(point: Any) -> Any:
-    from zslplat import imports
-    from zslplat.registry import cause_of
+    from zslplat.registry import cause_of, load
 
     try:
-        loaded = imports.load(point)
+        loaded = load(point)
     except KeyboardInterrupt:
         raise
     except BaseException as error:

@@ -12,10 +12,9 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from typing import Any
 
-from zslplat import imports
 from zslplat.errors import PluginError, UnknownNameError
 from zslplat.listeners import Listener
-from zslplat.registry import COMMAND_GROUP, PARTS, REGISTERED, Entry, Registry, normal_name
+from zslplat.registry import COMMAND_GROUP, PARTS, REGISTERED, Entry, Registry, load, normal_name
 from zslplat.testing.checks import run_checks
 from zslplat.testing.running import FAILED, PASSED, CheckResult, one_line, run_check
 
@@ -118,7 +117,7 @@ def command_loads(point: EntryPoint) -> None:
     """A command is a Typer application or a function with a docstring, which its help shows."""
     import typer
 
-    loaded: Any = imports.load(point)
+    loaded: Any = load(point)
     if isinstance(loaded, typer.Typer):
         assert typer.main.get_command(loaded).help or loaded.registered_commands, f"{point.name} has no command"
         return
