@@ -129,7 +129,7 @@ class Settings:
 
     @property
     def suites(self) -> Path:
-        """Folder of the tables of suites, of which cells each has, and of locks on these."""
+        """Folder of the tables of suites, and of the locks on their cells."""
         return self.store / "suites"
 
     @property

@@ -7,14 +7,11 @@ from html_reader import read_html
 from store_toys import MadeStore
 from support import one_line
 
-from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.comparison.compare import compare
 from zslplat.reports.contents import ReportRequest, collect_contents
 from zslplat.reports.overview import page_of
 from zslplat.reports.page import render_page
 from zslplat.settings import resolve_settings
-from zslplat.suites.cells import NOT_CARRIED_OUT, WAITING
-from zslplat.suites.saved_cells import save_cells
 
 
 @pytest.fixture
@@ -33,8 +30,6 @@ def text_of(facts):
 
 @pytest.mark.long
 def test_findings_of_the_comparison_and_of_the_suite_are_told(settings):
-    waiting = [CellFacts("digit-pairs", row, "zsl", WAITING, reason=NOT_CARRIED_OUT) for row in ("dap", "conse")]
-    save_cells(SuiteFacts("quick", tuple(waiting)), settings)
     facts = collect_contents(settings, ReportRequest())
     text = text_of(facts)
     beside = compare(settings, ["made"], warn=pytest.fail).findings
@@ -43,12 +38,11 @@ def test_findings_of_the_comparison_and_of_the_suite_are_told(settings):
         assert f"the comparison: {one.line} (zslplat explain {one.code})" in text
     lines = {one.code: one.text for one in facts.suites}
     assert lines["ZSP401"] == "unequal budgets on digit-pairs, task zsl: eszsl searched 20 trials and sae 5"
-    assert "cells have no number" in lines["ZSP402"]  # those that the last command left waiting
     for one in facts.suites:
         assert f"suite quick: {one.line} (zslplat explain {one.code})" in text
 
 
-def test_a_part_of_a_suite_lacks_no_cells(settings):
+def test_findings_are_of_the_results_that_are_reported(settings):
     assert {one.code for one in collect_contents(settings, ReportRequest(task="zsl")).suites} == {"ZSP401"}
     assert collect_contents(settings, ReportRequest(("eszsl",))).suites == []
 

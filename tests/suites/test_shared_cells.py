@@ -129,7 +129,9 @@ def test_another_suite_of_one_name_is_told_of_before_it_takes_the_tables(tmp_pat
     told = []
     for file in (files[0], files[0], files[1], files[1]):
         reporter = Telling()
-        assert carry_out(load_suite(file), GridOptions(workers=1), settings, reporter).exit_code == 0
+        assert (
+            carry_out(load_suite(file), GridOptions(workers=1, out=tmp_path / "exp"), settings, reporter).exit_code == 0
+        )
         told.append([line for line in reporter.warned if "another suite of that name" in line])
     assert told[0] == told[1] == told[3] == []
     assert str(files[0]) in told[2][0]

@@ -6,10 +6,6 @@ import numpy as np
 import pytest
 from support import lines_of
 
-from zslplat.reports.contents import ReportRequest, collect_contents
-from zslplat.settings import resolve_settings
-from zslplat.suites.saved_cells import load_cells
-
 pytestmark = pytest.mark.long
 
 SUITE = """
@@ -107,19 +103,7 @@ method = "trouble(trouble=raises)"
 """
 
 
-def told(store):
-    """Return what a report finds in the suites of a store."""
-    return [
-        finding.to_json() for finding in collect_contents(resolve_settings({"store": store}), ReportRequest()).suites
-    ]
-
-
-def of_suite(result):
-    """Return what the checks of suites found, without those of its studies."""
-    return [one for one in result["findings"] if "cell" not in one]
-
-
-def test_a_report_finds_in_a_suite_that_is_a_file_what_its_last_command_found(call, tmp_path):
+def test_a_command_says_which_cells_of_the_suite_have_no_number(call, tmp_path):
     (tmp_path / "suite.toml").write_text(SUITE + BAD_ROW)
     command = ("bench", "suite.toml", "--trials", 1, "--repeats", 1, "--json")
     part = json.loads(call(*command, "--only", "plain").stdout)
@@ -127,24 +111,12 @@ def test_a_report_finds_in_a_suite_that_is_a_file_what_its_last_command_found(ca
     assert missing["text"] == (
         "4 of 6 cells have no number, of weighted, bad; first weighted on toy, task zsl (waiting: not carried out)"
     )
-    assert told(tmp_path / "mlruns") == of_suite(part)
     whole = json.loads(call(*command).stdout)
     (missing,) = [one for one in whole["findings"] if one["code"] == "ZSP402"]
     assert missing["text"].startswith("2 of 6 cells have no number, of bad; first bad on toy, task zsl (failed: ")
-    assert told(tmp_path / "mlruns") == of_suite(whole)
-    # A store that takes over this one knows as much, and what it knew of a suite stays.
-    assert call("store", "merge", tmp_path / "mlruns", "--store", tmp_path / "other").returncode == 0
-    assert told(tmp_path / "other") == of_suite(whole)
-    (tmp_path / "other" / "suites" / "suite.json").write_text("{")
-    assert call("store", "merge", tmp_path / "mlruns", "--store", tmp_path / "other").returncode == 0
-    assert (tmp_path / "other" / "suites" / "suite.json").read_text() == "{"
-    # Without it a report counts what is recorded.
-    (tmp_path / "mlruns" / "suites" / "suite.json").write_text("{")
-    assert load_cells(resolve_settings({"store": tmp_path / "mlruns"}), "suite") == ()
-    assert told(tmp_path / "mlruns") != of_suite(whole)
 
 
-def test_a_report_tells_of_given_classes_and_of_draws_apart(call, tmp_path):
+def test_a_command_tells_of_given_classes_and_of_draws_apart(call, tmp_path):
     text = SUITE.replace('["zsl", "retrieval"]', '["zsl"]').replace('only_tested = ["retrieval"]\n', "")
     (tmp_path / "suite.toml").write_text(text)
     command = ("bench", "suite.toml", "--trials", 1, "--repeats", 1, "--json")
@@ -155,7 +127,6 @@ def test_a_report_tells_of_given_classes_and_of_draws_apart(call, tmp_path):
         "1 of 2 cells have no number, of weighted",
         "2 of 4 cells have no number, of plain",
     ]
-    assert told(tmp_path / "mlruns") == [*of_suite(given), *of_suite(drawn)]
 
 
 def test_a_suite_goes_on_with_earlier_data_after_newer_ones_of_the_same_name(call, tmp_path):

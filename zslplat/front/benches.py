@@ -21,7 +21,6 @@ from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell, GridOptions, require_selection
 from zslplat.suites.grid import carry_out
 from zslplat.suites.result import GridResult
-from zslplat.suites.saved_cells import tables_folder
 from zslplat.suites.sequential import CLASS_FOLDS, Decision, decide, seconds_of
 from zslplat.suites.suite import MEAN, Suite, load_suite, suite_from
 from zslplat.suites.tables import GIVEN, SCORES, tables_of
@@ -131,12 +130,12 @@ def suite_request(options: BenchCommand) -> tuple[Suite, GridOptions, Settings]:
     )
     if metric := options["metric"] or suite.metric:
         suite = require_selection(replace(suite, metric=metric))
-    only, out = options["only"], options["out"]
+    only, folder = options["only"], settings.suites / "-".join([suite.name, *suite.scheme.split()])
     grid_options = GridOptions(
         trials=options["trials"],
         repeats=options["repeats"],
         only=(only,) if isinstance(only, str) else tuple(only or ()),
-        out=tables_folder(settings, suite.name, suite.scheme) if out is None else Path(out),
+        out=Path(options["out"] or folder),
         retry_failed=options["retry_failed"],
         accept_changed_code=options["accept_changed_code"],
         abreast=options["abreast"],

@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from zslplat.data.store.atomic_files import drafts_in, replacing
+from zslplat.data.store.atomic_files import drafts_in
 from zslplat.data.store.stored_sets import copy_stored_sets
 from zslplat.errors import StoreError
 from zslplat.models.folder import take_over, unnamed
@@ -193,7 +193,6 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
         split, fingerprint = other.place_of(owner, key)
         records.add_evaluation(owner, key, split, fingerprint, content)
         merged.evaluations += 1
-    _take_suites(settings, theirs)
     return merged
 
 
@@ -264,16 +263,6 @@ def _take_configuration(settings: Settings, theirs: Settings, name: str, *, agai
     if (theirs.studies / place).exists() and (again or not (settings.studies / place).exists()):
         (settings.studies / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(theirs.studies / place, settings.studies / place)
-
-
-def _take_suites(settings: Settings, theirs: Settings) -> None:
-    """Take over which cells suites have where that is not known here; what is recorded of them counts by itself."""
-    for file in sorted(theirs.suites.glob("*.json")):
-        place = settings.suites / file.name
-        if not place.exists():
-            place.parent.mkdir(exist_ok=True)
-            with replacing(place) as path:
-                shutil.copy(file, path)
 
 
 def _folders(root: Path) -> list[Path]:

@@ -25,7 +25,6 @@ from zslplat.records.opening import existing_records
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.suites.cells import DONE, FAILED
-from zslplat.suites.saved_cells import load_cells
 from zslplat.tasks.base import Metric
 
 # A report of more studies and runs shows them side by side alone, and none by itself: ten thousand trials would fill
@@ -189,7 +188,7 @@ def collect_contents(settings: Settings, request: ReportRequest, command: str = 
         looks={c.dataset: records.test_evaluations(c.fingerprint) for c in chapters if c.fingerprint},
         command=command,
         store_options=options,
-        suites=suite_findings(settings, chosen, whole=not names and request.dataset is None and request.task is None),
+        suites=suite_findings(chosen),
         brief=brief,
         suite=request.suite,
     )
@@ -310,37 +309,20 @@ def _nothing(settings: Settings, request: ReportRequest, everything: Sequence[Re
     return f"nothing to report in {settings.store} {subject}; recorded are {', '.join(places)}"
 
 
-def suite_findings(settings: Settings, results: Sequence[Result], *, whole: bool) -> list[Finding]:
+def suite_findings(results: Sequence[Result]) -> list[Finding]:
     """Return what is found in the suites that some of the results are part of, suite after suite.
 
-    ``whole``: no result of them is left out, so that cells of a suite that were not carried out are missing, as the
-    last command that worked on it said; those whose data are not at hand are not. The classes of the data sets and
-    draws of classes are checked apart.
+    What was not carried out is no part of it: ``zslplat bench`` says that. The classes of the data sets and draws of
+    classes are checked apart.
     """
     findings: list[Finding] = []
     for name in dict.fromkeys(name for result in results for name in result.suites):
         of_suite = [part for result in results for part in result.suite_parts if part.get("suite") == name]
         for scheme in dict.fromkeys(["", "splits", *map(_scheme_of, of_suite)]):
             cells = _recorded_cells(name, results, scheme)
-            if whole:
-                cells = _join_cells(load_cells(settings, name, scheme), cells)
             if cells:
                 findings += run_checks("suite", SuiteFacts(name, tuple(cells.values())))
     return findings
-
-
-def _join_cells(requested: Sequence[CellFacts], recorded: Mapping[CellKey, CellFacts]) -> dict[CellKey, CellFacts]:
-    """Return the cells that were requested, each as it is recorded, and whatever else is recorded of the suite.
-
-    Of a cell without a number the command says why.
-    """
-    cells = {(cell.data, cell.row, str(Spec.parse(cell.task))): cell for cell in requested}
-    for key, cell in recorded.items():
-        earlier = cells.get(key)
-        if earlier is None or DONE in (earlier.status, cell.status):
-            trials = cell.trials or (None if earlier is None else earlier.trials)
-            cells[key] = replace(cell, trials=trials)
-    return cells
 
 
 def _scheme_of(part: Mapping[str, str]) -> str:

@@ -27,10 +27,9 @@ from zslplat.suites.entries import Entry, EntryReader, StoredCells, StudyKey, re
 from zslplat.suites.plan import expected_seconds
 from zslplat.suites.result import GridResult
 from zslplat.suites.runners import Change, Leaders, PieceRunner
-from zslplat.suites.saved_cells import save_cells, saved_origin
 from zslplat.suites.suite import Suite, absences
 from zslplat.suites.suite_checks import check_suite
-from zslplat.suites.tables import write_tables
+from zslplat.suites.tables import origin_of_tables, write_tables
 
 _POLL_SECONDS = 1.0
 
@@ -57,14 +56,14 @@ def carry_out(suite: Suite, options: GridOptions, settings: Settings, reporter: 
     check_suite(suite)
     pieces = pieces_of(suite, options.only)
     absent = absences(suite, settings)
-    before = saved_origin(settings, suite.name, suite.scheme)
-    if before not in ("", suite.origin):
-        reporter.warn(
-            f"the tables under {suite.name!r} in this store are those of another suite of that name ({before}), and "
-            "this one takes their place; rename the file of one of them to keep both"
-        )
     if options.out is not None:
         check_folder(options.out, "--out")
+        before = origin_of_tables(options.out)
+        if before not in ("", suite.origin):
+            reporter.warn(
+                f"the tables in {options.out} are those of another suite of that name ({before}), and this one takes "
+                "their place; rename the file of one of them to keep both"
+            )
     settings.make_store()
     return _Grid(suite, options, settings, reporter, pieces, absent).run()
 
@@ -166,7 +165,6 @@ class _Grid:
         whole = self._whole()
         if self.options.out is not None and whole.scores:
             write_tables(whole, self.options.out)
-        save_cells(whole.facts, self.settings, self.suite.scheme, self.suite.origin)
         self.reported = whole
 
     def _read_scores(self) -> None:

@@ -21,6 +21,7 @@ import csv
 import json
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,13 @@ def write_tables(result: GridResult, folder: Path) -> None:
         path.write_text(json.dumps(provenance(result), indent=1) + "\n", encoding="utf-8")
 
 
+def origin_of_tables(folder: Path) -> str:
+    """Return where the suite is from of which a folder has the tables; empty where nothing says it."""
+    with suppress(OSError, ValueError, KeyError):
+        return str(json.loads((folder / "provenance.json").read_text(encoding="utf-8"))["origin"])
+    return ""
+
+
 def provenance(result: GridResult) -> dict[str, Any]:
     """Return where the tables come from: suite, code, libraries, seeds, dates, and hours of computation.
 
@@ -158,6 +166,7 @@ def provenance(result: GridResult) -> dict[str, Any]:
     done = [cell for cell in result.cells if cell.key in result.entries]
     return {
         "suite": result.suite.name,
+        "origin": result.suite.origin,
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "version": environment["packages"]["zslplat"],
         **({"commit": git["commit"], "changed_since": git["dirty"]} if git else {}),
