@@ -42,19 +42,24 @@ def _table(kind: str, columns: tuple[str, ...]) -> pd.DataFrame:
     import pandas as pd
 
     names = registry().names(kind)
-    return pd.DataFrame([_facts(kind, name) for name in names], index=pd.Index(names, name="name"), columns=columns)
+    return pd.DataFrame([_row(kind, name) for name in names], index=pd.Index(names, name="name"), columns=columns)
 
 
-def _facts(kind: str, name: str) -> dict[str, Any]:
-    """Return what a table says of a component; in place of a summary why it does not load, where it does not."""
+def _row(kind: str, name: str) -> dict[str, Any]:
     try:
-        component = registry().component(kind, name)
-        facts = {key: getattr(component, key, "") for key in ("kind", "summary", "psd")}
-        facts |= {"paper": component.citation, "tags": ", ".join(getattr(component, "tags", ()))}
-        if kind == "methods":
-            facts |= {"knows": ", ".join(component.build({}).knows_of_batch), "estimator": component.__name__}
-        if kind == "tasks":
-            facts["metric"] = component.primary.name
-        return facts
+        facts = facts_of(kind, registry().component(kind, name))
+        return {**facts, "tags": ", ".join(facts["tags"])}
     except Exception as error:  # another package's class may fail in any way, and the others are listed all the same
         return {"summary": f"does not load: {error}"}
+
+
+def facts_of(kind: str, component: Any) -> dict[str, Any]:
+    """Return what a list says of a component class; ``kind``: ``methods``, ``kernels``, ``datasets`` or ``tasks``."""
+    facts = {key: getattr(component, key) for key in ("kind", "psd") if hasattr(component, key)}
+    facts |= {"summary": component.summary, "paper": component.citation, "tags": list(getattr(component, "tags", ()))}
+    if kind == "methods":
+        knows = ", ".join(component.build({}).knows_of_batch) or "nothing"
+        facts |= {"knows": knows, "estimator": component.__name__}
+    if kind == "tasks":
+        facts["metric"] = component.primary.name
+    return facts

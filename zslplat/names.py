@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 
+NOTHING = "–"  # for what is not known
 MOST_BYTES = 200  # file systems take 255 for a name; endings and keys are added to ours
 # C0 and C1 but for tab and line feed, line and paragraph separators, marks and overrides of the direction of writing,
 # what is not to be seen, and halves of characters.
@@ -51,3 +53,16 @@ def _escaped(character: str) -> str:
 def counted(count: int, one: str, several: str = "") -> str:
     """Return a count with its noun: ``1 trial``, ``3 trials``."""
     return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in the unit that fits it: ``12 ms``, ``42 s``, ``3.17 min``, ``2.08 h``; a dash for None."""
+    if seconds is None or not math.isfinite(seconds):
+        return NOTHING
+    if seconds < 0.0995:
+        return f"{1000 * seconds:.3g} ms"
+    if seconds < 90:
+        return f"{seconds:.3g} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.3g} min"
+    return f"{seconds / 3600:.3g} h"

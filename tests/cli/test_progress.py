@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zslplat.front.progress import TerminalReporter, TimeLeft, duration
+from zslplat.front.progress import TerminalReporter, TimeLeft
 
 RECORD = {"parameters": {}, "number": 0, "value": 0.5}
 
@@ -41,8 +41,3 @@ def test_the_rest_is_estimated_from_what_this_call_has_seen():
     assert left(12, 20) == "about 24 s left"
     now[0] = 60.0
     assert left(20, 20) == ""
-
-
-@pytest.mark.parametrize(("seconds", "said"), [(0.2, "1 s"), (42, "42 s"), (190, "3:10 min"), (7500, "2:05 h")])
-def test_times_are_said_as_people_say_them(seconds, said):
-    assert duration(seconds) == said

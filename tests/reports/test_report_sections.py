@@ -8,6 +8,7 @@ import pytest
 
 from zslplat.comparison.compare import Comparison
 from zslplat.evidence.results import Evaluation, Result, Sweep
+from zslplat.names import duration
 from zslplat.records.costs import total_seconds
 from zslplat.reports.artifacts import class_scores, series_of, table_of
 from zslplat.reports.blocks import Chart, Folded, TableBlock
@@ -19,7 +20,7 @@ from zslplat.reports.leaderboard import across_section, leaderboard_table, left_
 from zslplat.reports.overview import headline, page_of, score_table
 from zslplat.reports.provenance import commands_of, tune_command
 from zslplat.reports.study import front_chart, study_section, trial_table
-from zslplat.reports.wording import duration, listed, number, size
+from zslplat.reports.wording import listed, number, size
 from zslplat.tasks.base import Metric
 
 IDENTITY = {"method": "eszsl", "dataset": "digit-pairs", "task": "zsl", "seed": 0, "space": {}}

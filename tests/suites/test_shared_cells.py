@@ -5,11 +5,11 @@ import pytest
 import zslplat
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.reporter import SilentReporter
+from zslplat.names import NOTHING
 from zslplat.records.database import Records
 from zslplat.records.maintenance import merge
 from zslplat.reports.contents import ReportRequest, collect_contents
 from zslplat.reports.overview import score_table
-from zslplat.reports.wording import NOTHING
 from zslplat.settings import resolve_settings
 from zslplat.suites.cells import GridOptions
 from zslplat.suites.grid import carry_out

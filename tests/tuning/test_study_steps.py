@@ -14,10 +14,10 @@ from support import records_of, trials_of
 STEPWISE = ("tune", "--method", "stepwise", "--dataset", "marked", "--json", "--repeats", 1)
 
 
-def curves_in(folder):
+def curves_in(store):
     """Return the primary metric (folds, steps) as a validation run wrote it."""
     curves = []
-    for path in sorted(folder.glob("fold-*/by_step.csv")):
+    for path in sorted(store.glob("artifacts/*/artifacts/fold-*/by_step.csv")):
         with open(path, newline="") as file:
             curves.append([float(row["per_class_accuracy"]) for row in csv.DictReader(file)])
     return np.array(curves)
@@ -25,9 +25,9 @@ def curves_in(folder):
 
 @pytest.mark.long
 def test_the_value_is_the_best_of_the_mean_curve(call, tmp_path):
-    done = call("run", "-m", "stepwise", "-d", "marked", "--json", "--export", tmp_path / "out", "--workers", 1)
+    done = call("run", "-m", "stepwise", "-d", "marked", "--json", "--workers", 1)
     assert done.returncode == 0, done.stderr
-    curves = curves_in(tmp_path / "out")
+    curves = curves_in(tmp_path / "mlruns")
     assert curves.shape == (3, 6)
     # Each fold's own best step would give more, or nothing is shown here.
     assert curves.max(axis=1).mean() > curves.mean(axis=0).max() + 0.01
@@ -36,10 +36,9 @@ def test_the_value_is_the_best_of_the_mean_curve(call, tmp_path):
 
 @pytest.mark.long
 def test_a_fold_that_ends_early_stays_as_it_ended(call, tmp_path):
-    export = ("--json", "--workers", 1, "--export")
-    done = call("run", "-m", "stepwise(limit=2)", "-d", "marked", *export, tmp_path / "out")
+    done = call("run", "-m", "stepwise(limit=2)", "-d", "marked", "--json", "--workers", 1)
     assert done.returncode == 0, done.stderr
-    curves = curves_in(tmp_path / "out")
+    curves = curves_in(tmp_path / "mlruns")
     assert (curves[0, 1:] == curves[0, 1]).all()
     assert len(set(curves[1])) > 2
     assert json.loads(done.stdout)["metrics"][0]["per_class_accuracy"] == pytest.approx(curves.mean(axis=0).max())

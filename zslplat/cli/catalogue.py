@@ -1,10 +1,6 @@
 """``list``, ``show`` and ``explain``: what is there, what it is, and what a check means."""
 
-import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import typer
 
@@ -13,11 +9,6 @@ from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json
 from zslplat.front.schema import REQUIRED, Option
 
-if TYPE_CHECKING:
-    from zslplat.registry import Entry
-
-_PREFIX = "listed-"
-_SOURCES = (".py", ".toml")
 _KINDS = ("methods", "kernels", "datasets", "tasks")
 _SHOWN = (*_KINDS, "suites")
 _LISTED = (*_SHOWN, "checks")
@@ -76,13 +67,7 @@ def list_(options: ListOptions) -> dict[str, str]:
         raise UsageError(f"--kind is of methods and tasks; {options['what']} have none, so leave it out")
     installed = registry()
     listed = _SHOWN if options["what"] is None else (options["what"],)
-    facts = ListedFacts()
-    rows = [
-        _row(installed, facts, group, name, entries)
-        for group in listed
-        for name, entries in installed.entries[group].items()
-    ]
-    facts.write()
+    rows = [_row(installed, group, name, of) for group in listed for name, of in installed.entries[group].items()]
     if options["kind"] is not None:
         kinds = {row["for"] for row in rows if row.get("for")}
         if options["kind"] not in kinds:
@@ -122,36 +107,28 @@ def print_rows(console: Any, rows: list[dict[str, Any]], columns: tuple[str, ...
     console.print(table)
 
 
-def _row(installed: Any, facts: Any, kind: str, name: str, entries: Any) -> dict[str, Any]:
+def _row(installed: Any, kind: str, name: str, entries: Any) -> dict[str, Any]:
     """Return what is listed of a component or suite; in place of a summary why it does not load, where it does not."""
     row = {"kind": kind, "name": name, "from": [f"{e.plugin.distribution} {e.plugin.version}" for e in entries]}
     usual = dict.fromkeys(_COLUMNS.get(kind, ("name", "summary", "from")), "")
-    content = facts.find(entries)
-    if content is None:
-        try:
-            content = _in_short(installed, kind, name)
-            facts.add(entries, content)
-        except Exception as error:  # somebody else's class may fail in any way, and the others are listed all the same
-            content = {"title" if kind == "checks" else "summary": f"does not load: {error}"}
-    return {**usual, **row, **content}
+    try:
+        return {**usual, **row, **_in_short(installed, kind, name)}
+    except Exception as error:  # somebody else's class may fail in any way, and the others are listed all the same
+        return {**usual, **row, "title" if kind == "checks" else "summary": f"does not load: {error}"}
 
 
 def _in_short(installed: Any, kind: str, name: str) -> dict[str, Any]:
-    from zslplat.evaluation.components import NOTHING
+    from zslplat.listing import facts_of
     from zslplat.suites.suite import suite_of
 
     if kind == "suites":
-        return {"summary": str(suite_of(installed.entry(kind, name)).summary)}
+        return {"summary": suite_of(installed.entry(kind, name)).summary}
     component = installed.component(kind, name)
     if kind == "checks":
-        return {"scope": str(component.scope), "title": str(component.title)}
-    content = {"summary": str(component.summary)}
-    if kind == "tasks":
-        return {**content, "for": str(component.kind)}
-    if kind == "methods":
-        knows = ", ".join(component.build({}).knows_of_batch) or NOTHING
-        return {**content, "for": str(component.kind), "knows": knows, "tags": [str(tag) for tag in component.tags]}
-    return content
+        return {"scope": component.scope, "title": component.title}
+    facts = facts_of(kind, component)
+    keys = {"methods": ("summary", "kind", "knows", "tags"), "tasks": ("summary", "kind")}.get(kind, ("summary",))
+    return {"for" if key == "kind" else key: facts[key] for key in keys}
 
 
 def _text(row: dict[str, Any]) -> str:
@@ -293,83 +270,3 @@ def _tags(component: Any) -> list[str]:
     if getattr(component, "psd", None) is not None and isinstance(component.psd, bool):
         tags.append("positive semidefinite" if component.psd else "indefinite")
     return [tag for tag in dict.fromkeys(tags) if tag]
-
-
-class ListedFacts:
-    """Facts {name: text or texts} of components by kind and name, those of an earlier call where there was one.
-
-    Importing all components takes two seconds, so facts of zslplat's own are stored from call to call; of others
-    nothing is stored, as their packages may change in ways that cannot be seen from here.
-    """
-
-    def __init__(self) -> None:
-        self._path = _facts_file()
-        self._facts = _read_facts(self._path)
-        self._changed = False
-
-    def find(self, entries: Sequence["Entry"]) -> dict[str, Any] | None:
-        """Return the stored facts of a component of zslplat's own; None where there are none, or it is of others."""
-        facts = self._facts.get(_key(entries[0])) if _is_built_in(entries) else None
-        return dict(facts) if isinstance(facts, Mapping) else None
-
-    def add(self, entries: Sequence["Entry"], facts: Mapping[str, Any]) -> None:
-        """Add the facts of a component, where it is zslplat's own."""
-        if _is_built_in(entries):
-            self._facts[_key(entries[0])] = dict(facts)
-            self._changed = True
-
-    def write(self) -> None:
-        """Write what was added, in one step; does nothing where there is no place for it."""
-        if self._path is None or not self._changed:
-            return
-        import json
-
-        from zslplat.data.store.atomic_files import remove_unused, replacing
-
-        with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(self._path) as new:
-                new.write_text(json.dumps(self._facts), encoding="utf-8")
-            remove_unused(self._path.parent.glob(f"{_PREFIX}*.json"))
-
-
-def _is_built_in(entries: Sequence["Entry"]) -> bool:
-    from zslplat.registry import OWN
-
-    return len(entries) == 1 and entries[0].plugin.distribution == OWN
-
-
-def _key(entry: "Entry") -> str:
-    return f"{entry.kind}/{entry.name}"
-
-
-def _facts_file() -> Path | None:
-    """Return the file of the package as it is: its name says path, size and time of every source file."""
-    import hashlib
-
-    import platformdirs
-
-    import zslplat
-
-    digest = hashlib.sha256()
-    with suppress(OSError, RuntimeError):
-        for folder, folders, names in os.walk(Path(zslplat.__file__).parent):
-            folders.sort()
-            for name in sorted(names):
-                if name.endswith(_SOURCES):
-                    path = os.path.join(folder, name)
-                    state = os.stat(path)
-                    digest.update(f"{path} {state.st_size} {state.st_mtime_ns}\n".encode())
-        return Path(platformdirs.user_cache_dir("zslplat")) / f"{_PREFIX}{digest.hexdigest()[:16]}.json"
-    return None
-
-
-def _read_facts(path: Path | None) -> dict[str, Any]:
-    import json
-
-    with suppress(OSError, ValueError, RecursionError):
-        if path is not None:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            os.utime(path)  # it is in use
-            return content if isinstance(content, dict) else {}
-    return {}

@@ -102,7 +102,7 @@ def _budget_table(lines: list[list[Any]], names: list[str]) -> Table:
 
 def print_plan(planned: Any, *, as_json: bool) -> None:
     """Print what a grid would take: by row and data set, and in all."""
-    from zslplat.suites.clock import duration
+    from zslplat.names import duration
 
     estimates = planned.estimates
     total = {
@@ -165,7 +165,7 @@ def _place(estimate: Any) -> tuple[str, int | None]:
 
 def _planned_text(estimates: Sequence[Any]) -> str:
     """Return what the cells of one row on one data set will take."""
-    from zslplat.suites.clock import duration
+    from zslplat.names import duration
 
     if not estimates:
         return ""

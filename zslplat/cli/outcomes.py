@@ -144,7 +144,7 @@ def _next(experiment: Any, control: str) -> str:
 
 
 def print_run(outcome: Any, *, as_json: bool, quiet: bool) -> None:
-    """Print a single experiment as Python shows it, and where its runs and artifacts are; ``quiet``: in one line."""
+    """Print a single experiment as Python shows it, and where its runs are; ``quiet``: in one line."""
     result, settings = outcome.result, outcome.settings
     runs = ", ".join(run for run in result.run_ids if run)
     if as_json:
@@ -152,8 +152,7 @@ def print_run(outcome: Any, *, as_json: bool, quiet: bool) -> None:
     elif quiet:
         echo(_in_one_line(result, outcome.experiment, {result.split: result.metrics}, f"run {runs}"))
     else:
-        files = [f"artifacts: {path}" for path in result.artifacts]
-        print_result(outcome, result.warnings, [f"runs: {runs} in {settings.shown_tracking_uri}", *files])
+        print_result(outcome, result.warnings, [f"runs: {runs} in {settings.shown_tracking_uri}"])
 
 
 def print_cross_validation(result: Any, experiment: Any, *, as_json: bool, quiet: bool) -> None:

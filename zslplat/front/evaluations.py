@@ -139,7 +139,6 @@ def carry_out_run(options: RunCommand) -> Evaluation:
         trial_timeout=workforce.trial_timeout,
         memory_bytes=workforce.memory_bytes,
         save_model=not options["no_model"],
-        export_to=None if options["export"] is None else Path(options["export"]),
         method_seed=content.get("method_seed") if options["seed"] is None else None,
     )
     with progress(quiet=options["quiet"]) as reporter:

@@ -20,8 +20,8 @@ from zslplat.front.progress import (
     in_notebook,
     whole_imports,
 )
+from zslplat.names import duration
 from zslplat.suites.cells import DONE, FAILED, RUNNING, WAITING, Cell
-from zslplat.suites.clock import remaining_text
 
 _MARKS = {WAITING: "[dim].[/dim]", RUNNING: "[cyan]>[/cyan]", DONE: "[green]+[/green]", FAILED: "[red]x[/red]"}
 
@@ -89,7 +89,8 @@ class GridTerminal(TerminalReporter):
 def progress_text(cells: Sequence[Cell], remaining: float | None) -> str:
     """Return how many cells have ended, and the time that is left."""
     ended = sum(cell.status not in (WAITING, RUNNING) for cell in cells)
-    return f"{ended} of {len(cells)} cells; {remaining_text(remaining)}"
+    left = "time left not known yet" if remaining is None else f"about {duration(remaining)} left"
+    return f"{ended} of {len(cells)} cells; {left}"
 
 
 def grid_table(cells: Sequence[Cell]) -> Table:

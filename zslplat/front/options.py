@@ -380,14 +380,6 @@ class RunOptions(MethodOptions, WorkOptions, ModelOptions, RecordOptions, total=
     test: Annotated[bool, Option("Score the test split instead of the validation folds.", False, panel=EXPERIMENT)]
     seed: Annotated[int | None, Option("Seed of everything random; default 0.", least=0, panel=EXPERIMENT)]
     repeats: Repeats
-    export: Annotated[
-        Folder | None,
-        Option(
-            "Folder for copies of the artifacts; or one of them, by its name: features.csv.",
-            panel=OUTPUT,
-            advanced=True,
-        ),
-    ]
 
 
 class RunArguments(TypedDict, total=False):

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.front.terminal import Console
-from zslplat.names import visible
+from zslplat.names import duration, visible
 from zslplat.spec import short_value
 
 _BETWEEN_UPDATES = 0.2  # seconds
@@ -257,12 +257,3 @@ class TimeLeft:
             return ""
         seconds = (now - began) / (completed - before) * (total - completed)
         return f"about {duration(seconds)} left"
-
-
-def duration(seconds: float) -> str:
-    """Return a time as people say it: 42 s, 3:10 min, 2:05 h."""
-    whole = max(1, round(seconds))
-    if whole < 120:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes}:{rest:02d} min" if minutes < 120 else f"{minutes // 60}:{minutes % 60:02d} h"

@@ -16,11 +16,11 @@ from zslplat.evidence.labels import dataset_titles
 from zslplat.figures import Curve
 from zslplat.front.datasets import dataset_spec
 from zslplat.front.options import TuneCommand
-from zslplat.front.progress import QuietReporter, duration, progress
+from zslplat.front.progress import QuietReporter, progress
 from zslplat.front.requests import check_search, experiment_of, range_texts, settings_of, workforce_of
 from zslplat.front.results import Result, legend_below, mean_and_spread, warning_lines
 from zslplat.keys import METRIC, RECORD_CHOICES
-from zslplat.names import counted
+from zslplat.names import counted, duration
 from zslplat.records.opening import existing_records
 from zslplat.registry import component
 from zslplat.settings import Settings

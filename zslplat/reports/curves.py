@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from zslplat.evidence.results import Record, Result, Sweep
+from zslplat.names import duration
 from zslplat.palette import Style
 from zslplat.records.costs import PREPARED, total_seconds
 from zslplat.reports.artifacts import numbers, table_of
@@ -15,7 +16,7 @@ from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
 from zslplat.reports.charts import Axes, Line, Swatch, line_chart, thinned
 from zslplat.reports.contents import Chapter
 from zslplat.reports.context import PageContext
-from zslplat.reports.wording import cell, duration, metric_words, number
+from zslplat.reports.wording import cell, metric_words, number
 
 MOST_POINTS = 200
 TABLE_POINTS = 11

@@ -17,12 +17,13 @@ from zslplat.drawing import forest_svg
 from zslplat.evidence.labels import dataset_titles
 from zslplat.evidence.results import Result
 from zslplat.figures import Forest, ForestRow
+from zslplat.names import NOTHING, duration
 from zslplat.records.costs import CPU_SECONDS, PREPARED, SECONDS, full_seconds, mean_known, most_bytes, prepared_seconds
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Section, TableBlock
 from zslplat.reports.charts import Axes, Line, Swatch, line_chart
 from zslplat.reports.contents import Chapter
 from zslplat.reports.context import PageContext
-from zslplat.reports.wording import NOTHING, duration, metric_words, number, sentence, short, size, span
+from zslplat.reports.wording import metric_words, number, sentence, short, size, span
 
 Row = Mapping[str, Any]
 # The columns of a comparison that a report shows; costs have a table of their own.

@@ -13,7 +13,7 @@ from zslplat.evaluation.experiment import VALIDATION
 from zslplat.evidence.labels import name_by_rows
 from zslplat.evidence.matching import fits
 from zslplat.evidence.results import Record, Result
-from zslplat.names import counted
+from zslplat.names import NOTHING, counted, duration
 from zslplat.records.studies import parts_of
 from zslplat.reports.blocks import Block, Cell, Column, Commands, Folded, Items, Page, Paragraph, Section, TableBlock
 from zslplat.reports.classes import differences_of_best
@@ -29,7 +29,7 @@ from zslplat.reports.leaderboard import (
     reported_numbers,
 )
 from zslplat.reports.study import study_section
-from zslplat.reports.wording import NOTHING, cell, duration, listed, metric_words, number, sentence, span, with_article
+from zslplat.reports.wording import cell, listed, metric_words, number, sentence, span, with_article
 from zslplat.statistics import AHEAD
 
 

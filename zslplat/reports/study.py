@@ -14,7 +14,7 @@ from zslplat.evidence.labels import quoted_in_list
 from zslplat.evidence.results import Record, Result
 from zslplat.keys import METRIC
 from zslplat.multiples import read_multiple
-from zslplat.names import counted
+from zslplat.names import counted, duration
 from zslplat.records.costs import evaluation_seconds, total_seconds
 from zslplat.reports.artifacts import class_scores, series_of
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Paragraph, Section, TableBlock
@@ -23,7 +23,7 @@ from zslplat.reports.classes import class_chart, confusion_blocks
 from zslplat.reports.context import PageContext
 from zslplat.reports.curves import lines_table
 from zslplat.reports.provenance import provenance_blocks, tune_command
-from zslplat.reports.wording import cell, duration, first_of, listed, metric_words, number, short, with_article
+from zslplat.reports.wording import cell, first_of, listed, metric_words, number, short, with_article
 from zslplat.spec import Spec
 
 MOST_SERIES = 200

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from zslplat.multiples import read_multiple
+from zslplat.names import NOTHING
 from zslplat.reports.blocks import Cell
 
 METRICS = {
@@ -21,7 +22,6 @@ METRICS = {
     "cpu_seconds": "CPU seconds",
     "peak_memory_bytes": "peak memory",
 }
-NOTHING = "–"
 
 
 def metric_words(name: str) -> str:
@@ -55,19 +55,6 @@ def cell(value: float | None, *, sign: bool = False, strong: bool = False) -> Ce
     """Return a score as a cell, with its exact value to sort by."""
     finite = value if value is not None and math.isfinite(value) else None
     return Cell(number(value, sign=sign), finite, strong)
-
-
-def duration(seconds: float | None) -> str:
-    """Return a time in the unit that fits it."""
-    if seconds is None or not math.isfinite(seconds):
-        return NOTHING
-    if seconds < 0.0995:
-        return f"{1000 * seconds:.3g} ms"
-    if seconds < 90:
-        return f"{seconds:.3g} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.3g} min"
-    return f"{seconds / 3600:.3g} h"
 
 
 def size(count: float | None) -> str:

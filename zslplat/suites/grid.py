@@ -20,11 +20,8 @@ from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evidence.scores import Scored
 from zslplat.records.database import Records
 from zslplat.settings import Settings
-from zslplat.suites.cells import RUNNING, SKIPPED, WAITING, Cell, GridOptions, Key, Piece, pieces_of
-from zslplat.suites.clock import Clock
-from zslplat.suites.costs import costs_of
+from zslplat.suites.cells import FAILED, RUNNING, SKIPPED, WAITING, Cell, GridOptions, Key, Piece, pieces_of
 from zslplat.suites.entries import Entry, EntryReader, StoredCells, StudyKey, read_scores, study_key
-from zslplat.suites.plan import expected_seconds
 from zslplat.suites.result import GridResult
 from zslplat.suites.runners import Change, Leaders, PieceRunner
 from zslplat.suites.suite import Suite, absences
@@ -85,14 +82,12 @@ class _Grid:
         self.study_options = options.study_options(suite)
         self.cells: dict[Key, Cell] = {cell.key: cell for piece in pieces for cell in piece.cells}
         self.entries: dict[Key, Entry] = {}
-        self.at_once = 1
         self.reported: GridResult | None = None  # what the tables have, until something changes
         self.scores: dict[Key, Scored] = {}
         self.recorded = EntryReader(settings, Records(settings, reporter.warn), any_code=options.accept_changed_code)
         self.stored = StoredCells(
             settings, self.recorded.records, self.study_options, any_code=options.accept_changed_code
         )
-        self.clock = Clock(expected_seconds(pieces, costs_of(self.recorded.records), self.study_options))
 
     def run(self) -> GridResult:
         """Carry out every piece, those that another command holds at the end; on Ctrl-C write what is done."""
@@ -117,7 +112,6 @@ class _Grid:
     def _carry_out(self, pieces: Sequence[Piece]) -> None:
         leaders = Leaders(self.options, self.study_options, len(pieces))
         if leaders.count > 1 or leaders.may_grow:
-            self.at_once = leaders.count
             leaders.run(pieces, self.settings, self.reporter, self._change, self._ended)
             return
         runner = PieceRunner(self.study_options, self.settings, self.recorded, self.reporter, self._change)
@@ -151,14 +145,16 @@ class _Grid:
         if change.entry is not None:
             self.entries[cell.key] = change.entry
         self.cells[cell.key] = cell
-        self.clock.note_change(cell)
         self._tell(cell)
 
     def _tell(self, changed: Cell | None) -> None:
         if isinstance(self.reporter, GridReporter):
             cells = list(self.cells.values())
-            left = self.clock.remaining(cells)
-            self.reporter.cells(cells, changed, None if left is None else left / self.at_once)
+            computed = sum(cell.new or cell.status == FAILED for cell in cells)
+            left = sum(cell.status in (WAITING, RUNNING) for cell in cells)
+            # The others are expected to take as long as those that ended.
+            remaining = (time.time() - self.started) / computed * left if computed else None
+            self.reporter.cells(cells, changed, remaining)
 
     def _report(self) -> None:
         """Write the tables of the suite: of what was done here, and of what its store holds beside."""

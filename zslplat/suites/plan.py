@@ -8,8 +8,6 @@ slower. What is done is told without loading data: whether they have changed sin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from zslplat.errors import StoreError, ZslplatError
@@ -18,7 +16,7 @@ from zslplat.keys import key_of
 from zslplat.records.database import Records
 from zslplat.records.opening import existing_records
 from zslplat.settings import Settings
-from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING, Cell, GridOptions, Key, Piece, pieces_of
+from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING, Cell, GridOptions, Piece, pieces_of
 from zslplat.suites.costs import SHARED, UNKNOWN, Costs, costs_of, time_unknown
 from zslplat.suites.entries import EntryReader
 from zslplat.suites.suite import Suite, absences
@@ -116,19 +114,6 @@ def plan(
     if records is not None:
         records.close()
     return Plan(suite, tuple(estimates), study_options.workers, changed)
-
-
-def expected_seconds(pieces: Sequence[Piece], costs: Costs, options: StudyOptions) -> dict[Key, float]:
-    """Return the seconds that the cells would take from their beginning, of those of which something is known."""
-    by_cell = {}
-    for piece in pieces:
-        for cell in piece.cells:
-            seconds = None
-            with suppress(Exception):  # whoever carries the piece out says what is wrong
-                seconds = _estimate(piece, cell, piece.trials(cell.task, options), costs, options).seconds
-            if seconds is not None:
-                by_cell[cell.key] = seconds
-    return by_cell
 
 
 def _study(piece: Piece, task: str, options: StudyOptions) -> str:

@@ -22,11 +22,10 @@ from zslplat.errors import UsageError
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.evidence.draws import shared_draws
 from zslplat.metrics.intervals import margin_of
-from zslplat.names import counted
+from zslplat.names import counted, duration
 from zslplat.settings import Settings
 from zslplat.statistics import LEVEL, NOT_ENOUGH, Estimate, holm, quantile_t, root, verdict_of
 from zslplat.suites.cells import GridOptions, pieces_of
-from zslplat.suites.clock import duration
 from zslplat.suites.grid import carry_out
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import Suite

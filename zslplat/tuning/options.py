@@ -95,9 +95,8 @@ class EvaluationOptions:
 
     ``repeats`` mean something for random methods only; others are evaluated once. ``workers``, ``cluster``,
     ``trial_timeout``, ``memory_bytes`` and ``part_of`` are as :class:`StudyOptions` has them. For single experiments:
-    ``validation_choices``, what an earlier validation handed to the refit; ``export_to``, a folder that gets a copy of
-    the artifacts, or a path that ends in the file name of one of them; ``method_seed``, the seed of the first repeat
-    where it is not the experiment's; ``recall``: an evaluation that is recorded already is not computed again;
+    ``validation_choices``, what an earlier validation handed to the refit; ``method_seed``, the seed of the first
+    repeat where it is not the experiment's; ``recall``: an evaluation that is recorded already is not computed again;
     ``kind``: ``run``, or ``rerun`` for one that repeats another and is no entry of comparisons; ``save_model``: of a
     test evaluation, for predictions; one of kind ``rerun`` keeps none.
     """
@@ -110,7 +109,6 @@ class EvaluationOptions:
     memory_bytes: int | None = None
     part_of: Mapping[str, str] | None = None
     validation_choices: Mapping[str, Any] = field(default_factory=dict)
-    export_to: Path | None = None
     method_seed: int | None = None
     recall: bool = True
     kind: str = "run"

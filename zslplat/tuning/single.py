@@ -6,13 +6,12 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from zslplat.checks.base import Finding, drop_silenced, warning_facts
-from zslplat.config import check_folder, write_config
-from zslplat.errors import StoreError, UnknownNameError, UsageError, ZslplatError
+from zslplat.config import write_config
+from zslplat.errors import ZslplatError
 from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, repeat_seed
 from zslplat.evaluation.jobs import Answer, Limits
@@ -28,28 +27,6 @@ from zslplat.records.studies import RECALLED_FROM
 from zslplat.settings import Settings
 from zslplat.tuning.findings import evaluation_findings, warning_findings
 from zslplat.tuning.options import EvaluationOptions
-
-ARTIFACT_SUFFIXES = frozenset({".csv", ".npy", ".npz", ".png", ".json", ".toml"})
-
-
-def names_artifact(target: Path) -> bool:
-    """Tell whether an export asks for one artifact: a path that ends in a file's name, and is no folder."""
-    return target.suffix.lower() in ARTIFACT_SUFFIXES and not target.is_dir()
-
-
-def export(artifacts: Path, target: Path, repeat: int | None) -> Path:
-    """Copy all artifacts into a folder, or the one of the target's own name where that is a file's (features.csv)."""
-    if not names_artifact(target):
-        target = target if repeat is None else target / f"repeat-{repeat}"
-        shutil.copytree(artifacts, target, dirs_exist_ok=True)
-        return target
-    files = {path.name: path for path in sorted(artifacts.rglob("*")) if path.is_file()}
-    if target.name not in files:
-        raise UnknownNameError("artifact of this run", target.name, files)
-    named = target if repeat is None else target.with_stem(f"{target.stem}-{repeat}")
-    named.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(files[target.name], named)
-    return named
 
 
 @dataclass
@@ -68,7 +45,6 @@ class RunResult:
     chance: float
     run_ids: list[str]
     test_evaluations: int
-    artifacts: list[Path] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     findings: list[dict[str, str]] = field(default_factory=list)
     silenced: int = 0
@@ -82,17 +58,12 @@ def run_experiment(
 ) -> RunResult:
     """Evaluate the method's fixed parameters; raises like :func:`zslplat.tuning.study.run_study`."""
     reporter = reporter or SilentReporter()
-    if options.export_to is not None:
-        target = options.export_to
-        check_folder(target.parent if names_artifact(target) else target, "--export")
     reach_database(settings, reporter.warn)
     context = ExperimentContext(experiment, settings, on_stage=reporter.stage)
     context.require_problems(TEST if options.test else VALIDATION)
     records = Records(settings, reporter.warn)
-    # Copies are of all artifacts, matrices included, which records do not keep.
-    recall = options.recall and options.export_to is None
     with Session(
-        context, records, reporter, workers=options.workers, cluster=options.cluster, recall=recall
+        context, records, reporter, workers=options.workers, cluster=options.cluster, recall=options.recall
     ) as session:
         single = _Single(session, options)
         single.evaluate()
@@ -103,21 +74,15 @@ class _Single:
     """One experiment on one split, and its record under an owner of its own."""
 
     def __init__(self, session: Session, options: EvaluationOptions) -> None:
-        self.session, self.options, self.target = session, options, options.export_to
+        self.session, self.options = session, options
         self.split = split = TEST if options.test else VALIDATION
         self.started = time.time()
         self.owner = f"{options.kind}:{key_of(session.experiment.to_json(), split, self.started)}"
         self.folder = owner_folder(session.settings, self.owner)
         self.listeners = Listeners(session.settings, session.records, session.reporter.warn)
         self.problems = session.context.problems(split)
-        target = options.export_to
-        if target is not None and names_artifact(target) and len(self.problems) > 1:
-            raise UsageError(
-                f"each of {len(self.problems)} folds has its own {target.name}; give --export a folder, or --test"
-            )
         self.requests: list[EvaluationRequest] = []
         self.result = RunResult(split, [], [], session.context.task.primary.name, 0.0, [], 0)
-        self.not_exported: Exception | None = None
         self.recorded = False
 
     def evaluate(self) -> None:
@@ -134,8 +99,7 @@ class _Single:
                     experiment=session.experiment.evaluation({}, self.split, repeat_seed(seed, r), choices),
                     artifacts=session.records.evaluation_folder(run) / "artifacts",
                     full=True,
-                    # A map takes seconds: one of the test split, and others where artifacts are asked for.
-                    maps=(self.split == "test" or self.target is not None) and r == 0,
+                    maps=self.split == TEST and r == 0,  # a map takes seconds
                     model=options.save_model and options.kind == "run",
                 )
             )
@@ -179,7 +143,7 @@ class _Single:
         return not set(tags.items()) <= recorded
 
     def finish(self) -> RunResult:
-        """Tell the listeners, and return what the run gave; raises what went wrong when copying artifacts."""
+        """Tell the listeners, and return what the run gave."""
         session = self.session
         if self.recorded:
             self.listeners.on_run_complete(self.owner, session.records.evaluations(self.owner))
@@ -187,8 +151,6 @@ class _Single:
         else:
             session.stop_workers()
             shutil.rmtree(self.folder, ignore_errors=True)
-        if self.not_exported is not None:
-            raise self.not_exported
         self.result.recalled = session.recalled
         self.result.test_evaluations = session.records.test_evaluations(session.experiment.data)
         return self.result
@@ -196,7 +158,7 @@ class _Single:
     def _record(
         self, r: int, content: dict[str, Any], built: Sequence[Finding], chances: Sequence[float], *, new: bool
     ) -> None:
-        """Record a repeat, unless all were taken from the records of other runs, and copy its artifacts."""
+        """Record a repeat, unless all were taken from the records of other runs."""
         session, request = self.session, self.requests[r]
         several = len(self.requests) > 1
         # Where nothing was computed, the outcomes are those of the run that it was taken from.
@@ -228,8 +190,6 @@ class _Single:
         self.listeners.on_run_begin(self.owner)
         session.records.add_evaluation(self.owner, f"repeat-{r}", self.split, session.experiment.data, content)
         self.recorded = True
-        if self.target is not None:
-            self._export(folder, r if several else None)
 
     def _add_findings(self, findings: Sequence[Finding]) -> None:
         """Add findings to the result, whose warnings are the lines of those that are not silenced."""
@@ -237,15 +197,3 @@ class _Single:
         self.result.findings += [finding.to_json() for finding in findings]
         self.result.warnings += [finding.line for finding in visible]
         self.result.silenced += silenced
-
-    def _export(self, folder: Path, repeat: int | None) -> None:
-        assert self.target is not None
-        try:
-            self.result.artifacts.append(export(folder, self.target, repeat))
-        except ZslplatError as error:
-            self.not_exported = error  # the run is shown all the same
-        except OSError as error:
-            self.not_exported = StoreError(
-                f"cannot export to {self.target}: {error.strerror or error}; the run is recorded, its artifacts are in "
-                f"{folder}"
-            )
