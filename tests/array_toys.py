@@ -33,24 +33,17 @@ def save(folder, drop=(), **changes):
     return DataPlaces(folder, folder / "cache")
 
 
-def write_csv(folder, drop=(), **texts):
-    """The toy data as CSV files; ``texts`` replaces files (``labels="..."`` for labels.csv)."""
+def write_csv(path):
+    """Write the toy data as one table, with one of signatures beside it; rows have no place for folds."""
     arrays = toy()
     split = np.full(30, "", dtype="U12")
     for name in ("train", "test_seen", "test_unseen"):
         split[arrays[name]] = name
-    side = {1: "validation", 0: "train", -1: ""}
-    files = {
-        "features": "\n".join(",".join(repr(float(v)) for v in row) for row in arrays["X"]),
-        "labels": "\n".join(NAMES[c] for c in arrays["y"]),
-        "signatures": "\n".join([f"{n}," + ",".join(map(str, r)) for n, r in zip(NAMES, arrays["S"], strict=True)]),
-        "splits": "\n".join(split),
-        "folds": "\n".join(f"{n},{side[a]},{side[b]}" for n, a, b in zip(NAMES, *arrays["folds"], strict=True)),
-        "groups": "\n".join(map(str, arrays["groups"])),
-        **texts,
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        if name not in drop:
-            (folder / f"{name}.csv").write_text(text + "\n")
-    return DataPlaces(folder.parent, folder.parent / "cache")
+    rows = zip(arrays["y"], split, arrays["groups"], arrays["X"], strict=True)
+    lines = ["label,split,group,a,b,c,d"]
+    lines += [f"{NAMES[c]},{part},{group},{','.join(repr(float(v)) for v in row)}" for c, part, group, row in rows]
+    signatures = [f"{n},{','.join(map(str, row))}" for n, row in zip(NAMES, arrays["S"], strict=True)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+    path.with_suffix(".signatures.csv").write_text("\n".join(signatures) + "\n")
+    return DataPlaces(path.parent, path.parent / "cache")

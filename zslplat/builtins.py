@@ -100,10 +100,9 @@ def zslplat_datasets() -> dict[str, str]:
         "npz": "zslplat.data.formats.npz:NpzSource",
         "arrays": "zslplat.data.formats.in_memory:ArraysSource",
         "digits": "zslplat.data.sets.digits:Digits",
-        "csv": "zslplat.data.formats.csv_source:CsvSource",
+        "csv": "zslplat.data.formats.parquet:CsvSource",
         "npy": "zslplat.data.formats.npy_folder:NpySource",
         "parquet": "zslplat.data.formats.parquet:ParquetSource",
-        "arrow": "zslplat.data.formats.parquet:ArrowSource",
         "torch": "zslplat.data.formats.torch_files:TorchSource",
         "hdf5": "zslplat.data.formats.hdf5:Hdf5Source",
     }

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 _MOST_WORDS, _MOST_LETTERS, _MOST_NAMES = 4, 200, 40
 # A path: its folders and its ending say nothing of what a name is.
-_PATH = re.compile(r"^[.~]?/|^\.\.?$|/$|\.(npz|npy|csv|tsv|mat|h5|hdf5|parquet|arrow|feather|pt|pth|json|toml)$")
+_PATH = re.compile(r"^[.~]?/|^\.\.?$|/$|\.(npz|npy|csv|tsv|mat|h5|hdf5|parquet|pt|pth|json|toml)$")
 
 
 class ZslplatError(Exception):

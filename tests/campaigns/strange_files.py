@@ -13,11 +13,10 @@ import numpy as np
 from hypothesis import strategies as st
 from strange_texts import CUTS, HUGE, SEEDS, WORDS, Kind, bent, chars, damaged
 
-from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.hdf5 import Hdf5Source
 from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.formats.npz import NpzSource
-from zslplat.data.formats.parquet import ParquetSource
+from zslplat.data.formats.parquet import CsvSource, ParquetSource
 from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import DataPlaces
 
@@ -105,7 +104,7 @@ def take_csv(given: tuple[dict[str, str], int, int], folder: Path) -> None:
     for number, (name, text) in enumerate(files.items()):
         content = text.encode("utf-8", "surrogatepass") if seed % 5 else text.encode("utf-16", "surrogatepass")
         (folder / name).write_bytes(damaged(content, seed, cuts if number == seed % len(files) else 0))
-    CsvSource(path=str(folder)).load(NOWHERE)
+    CsvSource(path=str(folder / "d.csv")).load(NOWHERE)
 
 
 def take_mat(given: tuple[dict[str, np.ndarray], bool, int, int, int], folder: Path) -> None:
@@ -167,22 +166,12 @@ def take_hdf5(given: tuple[dict[str, np.ndarray], bool, int, int], folder: Path)
     Hdf5Source(path=str(folder / "d.h5")).load(NOWHERE)
 
 
-CSV_NAMES = (
-    "features.csv",
-    "labels.csv",
-    "signatures.csv",
-    "splits.csv",
-    "folds.csv",
-    "groups.csv",
-    "row_signatures.csv",
-    "card.toml",
-)
+CSV_NAMES = ("d.csv", "d.signatures.csv", "d.card.toml")
 
 SOUND_CSV = {
-    "features.csv": "a,b\n" + "".join(f"{k},{k / 3}\n" for k in range(8)),
-    "labels.csv": "label\n" + "".join(f"c{k % 4}\n" for k in range(8)),
-    "signatures.csv": "".join(f"c{k},{k},{k * k}\n" for k in range(4)),
-    "splits.csv": "split\n" + "".join(("train\n", "train\n", "test_unseen\n", "test_unseen\n") * 2),
+    "d.csv": "label,split,a,b\n"
+    + "".join(f"c{k % 4},{'train' if k % 4 < 2 else 'test_unseen'},{k},{k / 3}\n" for k in range(8)),
+    "d.signatures.csv": "".join(f"c{k},{k},{k * k}\n" for k in range(4)),
 }
 
 

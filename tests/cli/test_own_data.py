@@ -5,24 +5,20 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from pathlib import Path
 
 import numpy as np
 import pytest
 from xlsa17_toys import toy_arrays, write_folder
 
 from zslplat.data.catalogue import open_source, parse_dataset, title_of
-from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.xlsa17 import Xlsa17
-from zslplat.data.importing import import_arrays
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, MissingDataError, UsageError
 from zslplat.evaluation.components import registered_sources
 from zslplat.evaluation.experiment import Experiment
 from zslplat.spec import Spec
 
-FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
 CLASSES, ATTRIBUTES, DIMENSIONS, ROWS = 6, 4, 5, 36
 NAMES = [f"c{i}" for i in range(CLASSES)]
 
@@ -47,15 +43,6 @@ def saved(folder, name="mine", **changes):
 
 def loaded(path, **options):
     return NpzSource(path=str(path), **options).load(DataPlaces())
-
-
-def csv_folder(folder, signatures):
-    folder.mkdir(parents=True)
-    content = arrays()
-    np.savetxt(folder / "features.csv", content["X"], delimiter=",", fmt="%.6g")
-    (folder / "labels.csv").write_text("\n".join(NAMES[i] for i in content["y"]) + "\n")
-    (folder / "signatures.csv").write_text("\n".join(",".join(map(str, line)) for line in signatures) + "\n")
-    return CsvSource(path=str(folder))
 
 
 # Signatures in another form.
@@ -99,43 +86,17 @@ def test_transposed_signatures_of_the_xlsa17_layout_are_recognised(tmp_path, dro
         Xlsa17(path=str(tmp_path / "TURNED")).load(DataPlaces())
 
 
-def test_a_class_without_signature_says_what_form_the_file_has(tmp_path):
-    S = arrays()["S"].round(3)
-    bare = csv_folder(tmp_path / "bare", S)
-    with pytest.raises(DataError) as caught:
-        bare.load(DataPlaces())
-    message = str(caught.value)
-    assert "class 'c0' has no signature or name; 6 such classes" in message
-    assert (
-        "signatures.csv has one line per class: its name as in labels.csv, then its attributes, such as c0," in message
-    )
-    assert f"the lines there begin with '{S[0, 0]}'" in message
-    right = csv_folder(tmp_path / "right", [[name, *row] for name, row in zip(NAMES, S.tolist(), strict=True)])
-    assert right.load(DataPlaces()).class_names == tuple(NAMES)
-
-
-@pytest.mark.parametrize("header", [True, False])
-def test_transposed_csv_signatures_are_recognised(tmp_path, header):
-    S = arrays()["S"].round(3).T.tolist()
-    lines = [["", *NAMES], *([f"a{i}", *row] for i, row in enumerate(S))] if header else S
-    with pytest.raises(DataError, match=r"signatures\.csv: looks transposed: 6 classes in columns; write one line per"):
-        csv_folder(tmp_path / "turned", lines).load(DataPlaces())
-
-
 # Paths in place of names.
 
 
 @pytest.mark.parametrize("absolute", [True, False])
-@pytest.mark.parametrize("kind", ["npz", "csv", "xlsa17"])
+@pytest.mark.parametrize("kind", ["npz", "xlsa17"])
 def test_a_path_is_opened_where_it_is(tmp_path, monkeypatch, kind, absolute):
     monkeypatch.chdir(tmp_path)
-    saved(tmp_path / "root", "mine")  # of another kind in two cases, and passed over for the path
+    saved(tmp_path / "root", "mine")  # of another kind in one case, and passed over for the path
     if kind == "npz":
         saved(tmp_path, "mine")
         text, loader = "./mine.npz", NpzSource
-    elif kind == "csv":
-        csv_folder(tmp_path / "mine", [[name, i, 1] for i, name in enumerate(NAMES)])
-        text, loader = "mine/", CsvSource
     else:
         write_folder(tmp_path / "mine")
         text, loader = "mine/", Xlsa17
@@ -204,48 +165,6 @@ def test_names_of_studies_tell_the_file(dataset, title):
     assert Experiment(Spec("eszsl"), Spec.parse(dataset), Spec("zsl")).dataset_title == title
 
 
-# Importing.
-
-
-@pytest.mark.parametrize(
-    ("changes", "pattern"),
-    [
-        ({"X": np.ones((ROWS, DIMENSIONS))}, "all 5 features are constant: 36 equal rows"),
-        ({"X": np.where(arrays()["y"][:, None] < 4, 1.0, arrays()["X"])}, "constant in the 24 training rows"),
-        ({"S": np.ones((CLASSES, ATTRIBUTES))}, "all 6 signatures 'S' are equal"),
-    ],
-)
-def test_constant_features_and_signatures_are_refused_at_import(tmp_path, changes, pattern):
-    with pytest.raises(DataError, match=pattern):
-        import_arrays(saved(tmp_path, **changes), tmp_path / "root")
-    assert not (tmp_path / "root").exists()
-
-
-def test_single_constant_features_are_told(tmp_path):
-    X = arrays()["X"]
-    X[:, [1, 3]] = 2.0
-    assert import_arrays(saved(tmp_path, X=X), tmp_path / "root").constant == (1, 3)
-    assert import_arrays(saved(tmp_path, "fine"), tmp_path / "root").constant == ()
-
-
-def test_importing_as_the_page_writes_it_works_and_says_how_to_go_on(call, tmp_path):
-    X = arrays()["X"]
-    X[:, 2] = 0
-    saved(tmp_path, X=X)
-    (written,) = re.findall(r"zslplat (data import PATH --name [^#\n]+)", FORMATS.read_text())
-    words = {"PATH": "mine.npz", "mine": "own", "DATA": "data"}
-    done = call(*(words.get(word, word) for word in written.split()))
-    assert done.returncode == 0, done.stderr
-    assert "1 of 5 features have the same value in all rows and tell nothing: 2" in done.stderr
-    (options,) = re.findall(r"use it: (.*)", done.stdout)
-    assert options == f"--dataset own --data-root {tmp_path / 'data'}"
-    done = call("data", "info", "own", *options.split()[2:])
-    assert done.returncode == 0, done.stderr
-    done = call("data", "import", "mine.npz", "--set", "base=0", "--set", "base=0", "--data-root", "data")
-    assert done.returncode == 2
-    assert "--set gives base twice" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("root", "said"),
     [("nowhere", "which is no folder"), ("empty", "which is empty"), ("other", "which holds no data set in a layout")],
@@ -257,7 +176,6 @@ def test_a_data_root_of_nothing_is_told(call, tmp_path, root, said):
     done = call("data", "list", "--data-root", root)
     assert done.returncode == 0
     assert said in done.stdout
-    assert "data import" in done.stdout
     done = call("data", "list", "--data-root", root, "--json")
     assert json.loads(done.stdout)
     assert said.removeprefix("which ") in done.stderr

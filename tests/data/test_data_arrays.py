@@ -9,9 +9,9 @@ import pytest
 import tomli_w
 from array_toys import NAMES, save, toy, write_csv
 
-from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.parquet import CsvSource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UnknownNameError, UsageError
 
@@ -41,13 +41,12 @@ def test_labels_of_several_classes_are_no_names_though_classes_are_called_0_and_
 
 
 def test_csv_gives_the_same_as_npz(tmp_path):
-    npz = load(save(tmp_path))
-    csv = CsvSource(path="toy").load(write_csv(tmp_path / "toy"))
+    npz = load(save(tmp_path, drop=["folds"]))
+    csv = CsvSource(path="toy").load(write_csv(tmp_path / "toy.csv"))
     assert np.array_equal(csv.X, npz.X)
     assert np.array_equal(csv.y, npz.y)
     assert np.array_equal(csv.signature_set().values, npz.signature_set().values)
     assert csv.class_names == npz.class_names
-    assert csv.folds == npz.folds
     assert np.array_equal(csv.groups, npz.groups)
     assert {k: sorted(v) for k, v in csv.splits.items()} == {k: sorted(v) for k, v in npz.splits.items()}
 
@@ -234,65 +233,6 @@ def test_unreadable_npz_is_one_clear_line(tmp_path):
         NpzSource().load(DataPlaces(tmp_path))
     with pytest.raises(UnknownNameError, match=r"'toi'; did you mean toy"):
         NpzSource(path="toi").load(DataPlaces(tmp_path))
-
-
-def test_csv_headers_are_recognised(tmp_path):
-    plain = CsvSource(path="toy").load(write_csv(tmp_path / "toy"))
-    folder = tmp_path / "toy"
-    headers = {
-        "features": "f1,f2,f3,f4",
-        "labels": "label",
-        "signatures": "class,size,speed,fur",
-        "splits": "split",
-        "folds": "class,a,b",
-        "groups": "group",
-    }
-    for name, header in headers.items():
-        path = folder / f"{name}.csv"
-        path.write_text("\ufeff" + header + "\n" + path.read_text(), encoding="utf-8")
-    headed = CsvSource(path=str(folder)).load(DataPlaces())
-    assert np.array_equal(headed.X, plain.X)
-    assert np.array_equal(headed.y, plain.y)
-    assert headed.folds == plain.folds
-    assert {k: v.tolist() for k, v in headed.splits.items()} == {k: v.tolist() for k, v in plain.splits.items()}
-    assert headed.signature_set().names == ("size", "speed", "fur")
-
-
-def test_csv_without_signatures_is_a_classification_set(tmp_path):
-    numbers = "\n".join(str(10 * c) for c in toy()["y"])
-    splits = "\n".join("train" if i % 2 else "test" for i in range(30))
-    places = write_csv(tmp_path / "toy", drop=["signatures", "folds"], labels=numbers, splits=splits)
-    dataset = CsvSource(path="toy").load(places)
-    assert dataset.class_names == ("0", "10", "20", "30", "40", "50")
-    assert set(dataset.splits) == {"train", "test"}
-
-
-BROKEN_CSV = {
-    "word in features": ({"features": "1,2\n3,x\n"}, r"features\.csv: line 2, column 2: 'x' is no number"),
-    "ragged": ({"features": "1,2\n3\n"}, r"features\.csv: line 2 has 1 numbers, and line 1 has 2"),
-    "labels too few": ({"labels": "ox\nant"}, r"labels\.csv: 2 lines for 30 rows"),
-    "unknown class": ({"labels": "\n".join(["yak"] * 30)}, r"class 'yak' has no signature"),
-    "signature width": (
-        {"signatures": "ox,1,2\nmole,1"},
-        r"signatures\.csv: line 2, class 'mole': 1 attr.* line 1 has 2",
-    ),
-    "unknown split": ({"splits": "\n".join(["tarin"] * 30)}, r"unknown split 'tarin'; did you mean train"),
-    "unknown fold class": ({"folds": "ox,train\nyak,train"}, r"folds\.csv: line 2: unknown class 'yak'"),
-    "unknown side": ({"folds": "ox,train\nmole,test"}, r"folds\.csv: line 2, class 'mole': 'test'; expected train"),
-}
-
-
-@pytest.mark.parametrize("case", BROKEN_CSV)
-def test_broken_csv_gives_one_clear_line(tmp_path, case):
-    texts, message = BROKEN_CSV[case]
-    with pytest.raises(DataError, match=message) as caught:
-        CsvSource(path="toy").load(write_csv(tmp_path / "toy", **texts))
-    assert "\n" not in str(caught.value)
-
-
-def test_missing_csv_names_what_is_there(tmp_path):
-    with pytest.raises(DataError, match=r"no labels\.csv; the folder has features\.csv"):
-        CsvSource(path="toy").load(write_csv(tmp_path / "toy", drop=["labels", "splits", "folds", "groups"]))
 
 
 def test_real_npz_files_load_by_options(real_data):

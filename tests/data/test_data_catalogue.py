@@ -1,4 +1,4 @@
-"""What a data set name means: registered first, then the data root; importing puts data there."""
+"""What a data set name means: registered first, then the data root."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import re
 
 import numpy as np
 import pytest
-from array_toys import save, toy, write_csv
+from array_toys import save, write_csv
 from xlsa17_toys import toy_arrays, write_folder
 
 from zslplat.data.catalogue import available, open_source, roots_below
 from zslplat.data.description import describe
-from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.parquet import CsvSource
 from zslplat.data.formats.xlsa17 import Xlsa17
-from zslplat.data.importing import import_arrays
 from zslplat.data.sets.digit_pairs import DigitPairs
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, MissingDataError, PluginError, UnknownDataError, UnknownNameError, UsageError
@@ -33,7 +32,7 @@ REGISTERED = {"digit-pairs": DigitPairs, "lazy": lambda: DigitPairs, "broken": b
 def places(tmp_path):
     root = tmp_path / "root"
     write_folder(root / "AWA2")
-    write_csv(root / "birds")
+    write_csv(root / "birds.csv")
     save(root)
     (root / ".downloads").mkdir()
     (root / "empty").mkdir()
@@ -138,73 +137,6 @@ def test_negative_shares_are_counted_over_all_rows():
     shown = describe(Dataset("n", X, np.zeros(9000, dtype=int), ("a",)))
     assert shown["features"]["negative_share"] == np.mean(X < 0)
     assert shown["features"]["min"] == X.min()
-
-
-# -- importing --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["npz", "csv", "xlsa17"])
-def test_imported_data_is_used_by_name_and_equals_its_source(tmp_path, kind):
-    theirs, root = tmp_path / "theirs", tmp_path / "new" / "root"
-    theirs.mkdir()
-    if kind == "npz":
-        save(theirs)
-        source = theirs / "toy.npz"
-    elif kind == "csv":
-        write_csv(theirs / "toy")
-        source = theirs / "toy"
-    else:
-        write_folder(theirs / "toy")
-        source = theirs / "toy"
-        (source / "notes.pdf").write_text("not copied")
-    done = import_arrays(source, root, "mine", licence="CC0", reserved=REGISTERED)
-    assert [p.name for p in root.iterdir() if p.name.startswith(".")] == []
-    assert not (root / "mine" / "notes.pdf").exists()
-    dataset = opened("mine", DataPlaces(root)).load(DataPlaces(root))
-    assert dataset.fingerprint == done.dataset.fingerprint
-    assert dataset.licence == "CC0"
-    assert dataset.name == "mine"
-    with pytest.raises(DataError, match="exists already"):
-        import_arrays(source, root, "mine")
-    import_arrays(source, root, "mine", overwrite=True, citation="me")
-    again = opened("mine", DataPlaces(root)).load(DataPlaces(root))
-    assert again.citation.endswith("me")
-    assert again.licence != "CC0"
-
-
-def test_import_remembers_the_loaders_options(tmp_path):
-    places = save(tmp_path, drop=["X"], rf504=toy()["X"])
-    import_arrays(tmp_path / "toy.npz", tmp_path / "root", "faces", options={"X": "rf504"})
-    assert opened("faces", DataPlaces(tmp_path / "root")).load(DataPlaces(tmp_path / "root")).X.shape == (30, 4)
-    write_folder(tmp_path / "AWA2")
-    (tmp_path / "AWA2" / "res101.mat").rename(tmp_path / "vgg.mat")
-    import_arrays(tmp_path / "AWA2", places.root / "root", options={"features": str(tmp_path / "vgg.mat")})
-    assert (tmp_path / "root" / "AWA2" / "vgg.mat").is_file()
-    assert len(opened("AWA2", DataPlaces(tmp_path / "root")).load(DataPlaces(tmp_path / "root")).X) == 80
-
-
-def test_nothing_is_copied_that_cannot_be_loaded(tmp_path):
-    save(tmp_path, X=np.full((30, 4), np.nan))
-    with pytest.raises(DataError, match="NaN"):
-        import_arrays(tmp_path / "toy.npz", tmp_path / "root")
-    assert not (tmp_path / "root").exists()
-
-
-def test_names_and_sources_that_cannot_be_used_are_refused(tmp_path):
-    save(tmp_path)
-    with pytest.raises(UsageError, match="belongs to a registered data set"):
-        import_arrays(tmp_path / "toy.npz", tmp_path / "root", "digit-pairs", reserved=REGISTERED)
-    for name in ("../x", "a/b", ".hidden", "b "):
-        with pytest.raises(UsageError, match="cannot be used"):
-            import_arrays(tmp_path / "toy.npz", tmp_path / "root", name)
-    with pytest.raises(DataError, match="no such file or folder"):
-        import_arrays(tmp_path / "none", tmp_path / "root")
-    (tmp_path / "photos").mkdir()
-    with pytest.raises(DataError, match="no layout that is known"):
-        import_arrays(tmp_path / "photos", tmp_path / "root")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="cannot copy"):
-        import_arrays(tmp_path / "toy.npz", tmp_path / "file")
 
 
 def test_a_slip_in_the_name_of_a_built_in_set_is_no_missing_set(places):

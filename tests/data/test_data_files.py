@@ -182,8 +182,6 @@ def test_small_parts_of_an_npy_folder_may_be_texts(tmp_path):
     (folder / "splits.csv").unlink()
     for split in SPLITS:
         (folder / f"{split}.txt").write_text("\n".join(map(str, arrays[split])) + "\n")
-    (folder / "folds.npy").unlink()
-    (folder / "folds.csv").write_text("\n".join(",".join(map(str, fold)) for fold in arrays["folds"]) + "\n")
     same(NpySource(path=str(folder)).load(DataPlaces()), as_npz(tmp_path))
     for split in SPLITS:
         (folder / f"{split}.txt").unlink()

@@ -1,4 +1,4 @@
-"""Every layout is found by its name under the data root, hinted at by its path, and imported as it is."""
+"""Every layout is found by its name under the data root, and opened by its path."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from zslplat.data.formats.fields import ALIASES
 from zslplat.data.formats.hdf5 import Hdf5Source
 from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.formats.parquet import ParquetSource
-from zslplat.data.importing import import_arrays
 from zslplat.data.source import DataPlaces
-from zslplat.errors import DataError, UsageError
+from zslplat.errors import UsageError
 from zslplat.evaluation.components import registered_sources
 from zslplat.evaluation.experiment import Experiment
 from zslplat.spec import Spec
@@ -47,43 +46,20 @@ def opened(text, places):
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_imported_data_is_listed_and_used_by_name_and_equals_its_source(tmp_path, kind):
+def test_data_under_the_root_are_listed_and_used_by_name(tmp_path, kind):
     write, loader = WRITERS[kind]
-    (tmp_path / "theirs").mkdir()
-    source, root = write(tmp_path / "theirs" / "toy"), tmp_path / "root"
-    if source.is_dir():
-        (source / "notes.pdf").write_text("not copied")
-    done = import_arrays(source, root, "mine", licence="CC0", options={"base": 0})
+    root = tmp_path / "root"
+    root.mkdir()
+    path = write(root / "toy")
+    card = path / "card.toml" if path.is_dir() else path.with_suffix(".card.toml")
+    card.write_text('licence = "CC0"\ncitation = "me"\n[options]\nbase = 0\n')
     places = DataPlaces(root)
-    assert [(entry.name, entry.kind) for entry in available(places, {})] == [("mine", kind.partition(",")[0])]
-    assert not (root / "mine" / "notes.pdf").exists()
-    found = opened("mine", places)
+    assert [(entry.name, entry.kind) for entry in available(places, {})] == [("toy", kind.partition(",")[0])]
+    found = opened("toy", places)
     assert isinstance(found, loader)
     dataset = found.load(places)
-    assert dataset.fingerprint == done.dataset.fingerprint
-    assert (dataset.name, dataset.licence) == ("mine", "CC0")
+    assert (dataset.name, dataset.licence, dataset.citation) == ("toy", "CC0", "me")
     assert describe(dataset)["rows"] == 30
-    with pytest.raises(DataError, match="exists already"):
-        import_arrays(source, root, "mine")
-    before = sorted(path.name for path in root.iterdir())
-    import_arrays(source, root, "mine", overwrite=True, citation="me")
-    assert sorted(path.name for path in root.iterdir()) == before
-    again = opened("mine", places).load(places)
-    assert (again.citation, again.licence) == ("me", loader.licence if again.licence else "")
-
-
-def test_overwriting_by_another_format_leaves_nothing_of_the_old_one(tmp_path):
-    root = tmp_path / "root"
-    import_arrays(one_parquet_file(tmp_path / "toy"), root, licence="CC0")
-    assert sorted(path.name for path in root.iterdir()) == [
-        "toy.card.toml",
-        "toy.parquet",
-        "toy.signatures.parquet",
-    ]
-    import_arrays(write_hdf5(tmp_path / "toy.hdf5"), root, overwrite=True)
-    assert [path.name for path in root.iterdir()] == ["toy.hdf5"]
-    import_arrays(write_npy(tmp_path / "toy"), root, overwrite=True)
-    assert [path.name for path in root.iterdir()] == ["toy"]
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -116,30 +92,11 @@ def test_names_joined_by_plus_are_one_value_of_a_spec():
         Spec.parse("d(features=cq+)")
 
 
-def test_constant_features_are_found_over_blocks_and_views(tmp_path, monkeypatch):
-    arrays = toy()
-    folder = write_npy(tmp_path / "d", drop=["X"])
-    late = np.ones((30, 2))
-    late[29, 1] = 2  # differs in the last row alone
-    np.save(folder / "features-a.npy", late)
-    np.save(folder / "features-b.npy", arrays["X"])
-    monkeypatch.setattr("zslplat.data.store.rows.BLOCK", 4)
-    done = import_arrays(folder, tmp_path / "root")
-    assert done.constant == (0,)
-    assert [view.name for view in done.dataset.views] == ["a", "b"]
-    np.save(folder / "features-b.npy", np.where(np.isin(np.arange(30), arrays["train"])[:, None], 1, arrays["X"]))
-    np.save(folder / "features-a.npy", np.ones((30, 2)))
-    with pytest.raises(DataError, match="all 6 features are constant in the 12 training rows"):
-        import_arrays(folder, tmp_path / "root", overwrite=True)
-
-
-def test_the_command_line_imports_and_describes(call, tmp_path):
-    path = write_hdf5(tmp_path / "toy.h5")
+def test_the_command_line_lists_and_describes(call, tmp_path):
+    (tmp_path / "data").mkdir()
+    path = write_hdf5(tmp_path / "data" / "own.h5")
     with h5py.File(path, "a") as file:
         file.attrs["licence"] = "CC0"
-    done = call("data", "import", path, "--name", "own", "--data-root", "data")
-    assert done.returncode == 0, done.stderr
-    assert "imported own: 30 x 4, 6 classes" in done.stdout
     done = call("data", "info", "own", "--data-root", "data", "--json")
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout)
@@ -154,18 +111,15 @@ def test_the_command_line_imports_and_describes(call, tmp_path):
         assert "features" in done.stdout
 
 
-def test_views_are_told_when_imported_and_described(call, tmp_path):
+def test_views_are_described(call, tmp_path):
     folder = write_npy(tmp_path / "toy", drop=["X"])
     np.save(folder / "features-cq.npy", toy()["X"])
     np.save(folder / "features-cov.npy", np.arange(120.0).reshape(30, 2, 2))
-    done = call("data", "import", folder, "--data-root", "data", "--set", "features=cov+cq")
-    assert done.returncode == 0, done.stderr
-    assert "imported toy: 30 x 8 in views cov (2 x 2), cq (4), 6 classes" in done.stdout
-    shown = json.loads(call("data", "info", "toy", "--data-root", "data", "--json").stdout)["views"]
+    shown = json.loads(call("data", "info", "toy/(features=cov+cq)", "--json").stdout)["views"]
     assert {name: view["dimensions"] for name, view in shown.items()} == {"cov": [2, 2], "cq": [4]}
     assert shown["cov"]["max"] == 119
     assert shown["cq"]["max"] == toy()["X"].max()
-    assert "  cov: dimensions 2 x 2, min 0" in call("data", "info", "toy", "--data-root", "data").stdout
+    assert "  cov: dimensions 2 x 2, min 0" in call("data", "info", "toy/").stdout
 
 
 def test_every_layout_and_every_part_is_documented():

@@ -7,7 +7,6 @@ import pytest
 from xlsa17_toys import toy_arrays, write_folder, write_v5, write_v73
 
 from zslplat.data.formats.xlsa17 import Xlsa17
-from zslplat.data.importing import import_arrays
 from zslplat.data.source import DataPlaces
 from zslplat.data.store.rows import Stored
 from zslplat.errors import DataError, UsageError
@@ -76,12 +75,3 @@ def test_views_that_are_not_there_or_named_twice_are_refused(places):
 def test_a_file_with_a_plus_in_its_name_is_one_file(places):
     (places.root / "AWA1" / "phog.mat").rename(places.root / "AWA1" / "c+d.mat")
     assert load(places, features="c+d").views == ()
-
-
-def test_views_are_imported_with_their_files(places, tmp_path):
-    outside = tmp_path / "elsewhere.mat"
-    (places.root / "AWA1" / "phog.mat").rename(outside)
-    import_arrays(places.root / "AWA1", tmp_path / "root", options={"features": f"cq+{outside}"})
-    (tmp_path / "root" / "AWA1" / "elsewhere.mat").stat()
-    dataset = load(DataPlaces(tmp_path / "root"))
-    assert [view.name for view in dataset.views] == ["cq", "elsewhere"]

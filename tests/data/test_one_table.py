@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from array_toys import write_csv
 
-from zslplat.data.catalogue import available, open_source, parse_dataset
-from zslplat.data.formats.csv_source import CsvSource
-from zslplat.data.importing import import_arrays
+from zslplat.data.catalogue import open_source, parse_dataset
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, MissingDataError
 from zslplat.evaluation.components import registered_sources
@@ -115,14 +112,6 @@ def test_without_a_split_the_error_holds_the_line_that_mends_it(tmp_path, monkey
     assert len(load(line).rows("test_unseen"))
 
 
-def test_an_import_brings_the_signatures_along(tmp_path):
-    path = write(tmp_path, signed="classes.csv")
-    done = import_arrays(path, tmp_path / "root", "mine", options={"signatures": "classes.csv"})
-    assert sorted(file.name for file in (tmp_path / "root").iterdir()) == ["mine.csv", "mine.signatures.csv"]
-    assert load("mine", tmp_path / "root").fingerprint == done.dataset.fingerprint
-    assert [e.name for e in available(DataPlaces(tmp_path / "root"), {})] == ["mine"]
-
-
 def test_commands_remember_a_data_root_that_served(call, tmp_path):
     write((tmp_path / "root").mkdir() or tmp_path / "root")
     assert call("data", "check", "none", "--data-root", "root").returncode != 0
@@ -154,18 +143,6 @@ def test_what_is_wrong_with_one_table_is_said(tmp_path, text, message):
     (tmp_path / "d.csv").write_text(text)
     with pytest.raises(DataError, match=message):
         load(tmp_path / "d.csv")
-
-
-def test_identifiers_beside_labels_and_splits_of_a_folder_are_understood(tmp_path):
-    plain = CsvSource(path="toy").load(write_csv(tmp_path / "toy"))
-    folder = tmp_path / "toy"
-    for name, head in (("labels", "image_id,label"), ("splits", "id,split")):
-        lines = (folder / f"{name}.csv").read_text().splitlines()
-        (folder / f"{name}.csv").write_text(f"{head}\n" + "".join(f"{n},{line}\n" for n, line in enumerate(lines)))
-    assert CsvSource(path="toy").load(DataPlaces(tmp_path)).fingerprint == plain.fingerprint
-    (folder / "labels.csv").write_text("0,a\n1,b\n")
-    with pytest.raises(DataError, match="or name them in line 1, as in id,label"):
-        CsvSource(path="toy").load(DataPlaces(tmp_path))
 
 
 def test_a_column_of_numbers_with_one_other_cell_is_refused_not_left_out(tmp_path):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from array_toys import NAMES, save, toy, write_csv
 
-from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.npz import NpzSource
+from zslplat.data.formats.parquet import CsvSource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
 
@@ -78,20 +78,17 @@ def expected_by_class():
     return {"train": np.flatnonzero(TOY["y"] < 4).tolist(), "test_unseen": np.flatnonzero(TOY["y"] >= 4).tolist()}
 
 
-@pytest.mark.parametrize("form", ["names", "other names", "indices", "train holds val, too", "csv"])
+@pytest.mark.parametrize("form", ["names", "other names", "indices", "train holds val, too"])
 def test_validation_rows_of_classes_that_nothing_else_trains_on_are_a_fold(tmp_path, form):
     rows = {split: np.flatnonzero(split == SIDE) for split in ("train", "val", "test")}
-    if form == "csv":
-        found = CsvSource(path="toy").load(write_csv(tmp_path / "toy", ("folds",), splits="\n".join(SIDE)))
-    else:
-        spelt = {"train": "Training", "val": "Validation", "test": "TEST"}
-        changes = {
-            "names": {"split": SIDE},
-            "other names": {"split": np.array([spelt[side] for side in SIDE])},
-            "indices": rows,
-            "train holds val, too": {**rows, "train": np.sort(np.r_[rows["train"], rows["val"]])},
-        }[form]
-        found = load(tmp_path, WITHOUT, **changes)
+    spelt = {"train": "Training", "val": "Validation", "test": "TEST"}
+    changes = {
+        "names": {"split": SIDE},
+        "other names": {"split": np.array([spelt[side] for side in SIDE])},
+        "indices": rows,
+        "train holds val, too": {**rows, "train": np.sort(np.r_[rows["train"], rows["val"]])},
+    }[form]
+    found = load(tmp_path, WITHOUT, **changes)
     assert {name: index.tolist() for name, index in found.splits.items()} == expected_by_class()
     assert [(fold.train, fold.validation) for fold in found.folds] == [((0, 1), (2, 3))]
     assert "val: its 2 classes have no other training rows" in notes(found)
@@ -215,30 +212,6 @@ def test_a_column_that_nearly_counts_the_rows_is_a_feature(tmp_path):
     assert load(tmp_path, X=np.c_[TOY["X"], column]).X.shape == (30, 5)
 
 
-@pytest.mark.parametrize("name", ["", "id", "image_id", "Index", "Unnamed: 0"])
-def test_columns_of_csv_features_that_are_called_identifiers_are_left_out_and_named(tmp_path, name):
-    rng = np.random.default_rng(0)
-    lines = [",".join([str(rng.integers(10**6)), *map(repr, map(float, row))]) for row in TOY["X"]]
-    places = write_csv(tmp_path / "toy", features="\n".join([f"{name},a,b,c,d", *lines]))
-    found = CsvSource(path="toy").load(places)
-    same(found, CsvSource(path="plain").load(write_csv(tmp_path / "plain")))
-    assert f"left out: {name or 'Unnamed: 0'}, which is no feature, by its name" in notes(found)
-
-
-def test_columns_of_csv_features_are_left_out_or_stay_as_an_option_says(tmp_path):
-    lines = [",".join([str(7 * row % 31), *map(repr, map(float, x))]) for row, x in enumerate(TOY["X"])]
-    places = write_csv(tmp_path / "toy", features="\n".join(["id,a,b,c,d", *lines]))
-    assert CsvSource(path="toy", leave_out=None).load(places).X.shape == (30, 5)
-    assert CsvSource(path="toy", leave_out="a+b").load(places).X.shape == (30, 2)
-    with pytest.raises(DataError, match="no column 'e' to leave out; the columns are id, a, b, c, d"):
-        CsvSource(path="toy", leave_out="e").load(places)
-    counting = "\n".join(["a,b,c,d,frame", *(f"{line.partition(',')[2]},{row}" for row, line in enumerate(lines))])
-    places = write_csv(tmp_path / "toy", features=counting)
-    with pytest.raises(DataError, match=r"column 4 \(frame\) counts the rows, from 0 on.*leave_out=frame"):
-        CsvSource(path="toy").load(places)
-    assert CsvSource(path="toy", leave_out="frame").load(places).X.shape == (30, 4)
-
-
 def test_columns_of_a_frame_that_are_called_identifiers_are_left_out_and_named():
     import pandas as pd
 
@@ -253,6 +226,8 @@ def test_columns_of_a_frame_that_are_called_identifiers_are_left_out_and_named()
 def test_an_identifier_among_the_attributes_of_classes_is_left_out(tmp_path):
     lines = [f"{n},{i + 100}," + ",".join(map(str, r)) for i, (n, r) in enumerate(zip(NAMES, TOY["S"], strict=True))]
     signatures = "\n".join(["class,class_id,furry,flies,swims", *lines])
-    found = CsvSource(path="toy").load(write_csv(tmp_path / "toy", signatures=signatures))
+    places = write_csv(tmp_path / "toy.csv")
+    (tmp_path / "toy.signatures.csv").write_text(signatures)
+    found = CsvSource(path="toy").load(places)
     assert found.signature_set().names == ("furry", "flies", "swims")
     assert np.array_equal(found.signature_set().values, TOY["S"])

@@ -6,14 +6,13 @@ import h5py
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from array_toys import NAMES, save, toy, write_csv
+from array_toys import NAMES, save, toy
 from file_toys import write_hdf5, write_parquet
 from xlsa17_toys import LISTS, toy_arrays, write_folder
 from xlsa17_toys import NAMES as CLASSES
 from xlsa17_toys import SEEN as SEEN_IDS
 from xlsa17_toys import UNSEEN as UNSEEN_IDS
 
-from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.hdf5 import Hdf5Source
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.parquet import ParquetSource
@@ -153,13 +152,6 @@ def test_class_names_beside_a_field_of_names_are_the_same(tmp_path):
             ):
                 source.load(DataPlaces())
             assert Hdf5Source(path=str(path), class_names=None).load(DataPlaces()).class_names == tuple(names)
-
-
-def test_a_class_has_one_line_of_folds(tmp_path):
-    lines = "".join(f"{name},{side}\n" for name, side in zip(NAMES, ["train"] * 2 + ["validation"] * 2, strict=False))
-    assert len(CsvSource(path="a").load(write_csv(tmp_path / "a", folds=lines)).folds) == 1
-    with pytest.raises(DataError, match=r"folds\.csv: line 5: class 'ox' has a line above already"):
-        CsvSource(path="b").load(write_csv(tmp_path / "b", folds=lines + "ox,validation"))
 
 
 @pytest.mark.parametrize("by_row", [False, True])

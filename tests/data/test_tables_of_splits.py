@@ -1,10 +1,9 @@
-"""Arrow and Feather files, folders that the library datasets saved, and files that are called after their splits."""
+"""Tables with columns that say the split, folders of the Hugging Face hub, and files called after their splits."""
 
 import json
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from array_toys import NAMES, save, toy
@@ -12,30 +11,11 @@ from file_toys import signature_table, table
 
 from zslplat.data.catalogue import layout_of
 from zslplat.data.formats.npz import NpzSource
-from zslplat.data.formats.parquet import ArrowSource, ParquetSource
-from zslplat.data.importing import import_arrays
+from zslplat.data.formats.parquet import ParquetSource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
 
 ROWS = {"train": np.flatnonzero(toy()["y"] < 4), "test": np.flatnonzero(toy()["y"] >= 4)}
-
-
-def write_stream(content, path):
-    with pa.ipc.new_stream(path, content.schema) as writer:
-        writer.write_table(content, max_chunksize=4)
-
-
-def write_file(content, path):
-    with pa.ipc.new_file(path, content.schema) as writer:
-        writer.write_table(content, max_chunksize=4)
-
-
-WRITERS = {
-    "stream.arrow": write_stream,
-    "file.arrow": write_file,
-    "plain.feather": lambda content, path: pa.feather.write_feather(content, path, compression="uncompressed"),
-    "packed.feather": lambda content, path: pa.feather.write_feather(content, path, compression="lz4"),
-}
 
 
 def without_split(rows=slice(None)):
@@ -56,20 +36,7 @@ def same(dataset, other):
     assert {k: v.tolist() for k, v in dataset.splits.items()} == {k: v.tolist() for k, v in other.splits.items()}
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_arrow_files_hold_what_parquet_files_hold(tmp_path, name):
-    pq.write_table(table(toy()), tmp_path / "mine.parquet")
-    WRITERS[name](table(toy()), tmp_path / name)
-    for stem in ("mine", name.partition(".")[0]):
-        pq.write_table(signature_table(toy()), tmp_path / f"{stem}.signatures.parquet")
-    found = ArrowSource(path=str(tmp_path / name)).load(DataPlaces())
-    other = ParquetSource(path=str(tmp_path / "mine.parquet")).load(DataPlaces())
-    same(found, other)
-    assert np.array_equal(found.signature_set().values, other.signature_set().values)
-    assert layout_of(tmp_path / name).kind == "arrow"
-
-
-def test_a_folder_of_the_library_datasets_has_the_splits_of_its_folders_and_the_names_of_its_classes(tmp_path):
+def test_a_folder_of_the_hub_has_the_splits_of_its_folders_and_the_names_of_its_classes(tmp_path):
     label = {"names": NAMES, "_type": "ClassLabel"}
     metadata = {"huggingface": json.dumps({"info": {"features": {"label": label}}})}
     for split, rows in ROWS.items():
@@ -78,39 +45,32 @@ def test_a_folder_of_the_library_datasets_has_the_splits_of_its_folders_and_the_
         numbers = pa.array(toy()["y"][rows])
         content = content.set_column(content.schema.get_field_index("label"), "label", numbers)
         for number, part in enumerate(np.array_split(np.arange(len(rows)), 2)):
-            file = tmp_path / "saved" / split / f"data-0000{number}-of-00002.arrow"
-            write_stream(content.take(part).replace_schema_metadata(metadata), file)
+            file = tmp_path / "saved" / split / f"data-0000{number}-of-00002.parquet"
+            pq.write_table(content.take(part).replace_schema_metadata(metadata), file)
         (tmp_path / "saved" / split / "state.json").write_text("{}")
-        write_stream(content, tmp_path / "saved" / split / "cache-0123.arrow")
-    (tmp_path / "saved" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     pq.write_table(signature_table(toy()), tmp_path / "saved" / "signatures.parquet")
-    found = ArrowSource(path=str(tmp_path / "saved")).load(DataPlaces())
+    found = ParquetSource(path=str(tmp_path / "saved")).load(DataPlaces())
     same(found, as_npz(tmp_path))
     assert "files are taken for the splits that their names begin with" in found.source["notes"][0]
-    imported = import_arrays(tmp_path / "saved", tmp_path / "root", "mine")
-    same(ArrowSource(path=str(imported.path)).load(DataPlaces()), found)
 
 
 @pytest.mark.parametrize("inside", ["", "data"])
-@pytest.mark.parametrize("writing", ["parquet", "arrow"])
-def test_files_called_after_splits_are_their_rows(tmp_path, inside, writing):
+def test_files_called_after_splits_are_their_rows(tmp_path, inside):
     folder = tmp_path / "mine" / inside
     folder.mkdir(parents=True)
     (tmp_path / "mine" / "README.md").write_text("a repository of a hub")
     for split, rows in ROWS.items():
-        write = pq.write_table if writing == "parquet" else write_stream
-        write(without_split(rows), folder / f"{split}-00000-of-00001.{writing}")
+        pq.write_table(without_split(rows), folder / f"{split}-00000-of-00001.parquet")
     pq.write_table(signature_table(toy()), tmp_path / "mine" / "signatures.parquet")
-    source = {"parquet": ParquetSource, "arrow": ArrowSource}[writing]
-    assert layout_of(tmp_path / "mine").kind == writing
-    found = source(path=str(tmp_path / "mine")).load(DataPlaces())
+    assert layout_of(tmp_path / "mine").kind == "parquet"
+    found = ParquetSource(path=str(tmp_path / "mine")).load(DataPlaces())
     # By their names, test comes before train.
     assert sorted(found.splits) == ["test_unseen", "train"]
     assert {name: sorted(found.y[rows].tolist()) for name, rows in found.splits.items()} == {
         "train": sorted(toy()["y"][ROWS["train"]].tolist()),
         "test_unseen": sorted(toy()["y"][ROWS["test"]].tolist()),
     }
-    assert source(path=str(tmp_path / "mine"), split=None).load(DataPlaces()).splits == {}
+    assert ParquetSource(path=str(tmp_path / "mine"), split=None).load(DataPlaces()).splits == {}
 
 
 def test_a_column_of_splits_goes_before_the_names_of_files_and_a_stranger_among_them_is_refused(tmp_path):
@@ -158,19 +118,3 @@ def test_columns_that_are_called_identifiers_are_no_features_and_named(tmp_path)
     pq.write_table(pa.table(counting), tmp_path / "mine.parquet")
     with pytest.raises(DataError, match=r"column 1 \(frame\) counts the rows, from 5 on.*leave_out=frame"):
         np.asarray(load().X)
-
-
-def test_damaged_and_older_arrow_files_are_one_clear_error(tmp_path):
-    write_stream(table(toy()), tmp_path / "whole.arrow")
-    content = (tmp_path / "whole.arrow").read_bytes()
-    (tmp_path / "half.arrow").write_bytes(content[: len(content) // 2])
-    (tmp_path / "text.arrow").write_text("no table at all")
-    (tmp_path / "old.feather").write_bytes(b"FEA1" + bytes(40))
-    cases = {
-        "half.arrow": "cannot be read as an Arrow",
-        "text.arrow": "cannot be read as an Arrow",
-        "old.feather": "fi",
-    }
-    for name, pattern in cases.items():
-        with pytest.raises(DataError, match=pattern):
-            np.asarray(ArrowSource(path=str(tmp_path / name)).load(DataPlaces()).X)

@@ -10,7 +10,6 @@ from zslplat.data.catalogue import layout_of
 from zslplat.data.formats import torch_files
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.torch_files import TorchSource
-from zslplat.data.importing import import_arrays
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
 
@@ -55,7 +54,6 @@ def test_tensors_by_name_hold_what_an_npz_file_holds(tmp_path, form):
     torch.save(content, path, _use_new_zipfile_serialization=form != "older format")
     assert layout_of(path).kind == "torch"
     same(load(path), tmp_path)
-    same(load(import_arrays(path, tmp_path / "root", "copy").path), tmp_path)
 
 
 @installed

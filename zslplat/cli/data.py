@@ -1,16 +1,15 @@
-"""``data list``, ``check``, ``info``, ``import`` and ``template``."""
+"""``data list``, ``check`` and ``info``."""
 
-import math
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo, print_json
-from zslplat.front.options import DataRootOptions, Json, SilenceOptions, Store, read_assignments
+from zslplat.front.options import DataRootOptions, Json, SilenceOptions, Store
 from zslplat.front.schema import REQUIRED, Option
 from zslplat.names import visible
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from zslplat.data.dataset import Dataset
     from zslplat.settings import Settings
 
-app = Commands(default="list", help="Data sets: list, check, describe, import.")
+app = Commands(default="list", help="Data sets: list, check, describe.")
 
 
 class ListDataOptions(DataRootOptions, total=False):
@@ -159,14 +158,11 @@ def _look(options: LookDataOptions) -> _Look:
     from zslplat.checks.base import drop_silenced
     from zslplat.checks.data_facts import data_findings
     from zslplat.data.catalogue import parse_dataset
-    from zslplat.data.formats.templates import with_right_form
-    from zslplat.evaluation.components import open_dataset, source_of
+    from zslplat.evaluation.components import open_dataset
     from zslplat.front.requests import settings_of
-    from zslplat.registry import known_as
 
-    settings, spec = settings_of(options), parse_dataset(options["name"])
-    with with_right_form(known_as(type(source_of(spec, settings)))):
-        dataset = open_dataset(spec, settings)
+    settings = settings_of(options)
+    dataset = open_dataset(parse_dataset(options["name"]), settings)
     findings, silenced = drop_silenced(data_findings(dataset, settings.cache), settings.silenced)
     return _Look(dataset, settings, findings, silenced)
 
@@ -180,119 +176,6 @@ def _remedy(code: str) -> str:
     return f"{' '.join(first.split()) or 'see its page'} (zslplat explain {code})"
 
 
-class ImportDataOptions(DataRootOptions, SilenceOptions, total=False):
-    """The options of ``data import``."""
-
-    source: Annotated[
-        Path,
-        Option(
-            "An .npz, Parquet, Arrow, HDF5, CSV or .pt file, or a folder of .npy, Parquet, Arrow, CSV or .mat files.",
-            REQUIRED,
-            positional=True,
-        ),
-    ]
-    name: Annotated[str, Option("Name under the data root; default: the file's own.", "")]
-    set: Annotated[list[str] | None, Option("Loader option to keep with it, for example X=features, y=label.")]
-    description: Annotated[str, Option("What the data are.", "")]
-    licence: Annotated[str, Option("Their licence.", "")]
-    citation: Annotated[str, Option("What to cite.", "")]
-    overwrite: Annotated[bool, Option("Replace a data set of the same name.", False)]
-    link: Annotated[bool, Option("Hard links instead of copies: no space, on one file system only.", False)]
-    dry_run: Annotated[bool, Option("Say how everything is read and what checks find in it; write nothing.", False)]
-
-
-@app.command("import")
-def import_(options: ImportDataOptions) -> None:
-    """Check your own arrays and copy them under the data root, so that their name loads them."""
-    from zslplat.checks.base import drop_silenced
-    from zslplat.checks.data_facts import data_findings
-    from zslplat.cli.output import print_warnings, stdout_console
-    from zslplat.data.catalogue import in_a_shell
-    from zslplat.data.description import description_lines, notes_of, unread_of
-    from zslplat.data.importing import import_arrays
-    from zslplat.front.requests import settings_of
-    from zslplat.registry import names
-
-    settings = settings_of(options)
-    root = settings.data_root if options["dry_run"] else _root(settings)
-    imported = import_arrays(
-        options["source"],
-        root,
-        options["name"],
-        options=read_assignments(options["set"]) or {},
-        description=options["description"],
-        licence=options["licence"],
-        citation=options["citation"],
-        reserved=names("datasets"),
-        overwrite=options["overwrite"],
-        link=options["link"],
-        dry_run=options["dry_run"],
-    )
-    data = imported.dataset
-    shape = " x ".join(map(str, data.X.shape))
-    views = ", ".join(f"{view.name} ({' x '.join(map(str, view.shape))})" for view in data.views)
-    shape += f" in views {views}" if views else ""
-    if options["dry_run"]:
-        echo(f"{options['source']} would be imported as {imported.name}")
-        lines = [f"  {line}" for line in description_lines(data)]
-    else:
-        echo(f"imported {imported.name}: {shape}, {len(data.class_names)} classes, to {imported.path}")
-        lines = [f"not read: {', '.join(unread_of(data))}"] if unread_of(data) else []
-        lines += [f"note: {note}" for note in notes_of(data)]
-    for line in lines:
-        echo(visible(line))
-    if imported.constant:
-        shown = ", ".join(map(str, imported.constant[:5])) + (", ..." if len(imported.constant) > 5 else "")
-        echo(
-            f"warning: {len(imported.constant)} of {math.prod(data.X.shape[1:])} features have the same value in all "
-            f"rows and tell nothing: {shown}",
-            err=True,
-        )
-    findings, silenced = drop_silenced(data_findings(data), settings.silenced)
-    print_warnings(stdout_console(), [finding.line for finding in findings], silenced)
-    if options["dry_run"]:
-        place = f" to {imported.path}" if root is not None else ""
-        echo(f"nothing was written; the same command without --dry-run imports it{place}")
-        return
-    from zslplat.cli.output import place_options
-
-    places = place_options(settings)
-    echo(f"use it: --dataset {in_a_shell(imported.name)}{places}")
-
-
-class TemplateDataOptions(TypedDict, total=False):
-    """The options of ``data template``."""
-
-    kind: Annotated[
-        str,
-        Option(
-            "npz, npy, csv, mat, hdf5, parquet, arrow or torch.",
-            REQUIRED,
-            metavar="FORMAT",
-            complete=("npz", "npy", "csv", "mat", "hdf5", "parquet", "arrow", "torch"),
-            positional=True,
-        ),
-    ]
-    to: Annotated[Path | None, Option("File or folder to write; default: example in the current folder.")]
-
-
-@app.command()
-def template(options: TemplateDataOptions) -> None:
-    """Write an example of a format, with all that it has a place for, to be looked at and replaced by your own data.
-
-    Two feature sets (views), labels, signatures of classes and of rows, splits, validation folds and groups.
-    """
-    from zslplat.data.catalogue import in_a_shell
-    from zslplat.data.formats.templates import write_template
-
-    path, files = write_template(options["kind"], options["to"])
-    shown = in_a_shell(str(path))
-    echo("\n".join(map(str, files)))
-    echo(f"look at it: zslplat data check {shown}")
-    echo(f"tune on it: zslplat tune eszsl --dataset {shown}")
-    echo(f"keep it by name: zslplat data import {shlex.quote(str(path))} --name mine --data-root DATA")
-
-
 def _of_root(root: Path | None, filled: bool) -> str:
     """Return what has to be said of a data root: it holds no data set, or others lie in folders below it."""
     from zslplat.data.catalogue import data_sets_under, roots_below
@@ -300,7 +183,7 @@ def _of_root(root: Path | None, filled: bool) -> str:
     if root is None:
         return ""
     if not root.is_dir():
-        return "is no folder; give another --data-root, or `zslplat data import` something to make it"
+        return "is no folder; give another --data-root, or make it"
     below = roots_below(root)
     if below:
         names = [name for name, _, _ in data_sets_under(below[0])]
@@ -312,22 +195,13 @@ def _of_root(root: Path | None, filled: bool) -> str:
         return ""
     count = sum(not path.name.startswith(".") for path in root.iterdir())
     holds = f"holds no data set in a layout that is known among its {count} files and folders" if count else "is empty"
-    return f"{holds}; `zslplat data import` puts your data there"
+    return f"{holds}; copy or link your data sets into it"
 
 
 def _places(settings: Any) -> Any:
     from zslplat.data.source import DataPlaces
 
     return DataPlaces(settings.data_root, settings.cache / "data", settings.arrays)
-
-
-def _root(settings: "Settings") -> Path:
-    from zslplat.data.source import HOW_TO_SET
-    from zslplat.errors import DataError
-
-    if settings.data_root is None:
-        raise DataError(f"no data root is set; name the folder that is to hold your data sets with {HOW_TO_SET}")
-    return settings.data_root
 
 
 def _inline(value: Any) -> str:

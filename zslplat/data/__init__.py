@@ -2,5 +2,5 @@
 
 ``formats`` reads files, ``sets`` holds the built-in data sets, ``store`` keeps rows on disk and preprocesses them. What
 is here puts them together: :mod:`~zslplat.data.catalogue` finds a data set by its name, :mod:`~zslplat.data.assembly`
-makes one of arrays, :mod:`~zslplat.data.importing` brings files under the data root.
+makes one of arrays.
 """

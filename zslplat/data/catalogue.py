@@ -1,7 +1,7 @@
 """Which data sets there are, and which one a spec means: registered names first, then the data root.
 
-Under the data root a name is a folder in one of the layouts of :data:`LAYOUTS` (the xlsa17 package, CSV, ``.npy``,
-Parquet, HDF5), or a file (``.npz``, Parquet, HDF5), named without its suffix.
+Under the data root a name is a folder in one of the layouts of :data:`LAYOUTS` (the xlsa17 package, ``.npy``, Parquet),
+or a file (``.npz``, CSV, Parquet, HDF5), named without its suffix.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from zslplat.data.formats.csv_source import CsvSource
 from zslplat.data.formats.hdf5 import Hdf5Source
 from zslplat.data.formats.in_memory import NAME as IN_MEMORY
 from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.formats.npz import NpzSource
-from zslplat.data.formats.parquet import ArrowSource, ParquetSource
+from zslplat.data.formats.parquet import CsvSource, ParquetSource
 from zslplat.data.formats.torch_files import TorchSource
 from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import HOW_TO_SET, DataPlaces, DataSource, FileSource
@@ -36,7 +35,7 @@ from zslplat.errors import (
 from zslplat.spec import Spec, format_value
 
 LAYOUTS: tuple[type[FileSource], ...] = (
-    *(Xlsa17, CsvSource, NpySource, ParquetSource, ArrowSource, Hdf5Source, TorchSource, NpzSource),
+    *(Xlsa17, NpySource, ParquetSource, CsvSource, Hdf5Source, TorchSource, NpzSource),
 )
 FILE_SUFFIXES = tuple(suffix for layout in LAYOUTS for suffix in layout.suffixes)
 EXPECTED = ", ".join(layout.expected for layout in LAYOUTS[:-1]) + f", or {LAYOUTS[-1].expected}"

@@ -387,7 +387,7 @@ def option_line(dataset: Dataset, **options: Any) -> str:
 
 def signatures_line(dataset: Dataset) -> str:
     """Return how signatures are given to a data set without any: as a file beside a table, or a part of others."""
-    if dataset.source.get("loader") not in ("csv", "parquet", "arrow") or Path(str(dataset.source["path"])).is_dir():
+    if dataset.source.get("loader") not in ("csv", "parquet") or Path(str(dataset.source["path"])).is_dir():
         return "S or signatures (docs/formats.md)"
     return f"{option_line(dataset, signatures='classes.csv')} with lines of class,attributes"
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from zslplat import registry
 from zslplat.data.dataset import Dataset
-from zslplat.data.formats.templates import with_right_form
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.stored_sets import in_files
 from zslplat.evaluation.cache.arrays import ArrayCache, read_arrays, write_arrays
@@ -64,7 +63,7 @@ class ExperimentContext:
         file = Path(getattr(self._source, "path", "")).name
         is_said = file in ("", Path(experiment.dataset.name).name)
         on_stage(f"loading {experiment.dataset_text}{'' if is_said else f' from {file}'}")
-        with collect_warnings() as self._loading_warnings, with_right_form(registry.known_as(type(self._source))):
+        with collect_warnings() as self._loading_warnings:
             self.dataset = in_files(open_dataset(experiment.dataset, settings), settings.cache / "data")
         self.task = self.task.suited(self.dataset)
         self.criteria = criteria_of(self.task, experiment.search.get(METRIC))

@@ -1,8 +1,4 @@
-"""One Parquet, Arrow or CSV file, opened anew for every pass over it; its columns as arrays.
-
-Arrow files are those of its own format, as a file (Feather, too) or as a stream, as the library ``datasets`` saves
-them; which one a file is its first bytes say.
-"""
+"""One Parquet or CSV file, opened anew for every pass over it; its columns as arrays."""
 
 from __future__ import annotations
 
@@ -160,42 +156,6 @@ class _Parquet:
             yield from self._opened.iter_batches(rows, row_groups=[group], columns=list(names), use_threads=False)
 
 
-class _Arrow:
-    """A file of Arrow's own format that is open."""
-
-    def __init__(self, file: Path, *, stream: bool) -> None:
-        self._source = pa.memory_map(str(file))
-        self._stream = stream
-        self.schema = self._reader().schema
-        self.rows = sum(batch.num_rows for batch in self._every())
-        self.close = self._source.close
-
-    def read(self, names: Sequence[str]) -> pa.Table:
-        """Return some columns."""
-        return pa.Table.from_batches(
-            self.batches(names, max(self.rows, 1)), pa.schema([self.schema.field(n) for n in names])
-        )
-
-    def batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield some columns of one batch after the other, so many rows at most."""
-        for batch in self._every():
-            chosen = batch.select(list(names))
-            chosen.validate(full=True)
-            for start in range(0, chosen.num_rows, rows):
-                yield chosen.slice(start, rows)
-
-    def _reader(self) -> Any:
-        self._source.seek(0)
-        return pa.ipc.open_stream(self._source) if self._stream else pa.ipc.open_file(self._source)
-
-    def _every(self) -> Iterator[pa.RecordBatch]:
-        reader = self._reader()
-        if self._stream:
-            yield from reader
-        else:
-            yield from map(reader.get_batch, range(reader.num_record_batches))
-
-
 class _Csv:
     """A CSV file, with the names of its columns in the first line; what says something of a row stays text."""
 
@@ -225,25 +185,13 @@ class _Csv:
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[_Parquet | _Arrow | _Csv]:
-    """Open a CSV file, or another as what its first bytes say that it is; within, errors say which file it is."""
-    form = {".parquet": "a Parquet file", ".csv": "a CSV file"}.get(file.suffix, "an Arrow file")
-    with reading(file, form), closing(_open(file)) as content:
-        yield content
-
-
-def _open(file: Path) -> _Parquet | _Arrow | _Csv:
-    if file.suffix == ".csv":
-        return _Csv(file)
-    with file.open("rb") as start:
-        begins = start.read(6)
-    if begins.startswith(b"FEA1"):
-        raise DataError(
-            f"{file}: is of the first version of Feather; write it again with pyarrow.feather.write_feather"
-        )
-    if begins.startswith(b"PAR1") or file.suffix == ".parquet":
-        return _Parquet(file)
-    return _Arrow(file, stream=begins != b"ARROW1")
+def opened(file: Path) -> Iterator[_Parquet | _Csv]:
+    """Open a CSV file or a Parquet file; within, errors say which file it is."""
+    is_csv = file.suffix == ".csv"
+    with reading(file, "a CSV file" if is_csv else "a Parquet file"):
+        content = _Csv(file) if is_csv else _Parquet(file)
+        with closing(content):
+            yield content
 
 
 class ParquetPart:

@@ -31,7 +31,7 @@ _IDENTIFIERS = re.compile(r"(.*_)?ids?|(row_?)?(index|idx|number)|uu?id|unnamed:
 
 def is_signature_file(name: str) -> bool:
     """Tell whether a name, of an option or of a file, is that of a file of signatures beside a table."""
-    return name.endswith((".csv", ".parquet", ".arrow", ".feather", ".npz", ".npy"))
+    return name.endswith((".csv", ".parquet", ".npz", ".npy"))
 
 
 def is_identifier(name: str) -> bool:
@@ -51,20 +51,6 @@ def squeeze_axes(source: Features, what: str, notes: list[str]) -> Features:
     if isinstance(source, np.ndarray):
         return source.reshape(len(source), *plain)
     return source.through(plain, partial(map, lambda block: block.reshape(len(block), *plain)))
-
-
-def without_columns(
-    X: np.ndarray, columns: Sequence[str], option: str | None, where: str
-) -> tuple[np.ndarray, Sequence[str]]:
-    """Return features (n, d) and names (d,) of columns as the option ``leave_out`` says; the names of none are kept.
-
-    Raises :class:`DataError` for a column that is not there.
-    """
-    if option is None:
-        return X, ()
-    left_out = columns_to_leave_out(option, columns, where)
-    places = [place for place, name in enumerate(columns) if name not in left_out]
-    return (X[:, places], [columns[place] for place in places]) if left_out else (X, columns)
 
 
 def columns_to_leave_out(option: str, columns: Sequence[str], where: str) -> list[str]:

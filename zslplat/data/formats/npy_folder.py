@@ -52,7 +52,6 @@ class NpyFolder(Fields):
         self.path = path
         self._files: dict[str, Path] = {}
         self._splits: dict[str, np.ndarray] = {}
-        self._rows: tuple[int, str] | None = None
         for file in in_natural_order(path.iterdir()):
             if not _is_field(file):
                 continue
@@ -78,29 +77,15 @@ class NpyFolder(Fields):
             return np.array(array)
         if path.suffix == ".json":
             return _array_of(_read_json(path), path)
-        if self._is_table(name):
-            return csv_tables.read_matrix(path)
         lines = csv_tables.read_lines(path)
         return np.array(lines, dtype=np.str_) if name in ALIASES["class_names"] else _numbers_where_they_are(lines)
-
-    def _is_table(self, name: str) -> bool:
-        return name.startswith("row_signatures") or name in ALIASES["folds"]
 
     def features(self, name: str) -> np.ndarray | RowStream:
         """Return the rows of an ``.npy`` file as a stream."""
         path = self._files[name]
         if path.suffix != ".npy":
             raise DataError(f"{path}: features of a folder of .npy files must be an .npy file; save it with numpy.save")
-        stream = npy_stream(path)
-        self._rows = (stream.shape[0], path.name)
-        return stream
-
-    def column(self, name: str) -> np.ndarray:
-        """Return one entry per row; lines of a text file are numbers where all of them are whole numbers."""
-        path = self._files.get(name)
-        if path is None or path.suffix not in (".csv", ".txt") or self._rows is None or self._is_table(name):
-            return self.read(name)
-        return _numbers_where_they_are(csv_tables.read_column(path, *self._rows))
+        return npy_stream(path)
 
     def indices(self, name: str, base: int) -> np.ndarray:
         """Return row indices, as many as there are, or a mask."""

@@ -79,7 +79,7 @@ class NpzSource(FieldsSource, thing="key"):
 
     Related
     -------
-    ``csv`` is a folder of tables; ``npy``, ``parquet`` and ``hdf5`` are for data that are larger than the memory.
+    ``csv`` is one table; ``npy``, ``parquet`` and ``hdf5`` are for data that are larger than the memory.
     """
 
     kind, version = "npz", 2

@@ -1,4 +1,4 @@
-"""Parquet: one file, or a folder of files whose rows follow each other; read row group by row group.
+"""Parquet: one file, or a folder of files whose rows follow each other, read row group by row group; and one CSV table.
 
 A column plays the part that its name says, by the names of :mod:`zslplat.data.formats.fields`:
 
@@ -36,8 +36,6 @@ from zslplat.data.splits import OF_ROWS, place_of_split, split_of
 from zslplat.errors import MissingDataError
 
 SUFFIX = ".parquet"
-
-ARROW_SUFFIXES = (".arrow", ".feather")
 
 # Parts that describe the classes lie in files of their own.
 _OF_CLASSES = ("S", "signature_classes", "attribute_names", "class_names")
@@ -111,13 +109,13 @@ class ParquetSource(FieldsSource, thing="column", without=_OF_CLASSES):
         return ParquetFields(path, data_files(path, self.suffixes), self._signatures(path, options), options)
 
 
-class ArrowSource(ParquetSource):
-    """Files of Arrow's own format: Feather, streams of Arrow, and folders that the library ``datasets`` saved.
+class CsvSource(ParquetSource):
+    """One table with features, labels and splits, as a spreadsheet writes it.
 
     Equations
     ---------
-    Reads a table, or the tables of a folder whose rows follow each other, block by block. Files or folders that are
-    called after splits, as ``DatasetDict.save_to_disk`` writes them, hold the rows of these.
+    Reads a line per row, with columns ``label``, ``split`` and numbers; beside ``birds.csv`` lies
+    ``birds.signatures.csv`` with a line per class.
 
     Symbols
     -------
@@ -130,25 +128,26 @@ class ArrowSource(ParquetSource):
 
     Example
     -------
-    >>> import numpy as np, zslplat
-    >>> rng = np.random.default_rng(0)
-    >>> X, y, S = rng.random((12, 3)), np.arange(12) % 4, rng.random((4, 2))
-
-    >>> import pyarrow as pa, pyarrow.feather as feather
-    >>> columns = {"width": X[:, 0], "height": X[:, 1], "label": y}
-    >>> feather.write_feather(pa.table(columns), "mine.feather")
-    >>> data = zslplat.load_dataset("arrow(path=mine.feather)")
-    >>> data.X.shape, data.class_names
-    ((12, 2), ('0', '1', '2', '3'))
+    >>> import pathlib, zslplat
+    >>> _ = pathlib.Path("birds.csv").write_text("label,width,height\\ncat,1,2\\ndog,2,1\\ncat,4,3\\nowl,3,4\\n")
+    >>> _ = pathlib.Path("birds.signatures.csv").write_text("class,furry,flies\\ncat,1,0\\ndog,1,0\\nowl,0,1\\n")
+    >>> data = zslplat.load_dataset("birds.csv(unseen=owl)")
+    >>> data.X.shape, data.class_names, data.splits["test_unseen"].tolist()
+    ((4, 2), ('cat', 'dog', 'owl'), [3])
 
     Related
     -------
-    ``parquet`` has the same columns, in less space.
+    ``npz`` is one file of arrays; ``npy``, ``parquet`` and ``hdf5`` are for data that are larger than the memory.
     """
 
-    kind, expected = "arrow", "Arrow files"
-    suffixes = ARROW_SUFFIXES
-    summary = "Arrow or Feather of your own, or a folder that the library datasets saved: columns as in Parquet"
+    kind, expected = "csv", "a .csv file"
+    suffixes = (".csv",)
+    summary = "CSV of your own: one table with label, split and features, and a table of signatures beside it"
+
+    @classmethod
+    def is_folder(cls, folder: Path) -> bool:
+        """Tell that no folder has this layout: a table is one file."""
+        return False
 
 
 def data_files(path: Path, suffixes: Sequence[str]) -> list[Path]:
@@ -168,8 +167,7 @@ def _own_files(folders: Sequence[Path], suffixes: Sequence[str]) -> list[Path]:
     for folder in folders:
         members = (file for file in folder.glob("*") if file.suffix in suffixes and file.is_file())
         beside = signature_files(folder)
-        # The library datasets keeps what it has computed of others in files cache-*.
-        members = (file for file in members if not file.name.startswith((".", "_", "cache-")) and file not in beside)
+        members = (file for file in members if not file.name.startswith((".", "_")) and file not in beside)
         ordered += in_natural_order(members)
     return ordered
 

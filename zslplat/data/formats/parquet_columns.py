@@ -254,7 +254,7 @@ def _set_name(file: Path) -> str:
 
 
 def read_signatures(file: Path) -> RawSignatures:
-    """Return the signatures of a file: CSV, Parquet, Arrow, ``.npz`` with or ``.npy`` without names of classes."""
+    """Return the signatures of a file: CSV, Parquet, ``.npz`` with or ``.npy`` without names of classes."""
     if file.suffix == ".csv":
         return csv_tables.read_signatures(file)
     if file.suffix in (".npy", ".npz"):

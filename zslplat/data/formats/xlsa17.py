@@ -132,10 +132,6 @@ class Xlsa17(FileSource):
         layout = self._layout(path)
         return [*layout.features, layout.splits, *sorted(path.glob("*.txt"))]
 
-    def feature_paths(self, path: Path) -> tuple[Path, ...]:
-        """Return the files of features, one for each view."""
-        return self._layout(path).features
-
     def read_files(self, places: DataPlaces, path: Path, card: FeatureCard, options: Mapping[str, Any]) -> Dataset:
         """Read the files; features are stored once for all splits files."""
         layout = _Layout.find(path, card, options)
