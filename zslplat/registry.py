@@ -197,12 +197,6 @@ class Registry:
                     yield _clash(claims)
 
 
-def load(point: EntryPoint) -> Any:
-    """Import what an entry point names; what it prints goes to standard error, as output is for results."""
-    with redirect_stdout(sys.stderr):
-        return point.load()
-
-
 def describe_broken(plugin: BrokenPlugin) -> str:
     """Return one line that names a broken plugin, its distribution and the cause."""
     return f"plugin {plugin.name!r} of {plugin.distribution} {plugin.version} is broken: {plugin.cause}"
