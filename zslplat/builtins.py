@@ -68,6 +68,7 @@ _CHECKS = {
         "ZSP512": "FlatRows",
         "ZSP513": "FaintColumns",
         "ZSP514": "DoublePrecision",
+        "ZSP515": "SeenInPretraining",
     },
     "base": {
         "ZSP901": "FailedCheck",

@@ -25,6 +25,7 @@ from zslplat.checks.facts import (
     TrainingSteps,
     TrialFacts,
 )
+from zslplat.data.exposure import Exposure
 from zslplat.registry import component, names
 
 CODES = [code for code in names("checks") if code.startswith("ZSP")]
@@ -201,6 +202,10 @@ CASES = {
     "ZSP504": (data(equal_within={"att": (("wolf", "dog"),)}), data(equal_across={"att": (("wolf", "dog"),)})),
     "ZSP505": (data(equal_across={"att": (("wolf", "dog"),)}), data(equal_within={"att": (("wolf", "dog"),)})),
     "ZSP514": (data(float32_loss="column 0: 16777217.0 would be 16777216"), data()),
+    "ZSP515": (
+        data(exposures=(Exposure("res101", "imagenet-1k", 10, {"lion": "lion"}),)),
+        data(exposures=(Exposure("res101", "imagenet-1k", 10, {}, {"pig": "hog, pig"}),)),
+    ),
     "ZSP506": (
         data(constant_dimensions={"att": ConstantDimensions(2, 35, 0.02)}),
         data(constant_dimensions={"att": ConstantDimensions(2, 35, 0.01)}),

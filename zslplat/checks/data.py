@@ -254,6 +254,20 @@ class DoublePrecision(Check):
             )
 
 
+class SeenInPretraining(Check):
+    """Speaks where unseen classes were in the pre-training of the encoder of the features, by the feature card.
+
+    One is enough: such a class is not unseen. Uncertain matches of names alone are no reason to speak. Where the card
+    names a pre-training without a list of classes, how many there were is not known, and that is said.
+    """
+
+    code, title, scope = "ZSP515", "unseen classes in the pre-training", "data"
+
+    def find(self, facts: DataFacts) -> Iterable[str]:
+        """Yield a line for each feature set with such classes."""
+        yield from (f"{facts.subject}: {one.line}" for one in facts.exposures if one.seen or one.seen is None)
+
+
 def _of_signatures(facts: DataFacts, name: str) -> str:
     return f"{facts.subject}, signatures {name!r}" if name else facts.subject
 

@@ -14,6 +14,7 @@ import numpy as np
 from zslplat.checks.base import Finding, run_checks
 from zslplat.checks.facts import ColumnScore, ConstantDimensions, DataFacts, Sentinel
 from zslplat.data.dataset import Dataset, SignatureSet
+from zslplat.data.exposure import exposures_of
 from zslplat.data.store.precision import Narrowing
 from zslplat.data.store.rows import blocks_of
 from zslplat.keys import key_of
@@ -63,6 +64,7 @@ def data_facts(dataset: Dataset) -> DataFacts:
             name for number, name in enumerate(dataset.class_names) if number not in unseen
         )
     facts |= {"rows_in_no_split": _unsplit(dataset, unseen), "disagreements": disagreements_of(dataset)}
+    facts["exposures"] = tuple(exposures_of(dataset))
     return DataFacts(dataset.name, **facts, **by_set)
 
 
@@ -72,7 +74,7 @@ def disagreements_of(dataset: Dataset) -> tuple[str, ...]:
 
 
 def facts_from_json(content: Mapping[str, Any]) -> DataFacts:
-    """Return the facts that ``dataclasses.asdict`` wrote as JSON."""
+    """Return the facts that ``dataclasses.asdict`` wrote as JSON, without exposures, which the card states."""
     pairs = {
         name: {key: tuple((str(a), str(b)) for a, b in entries) for key, entries in content[name].items()}
         for name in ("equal_within", "equal_across")
@@ -88,7 +90,7 @@ def facts_from_json(content: Mapping[str, Any]) -> DataFacts:
         "zero_signatures": {name: tuple(one) for name, one in content["zero_signatures"].items()},
         "sentinels": {name: Sentinel(**one) for name, one in content["sentinels"].items()},
     }
-    return DataFacts(**{**content, **pairs, **columns, **by_set})
+    return DataFacts(**{**content, **pairs, **columns, **by_set, "exposures": ()})
 
 
 def _owners(dataset: Dataset, signature: SignatureSet) -> list[str]:
@@ -369,7 +371,8 @@ def known_data_facts(dataset: Dataset, cache: Path) -> DataFacts:
     path = cache / f"data-facts-{key_of(dataset.fingerprint, _DATA_FACTS)}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         facts = facts_from_json(json.loads(path.read_text()))
-        return dataclasses.replace(facts, subject=dataset.name, disagreements=disagreements_of(dataset))
+        stated: dict[str, Any] = {"disagreements": disagreements_of(dataset), "exposures": tuple(exposures_of(dataset))}
+        return dataclasses.replace(facts, subject=dataset.name, **stated)
     facts = data_facts(dataset)
     with suppress(OSError):  # nothing is lost: the rows are read again next time
         path.write_text(json.dumps(dataclasses.asdict(facts)))

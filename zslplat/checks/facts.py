@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from zslplat.data.exposure import Exposure
+
 
 @dataclass(frozen=True)
 class RecordedWarning:
@@ -184,7 +186,8 @@ class DataFacts:
     and unseen ones differ in; ``zero_signatures`` the classes whose signatures are zero throughout; ``sentinels`` the
     numbers that stand for missing ones.
 
-    ``float32_loss`` says, for one column, what float32 would lose of rows that are float64.
+    ``float32_loss`` says, for one column, what float32 would lose of rows that are float64. ``exposures`` say which
+    unseen classes the encoder of each feature set has been trained on.
     """
 
     subject: str
@@ -209,6 +212,7 @@ class DataFacts:
     constant_dimensions: Mapping[str, ConstantDimensions] = field(default_factory=dict)
     zero_signatures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sentinels: Mapping[str, Sentinel] = field(default_factory=dict)
+    exposures: tuple[Exposure, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from zslplat.data.dataset import Dataset, signatures_line, unseen_line
+from zslplat.data.exposure import exposures_of
 from zslplat.data.store.rows import Rows, blocks_of
 from zslplat.names import counted
 
@@ -43,6 +45,8 @@ def description_lines(dataset: Dataset) -> list[str]:
             trained = f"trained on {trained}" if one["pretraining"] else ""
             facts = (one["encoder"], one["weights"] + digest, one["preprocessing"], trained)
             add("made by", f"{part} {name}: {'; '.join(fact for fact in facts if fact)}")
+    for exposure in exposures_of(dataset):
+        add("seen before", exposure.line)
     several = ", several to a row" if dataset.y.ndim > 1 else ""
     add("labels", f"{_classes(len(dataset.class_names))}{several}: {_first(dataset.class_names)}", "y")
     for name, signatures in dataset.signatures.items():
@@ -138,6 +142,8 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "notes": notes_of(dataset),
         "unread": unread_of(dataset),
     }
+    if exposures := exposures_of(dataset):
+        description["exposures"] = [asdict(exposure) for exposure in exposures]
     if several:
         description["labels_of_a_row"] = float((y > 0).sum(axis=1).mean())
         description["labels_not_counted"] = int((y < 0).sum())

@@ -16,6 +16,7 @@ import numpy as np
 
 from zslplat import registry
 from zslplat.data.dataset import Dataset
+from zslplat.data.exposure import exposures_of
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.stored_sets import in_files
 from zslplat.evaluation.cache.arrays import ArrayCache, read_arrays, write_arrays
@@ -310,6 +311,7 @@ def describe_surroundings(
             "features_digest": data.features_digest,
             "source": {"spec": str(experiment.dataset), **{k: str(v) for k, v in data.source.items()}},
             "profile": profile,
+            "exposures": [exposure.line for exposure in exposures_of(data)],
         },
     }
     return dict(json.loads(json.dumps(content)))
