@@ -8,7 +8,6 @@ import json
 import shutil
 from functools import cache
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -178,42 +177,6 @@ def edited_models(folder, target):
             at(edited["content"], path)["array"] = written(target / "model/arrays", content)
             (target / "model/model.json").write_text(signed(edited))
             yield f"{path}: {content[:90]}"
-    yield from edited_indexes(folder, target, anew)
-
-
-def edited_indexes(folder, target, anew):
-    """Yield edits of the index of exemplars beside a model, which says nothing of its digests."""
-    place = Path("artifacts/index")
-    if not (folder.parent / place).exists():
-        return
-    whole = {"content": json.loads((folder.parent / place / "index.json").read_text())}
-    whole["content"].setdefault("state", [])
-    anew()
-    for path in places(whole["content"]):
-        for value in ("left out", *VALUES) if path else ():
-            edited = copy.deepcopy(whole["content"])
-            inside = at(edited, path[:-1])
-            if value == "left out":
-                del inside[path[-1]]
-            else:
-                inside[path[-1]] = value
-            (target / place / "index.json").write_text(json.dumps(edited))
-            yield f"index {path}: {value!r}"
-    for name in ATTRIBUTES:
-        edited = copy.deepcopy(whole["content"])
-        edited["state"].append(name)
-        (target / place / "index.json").write_text(json.dumps(edited))
-        np.save(target / place / "state" / f"{name}.npy", np.zeros(2))
-        yield f"index state {name}"
-    for path in sorted((folder.parent / place).rglob("*.npy")):
-        anew()
-        file = target / path.relative_to(folder.parent)
-        for other in other_arrays(np.load(path)):
-            np.save(file, np.asarray(other))
-            yield f"{path.name}: {other.shape} {other.dtype}"
-        for content in headers():
-            file.write_bytes(content)
-            yield f"{path.name}: {content[:90]}"
 
 
 def written(arrays, content):

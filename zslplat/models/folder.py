@@ -28,7 +28,6 @@ import numpy as np
 
 from zslplat.data.store.atomic_files import draft, replacing
 from zslplat.errors import StoreError, ZslplatError
-from zslplat.kinds import load_part
 from zslplat.registry import known_as
 from zslplat.tasks.base import Problem, Task
 
@@ -394,7 +393,7 @@ def state_within(method: Any, most: int) -> dict[str, Any]:
         size = sum(_bytes(value) for key, value in vars(method).items() if key.endswith("_"))
         if size > most:
             return {"left_out": _too_large(size, most)}
-        state = dict(method.state()) if load_part(method.kind, "model").holds_state else {}
+        state = dict(method.state())
         size = sum(_bytes(value) for value in state.values())
     except Exception as error:
         text = " ".join(str(error).split())[:300]

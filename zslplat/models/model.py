@@ -35,8 +35,6 @@ class SavedModel(ABC):
     """
 
     kind: ClassVar[str]
-    # Whether the model holds the state of its method, or what the run made for use holds it already.
-    holds_state: ClassVar[bool] = True
 
     def __init__(self, stored: Model) -> None:
         content = stored.content
@@ -78,10 +76,6 @@ class SavedModel(ABC):
         """Return what :meth:`table` is to know of the candidates; raises :class:`UsageError` where it takes none."""
         if signatures is not None or generalised:
             raise UsageError(f"{self.method_name} is no zero-shot method: it takes neither signatures nor generalised")
-
-    def companions(self) -> dict[str, Path]:
-        """Return the folders beside the model that an export needs, by the name that they have inside it."""
-        return {}
 
     def usual_top(self) -> int:
         """Return how many candidates are listed for each row by default."""

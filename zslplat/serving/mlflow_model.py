@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -80,8 +79,6 @@ def export_model(settings: Settings, source: str, target: Path) -> Exported:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
         with draft(target.absolute().parent, _DRAFT) as place:
             copy_model(origin.folder, place / MODEL, origin.shared)
-            for name, companion in model.companions().items():
-                shutil.copytree(companion, place / MODEL / name)
             _save(place, model)
             os.chmod(place / "mlflow", 0o755)
             if target.exists():

@@ -219,13 +219,6 @@ class Task(Parameterised, ABC):
         """Return the rows whose mean the step ``center_all`` subtracts for a role; None for the training rows."""
         return None
 
-    def kept_preprocessing(self, inputs: Mapping[str, Any], steps: Mapping[str, Sequence[Any]]) -> Arrays:
-        """Return further inputs that keep the preprocessing for rows that come later; ``inputs`` are unprocessed.
-
-        ``steps`` by role, and under ``views`` the pairs of a view and its steps, where it has its own.
-        """
-        return {}
-
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
         """Write what a fitted method can be used with later (an index, say) as further artifacts; nothing here."""
         return

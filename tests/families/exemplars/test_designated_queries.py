@@ -11,7 +11,6 @@ from zslplat.errors import DataError
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.families.exemplars.methods.baselines import Cosine
-from zslplat.families.exemplars.methods.index import ExemplarIndex
 from zslplat.families.exemplars.task import SCORES, ExemplarRetrieval
 from zslplat.metrics.intervals import rows_digest
 from zslplat.testing import checks_for, run_checks
@@ -50,16 +49,6 @@ def test_a_method_is_handed_negatives_and_gallery_and_nothing_that_tells_them_ap
         assert np.array_equal(problem.inputs["X"], data.X[data.rows("train")])
         assert np.array_equal(np.sort(problem.truth["row"]), np.sort(data.rows(split)))
         assert np.array_equal(problem.truth["row"][problem.truth["queries"]], data.queries[split].rows)
-
-
-def test_an_exported_index_holds_what_is_searched(tmp_path):
-    task, data, method = ExemplarRetrieval(), designated(), Cosine()
-    problem = task.test(data)
-    outputs(task, problem)
-    task.export(method.fit(problem.inputs["X"]), problem, tmp_path)
-    hits = ExemplarIndex.load(tmp_path / "index").query(data.X[data.queries["test"].rows], top=4)
-    assert set(hits.rows.ravel()) <= set(data.queries["test"].database)
-    assert list(hits.labels[0]) == [data.class_names[c] for c in data.y[hits.rows[0]]]
 
 
 def test_statistics_of_preprocessing_are_those_of_the_negatives():

@@ -1,20 +1,16 @@
 """Exemplar retrieval: which rows a problem holds, and its numbers against plain references."""
 
 import weakref
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
 from zslplat.data.dataset import ClassFold, Dataset
-from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import Rows
-from zslplat.errors import DataError, OutcomeWarning, UsageError
-from zslplat.evaluation.cache.problems import preprocess
+from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.families.exemplars.methods.baselines import Cosine, ExemplarSVM, Whitening
-from zslplat.families.exemplars.methods.index import ExemplarIndex
 from zslplat.families.exemplars.methods.kslem import KernelSLEM
 from zslplat.families.exemplars.methods.slem import SLEM
 from zslplat.families.exemplars.task import SCORES, ExemplarRetrieval
@@ -256,21 +252,6 @@ def test_replicates_pair_methods_so_that_differences_have_narrower_intervals():
     assert np.std(found[0] - found[1]) < 0.5 * np.std(found[0])
 
 
-@pytest.mark.parametrize("draws", [1, 2])
-def test_exported_index_answers_as_the_run_of_its_first_draw_did(tmp_path, draws):
-    task, data, method = ExemplarRetrieval(draws=draws), faces(), SLEM()
-    raw = task.test(data)
-    problem = preprocess(raw, task, Preprocessing(features=("center", "l2")))
-    scores = outputs(task, method, problem, {})[SCORES]
-    task.export(method, problem, tmp_path)
-    hits = ExemplarIndex.load(tmp_path / "index").query(raw.inputs["gallery"], top=2)
-    # Every row is in the gallery, where it is its own best match; the second is the run's nearest.
-    assert np.array_equal(hits.rows[:, 0], problem.truth["row"])
-    np.fill_diagonal(scores, -np.inf)
-    assert np.array_equal(hits.places[:, 1], scores.argmax(axis=1))
-    assert list(hits.labels[:, 0]) == [f"p{c}" for c in data.y[problem.truth["row"]]]
-
-
 def test_data_that_does_not_serve_is_one_clear_line():
     rng = np.random.default_rng(0)
     several = Dataset("tags", rng.normal(size=(9, 2)), rng.integers(0, 2, size=(9, 3)), ("a", "b", "c"))
@@ -303,19 +284,6 @@ def test_a_large_gallery_is_compared_block_by_block_with_the_same_similarities(m
     found = calls.score(method, inputs, {})["similarity"]
     assert encoded == [3, 2048, 2048, 904]
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
-
-
-def test_of_a_large_gallery_no_index_is_kept_and_that_is_told(tmp_path, monkeypatch):
-    task, data = ExemplarRetrieval(), zero_shot()
-    dataset = replace(data, X=Rows.of({"": np.asarray(data.X)}))
-    problem = task.test(dataset)
-    method = SLEM().fit(problem.inputs["X"])
-    task.export(method, problem, tmp_path / "small")
-    assert (tmp_path / "small" / "index" / "index.json").exists()
-    monkeypatch.setattr("zslplat.families.exemplars.methods.base.ENCODED_BYTES", problem.inputs["gallery"].size * 8 - 1)
-    with pytest.warns(OutcomeWarning, match="no index of the gallery is kept.*zslplat predict"):
-        task.export(method, problem, tmp_path / "large")
-    assert not (tmp_path / "large" / "index").exists()
 
 
 def test_similarities_of_one_fold_are_let_go_before_those_of_the_next_are_made():

@@ -50,7 +50,6 @@ def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Pr
             inputs.update(zip(names, results, strict=True))
             # Of several splits, the first is the one whose method is kept.
             frozen.setdefault(role, frozen_role)
-    inputs.update(task.kept_preprocessing(problem.inputs, {**steps, "views": preprocessing.views}))
     return Problem(problem.name, inputs, problem.truth, problem.meta, frozen)
 
 

@@ -5,18 +5,18 @@ What a saved exemplar model does with new rows.
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from zslplat.errors import DataError
-from zslplat.families.exemplars.methods.base import ExemplarProtocol
+from zslplat.errors import DataError, UsageError
+from zslplat.families.exemplars.methods.base import BLOCK_ROWS, ENCODED, Encoding, ExemplarProtocol
 from zslplat.models.folder import Model, using_content
 from zslplat.models.model import SavedModel
 from zslplat.pipelines.base import Pipeline
 from zslplat.registry import known_as
-from zslplat.tasks.base import real_numbers
+from zslplat.tasks.base import real_numbers, selected
 
 CALLS = ExemplarProtocol()
 
@@ -65,67 +65,75 @@ class ExemplarPipeline(Pipeline):
         return np.argsort(-self.similarity(queries, gallery), axis=1, kind="stable")[:, :k]
 
 
-INDEX = "index"
+@dataclass(frozen=True)
+class Hits:
+    """The best rows for each of q queries, best first: places in the gallery, their names, labels and similarity."""
+
+    places: np.ndarray
+    rows: np.ndarray
+    scores: np.ndarray
+    labels: np.ndarray
 
 
 class ExemplarModel(SavedModel):
     """Finds the rows of its run's gallery that are most similar."""
 
     kind = "exemplar"
-    holds_state = False  # the index does
 
     def __init__(self, stored: Model) -> None:
         super().__init__(stored)
-        self._index: Any = None
-
-    @property
-    @using_content
-    def index(self) -> Any:
-        """The index of the gallery; raises :class:`StoreError` where it is gone."""
-        if self._index is None:
-            from zslplat.families.exemplars.methods.index import ExemplarIndex
-
-            loaded = ExemplarIndex.load(index_of(self.folder))
-            if loaded.steps.width != self.width:
-                raise ValueError(f"its index takes rows of {loaded.steps.width} numbers")
-            self._index = loaded
-        return self._index
-
-    @property
-    def method(self) -> Any:
-        """The fitted method, as the index holds it."""
-        return self.index.method
+        self.gallery = Encoding(**(selected(ENCODED, self.arrays) or {}))
+        self.rows, self.labels = self.arrays["row"], self.arrays["label"]
+        if any(array.shape != (len(self.gallery),) for array in (self.rows, self.labels)):
+            raise ValueError(f"its {len(self.gallery)} rows do not have one name and one class each")
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes of the gallery, where they are known."""
-        labels = self.index.labels
-        return () if labels is None else tuple(str(name) for name in np.unique(labels))
+        """The classes of the gallery."""
+        return tuple(str(name) for name in np.unique(self.labels))
 
-    def companions(self) -> dict[str, Path]:
-        """Return the index."""
-        return {INDEX: index_of(self.folder)}
+    def query(self, X: Any, top: int = 10) -> Hits:
+        """Return the ``top`` best rows of the gallery for each row of X (q, d), unprocessed as data sets hold them.
+
+        Equal scores go to the row that comes first in the gallery. Raises :class:`UsageError` for rows of another
+        width.
+        """
+        if top < 1:
+            raise UsageError(f"top={top} is out of range; expected 1 or more")
+        return self._hits(self.checked(X), top)
+
+    @using_content
+    def _hits(self, X: np.ndarray, top: int) -> Hits:
+        encoded = self.method.encode(self.features.apply(X))
+        best_scores = np.empty((len(encoded), 0))
+        best = np.empty((len(encoded), 0), dtype=np.int64)
+        for start in range(0, len(self.gallery), BLOCK_ROWS):
+            part = self.gallery.take(slice(start, start + BLOCK_ROWS))
+            scores = np.hstack([best_scores, self.method.similarity(encoded, part)])
+            places = np.hstack([best, np.broadcast_to(np.arange(start, start + len(part)), (len(encoded), len(part)))])
+            order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+            best_scores = np.take_along_axis(scores, order, axis=1)
+            best = np.take_along_axis(places, order, axis=1)
+        return Hits(best, self.rows[best], best_scores, self.labels[best])
 
     def decision_function(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
-        """Return similarities (n, g) of rows X (n, d) and the gallery, in its order (``index.rows``)."""
+        """Return similarities (n, g) of rows X (n, d) and the gallery, in its order (``rows``)."""
         self.candidates_for(signatures, generalised)
         return self._similarity(self.checked(X))
 
     def predict(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
-        """Return the class of the most similar row of the gallery for every row of X; its number without classes."""
+        """Return the class of the most similar row of the gallery for every row of X."""
         self.candidates_for(signatures, generalised)
-        hits = self.index.query(self.checked(X), 1)
-        return np.asarray(hits.rows if hits.labels is None else hits.labels)[:, 0]
+        return np.asarray(self.query(X, 1).labels)[:, 0]
 
     def table(self, X: np.ndarray, first: int, top: int, candidates: Any, *, scores: bool) -> dict[str, Any]:
         """Return ``row``, ``found``, the row of the gallery, its class and similarity, and those of the next best."""
-        hits = self.index.query(X, min(top, len(self.index.gallery)))
+        hits = self._hits(X, min(top, len(self.gallery)))
         columns: dict[str, Any] = {"row": np.arange(first, first + len(X))}
         for place in range(hits.rows.shape[1]):
             mark = "" if place == 0 else f"_{place + 1}"
             columns[f"found{mark}"] = hits.rows[:, place]
-            if hits.labels is not None:
-                columns[f"class{mark}"] = hits.labels[:, place].astype(object)
+            columns[f"class{mark}"] = hits.labels[:, place].astype(object)
             columns[f"score{mark}"] = hits.scores[:, place]
         return columns
 
@@ -136,11 +144,4 @@ class ExemplarModel(SavedModel):
 
     @using_content
     def _similarity(self, X: np.ndarray) -> np.ndarray:
-        encoded = self.method.encode(self.index.steps.apply(X))
-        return np.asarray(self.method.similarity(encoded, self.index.gallery))
-
-
-def index_of(folder: Path) -> Path:
-    """Return the index of an exemplar model: inside the folder of an export, beside it in a store."""
-    inside = folder / INDEX
-    return inside if inside.exists() else folder.parent / "artifacts" / INDEX
+        return np.asarray(self.method.similarity(self.method.encode(self.features.apply(X)), self.gallery))

@@ -13,26 +13,22 @@
 
 Where the test is repeated on several draws of the classes, the arrays of draw r > 1 have the suffix ``:r``.
 
-The encoded gallery of a test is exported as an index for later queries
-(:mod:`zslplat.families.exemplars.methods.index`).
+The saved model of a test holds the encoded gallery, for later queries (:mod:`zslplat.families.exemplars.model`).
 """
 
 from __future__ import annotations
 
 import copy
-import json
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.store.preprocessing import FrozenFeatures, Preprocessing
 from zslplat.data.store.rows import take_rows
-from zslplat.errors import DataError, MethodError, OutcomeWarning
+from zslplat.errors import DataError, MethodError
+from zslplat.families.exemplars.methods.base import ENCODED, is_large_gallery
 from zslplat.families.exemplars.sides import (
     Side,
     class_sides,
@@ -313,12 +309,6 @@ class ExemplarRetrieval(Task):
         suffixes = suffixes_of(problem.meta["draws"])
         return float(np.mean([random_precision(judgements_of(problem.truth, suffix)) for suffix in suffixes]))
 
-    def kept_preprocessing(self, inputs: Mapping[str, Any], steps: Mapping[str, Sequence[Any]]) -> Arrays:
-        """Return the preprocessing of the features, so that the index can treat new rows."""
-        spec = Preprocessing(tuple(steps["features"]), views=tuple(steps.get("views", ())))
-        frozen = FrozenFeatures.fitted(spec, inputs["X"])
-        return prefixed(FROZEN, {**frozen.arrays(), "facts": np.array(json.dumps(frozen.facts()))})
-
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
         """Return the galleries' rows and classes, which of them are queries, and in which draw.
 
@@ -337,34 +327,20 @@ class ExemplarRetrieval(Task):
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
     def model_content(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> ModelContent:
-        """Return nothing more: what is searched is the index that :meth:`export` writes, where it does."""
-        from zslplat.families.exemplars.methods.base import is_large_gallery
+        """Return the encoded gallery, and the row and the class of each of its rows.
 
-        large = is_large_gallery(problem.inputs["gallery"], method)
-        return ModelContent(left_out="the gallery is too large for an index" if large else "")
-
-    def export(self, method: Any, problem: Problem, folder: Path) -> None:
-        """Write the encoded gallery as ``index`` inside ``folder``, for queries (see
-        zslplat.families.exemplars.methods.index).
-
-        Of several draws it is the gallery of the first; designated queries that are not searched are left out. Of a
-        large gallery (:func:`~zslplat.families.exemplars.methods.base.is_large_gallery`) nothing is written, with a
-        warning.
-
-        The method is fitted. Input arrays named ``frozen/features/...``, where there are any, are the preprocessing of
-        new rows: the arrays of :class:`~zslplat.data.store.preprocessing.FrozenFeatures`, and its facts as JSON.
+        Of several draws it is the gallery of the first; rows that designated queries do not search are left out. A
+        gallery that is compared block by block, as it is large, is not kept.
         """
-        from zslplat.families.exemplars.methods.base import is_large_gallery
-
-        if is_large_gallery(problem.inputs["gallery"], method):
-            gibibytes = problem.inputs["gallery"].size * 8 / 2**30
-            warnings.warn(
-                f"no index of the gallery is kept, of {gibibytes:.2g} GiB; `zslplat predict` cannot ask this run",
-                OutcomeWarning,
-                stacklevel=2,
-            )
-            return
-        write_gallery(method, problem, folder / "index")
+        truth, names, gallery = problem.truth, problem.meta["classes"], problem.inputs["gallery"]
+        if is_large_gallery(gallery, method):
+            gibibytes = gallery.size * 8 / 2**30
+            return ModelContent(left_out=f"the gallery takes {gibibytes:.2g} GiB, too many to be kept")
+        rows = np.flatnonzero(truth["searched"]) if "searched" in truth else np.arange(len(truth["row"]))
+        encoded = method.encode(np.asarray(take_rows(gallery, rows)))
+        labels = np.array([names[c] for c in np.asarray(truth["y"])[rows]], dtype=np.str_)
+        arrays = {"row": np.asarray(truth["row"])[rows], "label": labels}
+        return ModelContent({**prefixed(ENCODED, encoded.arrays()), **arrays})
 
     def _sides(self, dataset: Dataset) -> list[Side]:
         """Return the rows of the negatives and of the test gallery, of every draw."""
@@ -392,25 +368,6 @@ class ExemplarRetrieval(Task):
 
     def _metrics(self, answers: list[Answers]) -> dict[str, list[np.ndarray]]:
         return metrics_of_queries(answers, self.k)
-
-
-FROZEN = "frozen/features/"
-
-
-def write_gallery(method: Any, problem: Problem, folder: Path) -> None:
-    """Write the gallery of a problem, encoded by a fitted method, with the preprocessing of new rows."""
-    from zslplat.families.exemplars.methods.index import write_index
-
-    truth, names, gallery = problem.truth, problem.meta["classes"], problem.inputs["gallery"]
-    rows, y = np.asarray(truth["row"]), np.asarray(truth["y"])
-    if "searched" in truth and not np.all(truth["searched"]):
-        searched = np.flatnonzero(truth["searched"])
-        gallery, rows, y = take_rows(gallery, searched), rows[searched], y[searched]
-    frozen = selected(FROZEN, problem.inputs) or {}
-    facts = json.loads(str(frozen.pop("facts"))) if frozen else []
-    write_index(
-        folder, method, gallery, rows=rows, labels=[names[c] for c in y], steps=FrozenFeatures.from_facts(facts, frozen)
-    )
 
 
 def metrics_of_queries(answers: Sequence[Answers], k: int) -> dict[str, list[np.ndarray]]:

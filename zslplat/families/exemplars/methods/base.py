@@ -19,6 +19,7 @@ from zslplat.methods.rows import require_finite
 from zslplat.space import Space
 
 BLOCK_ROWS = 2048
+ENCODED = "encoded/"  # before the names of the arrays of an encoded gallery in a saved model
 
 
 Negatives = Features | Iterable[np.ndarray]
