@@ -85,8 +85,8 @@ class ExperimentContext:
 
     @property
     def blocks(self) -> bool:
-        """Whether the method gets the features in blocks: it takes them, and the data set is too large for arrays."""
-        return self.method_class.takes_blocks and self.dataset.X.nbytes > self.method_class.arrays_up_to
+        """Whether the method gets the features in blocks."""
+        return bool(self.method_class.takes_blocks)
 
     def code(self, parameters: Mapping[str, Any] | None = None) -> dict[str, str]:
         """Return the hashes of the code that evaluates these parameters, by role, and the versions of the libraries.

@@ -41,8 +41,6 @@ Arrays = dict[str, np.ndarray]
 Statistics = Mapping[str, np.ndarray] | None
 Prepared = Mapping[str, np.ndarray]
 
-# Features that are arrays for methods that draw mini-batches, where they take no more bytes.
-IN_ARRAYS = 1 << 30
 # What a method that takes blocks is given as features (``Method.takes_blocks``).
 Features = np.ndarray | Rows
 
@@ -87,9 +85,7 @@ class Method(Parameterised, BaseEstimator):
     values that other parameters have there; they are not searched unless a range is named, and what is passed holds.
     ``measures`` names those numbers of ``diagnostics_`` that suites may report beside the metrics of a task.
     ``takes_blocks``: it works through features with :func:`~zslplat.data.store.rows.blocks_of` and
-    :func:`~zslplat.data.store.rows.rowwise`, and takes arrays as well; no fold is copied for such a method, unless
-    the features of the data set take at most ``arrays_up_to`` bytes: for what reads rows in an order of its own, arrays
-    that all workers share are quicker while they fit.
+    :func:`~zslplat.data.store.rows.rowwise`, and takes arrays as well; no fold is copied for such a method.
     Learned state ends in ``_``.
     """
 
@@ -108,7 +104,6 @@ class Method(Parameterised, BaseEstimator):
     costly: ClassVar[tuple[str, ...]] = ()
     measures: ClassVar[tuple[str, ...]] = ()
     takes_blocks: ClassVar[bool] = False
-    arrays_up_to: ClassVar[int] = 0
     views: tuple[View, ...] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -44,11 +44,11 @@ import numpy as np
 from scipy.linalg import blas
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.data.store.rows import RowsAhead, in_any_order, rowwise
+from zslplat.data.store.rows import rowwise
 from zslplat.errors import MethodError
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod
 from zslplat.families.zero_shot.methods.zskl.draws import ordered_data
-from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features, Prepared
+from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared
 from zslplat.registry import known_as
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Real, Space, parameter
 
@@ -203,7 +203,7 @@ def latent_scores(X: np.ndarray, S: np.ndarray, W: np.ndarray) -> np.ndarray:
 class Ordered:
     """What is trained on, in an order of its own: X (n, d) as given, ``order`` (n,) its rows, y (n,), S (c, a)."""
 
-    X: np.ndarray | RowsAhead
+    X: np.ndarray
     order: np.ndarray
     y: np.ndarray
     S: np.ndarray
@@ -247,8 +247,6 @@ class Training:
         schedule, n = self.schedule, len(self.data.order)
         rows = self.data.order[self.order_random.permutation(n)]
         rate = schedule.rate / (1 + schedule.decay * self.epochs_done)
-        if isinstance(self.data.X, RowsAhead):
-            self.data.X.expect(rows)
         total, violated = 0.0, 0
         # Numbers that leave the finite range are found at the end of the epoch, and reported with their cause there.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -312,8 +310,6 @@ class RankingMethod(ZeroShotMethod):
 
     preprocessing = Preprocessing(features=("center", "l2"), signatures=("center", "l2"))
     random = True
-    takes_blocks = True
-    arrays_up_to = IN_ARRAYS
     step_parameter = "epochs"
     tolerance = 1e-4
     tolerance_reason = "training and scores are in single precision"
@@ -367,7 +363,7 @@ class RankingMethod(ZeroShotMethod):
             unit = float(statistics["largest"]) ** 2 or 1.0
         space = RowSpace(signatures)
         data = Ordered(
-            in_any_order(X, self._dtype),
+            np.ascontiguousarray(X, dtype=self._dtype),
             np.asarray(statistics["order"]),
             np.asarray(statistics["y"]),
             np.ascontiguousarray(space.T, dtype=self._dtype),

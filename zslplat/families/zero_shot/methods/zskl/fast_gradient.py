@@ -25,7 +25,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from zslplat.data.store.rows import RowsAhead
 from zslplat.families.zero_shot.methods.zskl.objective import Objective
 from zslplat.kernels.composition import InnerProductSum
 from zslplat.kernels.inner_product import InnerProductKernel, Partial, RadialKernel, squared_norms
@@ -38,7 +37,7 @@ BLOCK_ENTRIES = 1 << 16
 class Engine:
     """Loss and gradient of Eq. 9, 10 or 11 on batches of rows; works in the dtype of W, float32 or float64.
 
-    ``X`` (n, d) C-contiguous, or rows of a file, ``y`` (n,), ``W`` (d, a) C-contiguous, changed by its owner
+    ``X`` (n, d) C-contiguous, ``y`` (n,), ``W`` (d, a) C-contiguous, changed by its owner
     between calls; ``batch`` the most rows of one call. :meth:`forward` takes a batch and returns its loss;
     :meth:`blocks` then yields the gradient piece by piece, and the owner may move the rows of W that belong to a piece
     at once.
@@ -48,7 +47,7 @@ class Engine:
         self,
         kernel: InnerProductKernel,
         objective: Objective,
-        X: np.ndarray | RowsAhead,
+        X: np.ndarray,
         y: np.ndarray,
         S: np.ndarray,
         W: np.ndarray,
@@ -71,7 +70,7 @@ class Engine:
         self.through_w = objective.both or objective.alpha != 0
         self.row_norms = np.zeros(0, dtype)
         if objective.both:
-            self.row_norms = X.each(squared_norms) if isinstance(X, RowsAhead) else squared_norms(X)
+            self.row_norms = squared_norms(X)
         # A full product W Q and the symmetric W'W, at two thirds of its time, against two products of c columns.
         self.uses_gram = objective.alpha != 0 or 5 * a <= 6 * c
         self.radial = kernel if isinstance(kernel, RadialKernel) else None

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zslplat.data.store.rows import RowsAhead
 from zslplat.errors import UsageError
 from zslplat.families.zero_shot.methods.zskl.draws import OrderedData, draw_negatives
 from zslplat.families.zero_shot.methods.zskl.fast_gradient import Engine
@@ -92,13 +91,13 @@ class Schedule:
 
 
 class Training:
-    """Moves W (d, a) in place, one epoch a call; ``X`` (n, d) in the dtype of W, C order, or rows of a file."""
+    """Moves W (d, a) in place, one epoch a call; ``X`` (n, d) in the dtype of W, C order."""
 
     def __init__(
         self,
         kernel: InnerProductKernel,
         objective: Objective,
-        X: np.ndarray | RowsAhead,
+        X: np.ndarray,
         data: OrderedData,
         W: np.ndarray,
         schedule: Schedule,
@@ -128,8 +127,6 @@ class Training:
         schedule, n = self.schedule, len(self.data.order)
         if schedule.reshuffle or not self.epochs_done:
             self.rows = self.data.order[self.order_random.permutation(n)]
-        if isinstance(self.X, RowsAhead):
-            self.X.expect(self.rows)
         total, seen = 0.0, 0
         # Numbers that leave the finite range are found at the end of the epoch, and reported with their cause there.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

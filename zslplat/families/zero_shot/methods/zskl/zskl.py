@@ -46,7 +46,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.data.store.rows import in_any_order, rowwise
+from zslplat.data.store.rows import rowwise
 from zslplat.errors import MethodError
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod
 from zslplat.families.zero_shot.methods.zskl.draws import ordered_data
@@ -61,7 +61,7 @@ from zslplat.families.zero_shot.methods.zskl.training import Schedule, Training
 from zslplat.figures import Figure
 from zslplat.kernels.composition import Sum
 from zslplat.kernels.inner_product import InnerProductKernel, require_inner_product, squared_norms
-from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features, Prepared
+from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.registry import known_as
 from zslplat.space import (
@@ -250,13 +250,11 @@ class ZSKL(KernelAlignment):
         "default; paper: mini-batches of 10 rows, A_t as printed", Choice(("default", "paper")), default="default"
     )
     variants = {"paper": {"batch_size": 10, "moment": "row"}}
-    takes_blocks = True
-    arrays_up_to = IN_ARRAYS
 
     def _fit_steps(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> Iterator[int]:
         """Fit epoch by epoch, yielding 1, 2, ...; the estimator can score after each."""
         data = ordered_data(X, y, S, statistics.get("signature_class"))
-        rows = in_any_order(X, self._dtype)
+        rows: np.ndarray = np.ascontiguousarray(X, dtype=self._dtype)
         self.kernel_ = self._inner_product(self.parsed_kernel().resolved(data.S))
         d, a = X.shape[1], data.S.shape[1]
         start = np.random.default_rng(np.random.SeedSequence([self.seed, 0]))
