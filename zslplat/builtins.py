@@ -51,7 +51,6 @@ _CHECKS = {
         "ZSP310": "SamePredictions",
         "ZSP401": "UnequalBudgetsInSuite",
         "ZSP402": "MissingCells",
-        "ZSP403": "FewDataSets",
     },
     "data": {
         "ZSP501": "GoldenFeature",

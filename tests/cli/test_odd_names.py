@@ -54,8 +54,8 @@ def test_what_has_odd_names_is_tuned_evaluated_scored_compared_and_reported(call
     drawn = {path.name for path in (tmp_path / "mlruns" / "evaluations").rglob("*.png")}
     assert {"confusion.png", "projection.png"} <= drawn
     sound("sweep", "-m", "eszsl(gamma=1)", "-d", odd[0], "-p", "alpha", "--points", 2, "--workers", 1)
-    sound("compare", "--out", "ranks.svg")
-    sound("compare", "--out", "ranks.png")
+    sound("compare", "--out", "plot.svg")
+    sound("compare", "--out", "plot.png")
     sound("report", "--out", "report.html")
     page = (tmp_path / "report.html").read_text()
     assert [name for name in CLASSES[:6] if name not in page] == []

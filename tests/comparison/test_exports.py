@@ -14,11 +14,10 @@ from rich.console import Console
 from store_toys import BOTH, MadeStore
 
 from zslplat.cli.results import _print_sheet
-from zslplat.comparison import exports
 from zslplat.comparison.compare import compare
 from zslplat.comparison.exports import FORMATS, export_each, latex, markdown
 from zslplat.comparison.sheets import BEST, TIED, letters_of, sheets, standings
-from zslplat.errors import UsageError, ZslplatError
+from zslplat.errors import UsageError
 from zslplat.settings import resolve_settings
 
 SPECIAL = 'l2alm(kernel="50%_of #1 & {x} $y$ ~a^b <c> \\d [e]")'
@@ -172,33 +171,13 @@ def test_latex_is_closed_and_even_whatever_names_hold(settings, show, tmp_path):
     assert max(widths, default=0) < 60
 
 
-def test_ranks_are_drawn_whatever_names_hold(settings, show, tmp_path, monkeypatch):
+def test_differences_are_drawn_whatever_names_hold(settings, show, tmp_path):
     made = MadeStore(settings)
     name = r'odd(name="a$\\frac{$b")'
     for dataset in ("made", "made(seed=1)"):
         made.study(name, 0.8, dataset=dataset, rows=f"rows of {dataset}")
     with matplotlib.rc_context({"svg.fonttype": "none"}):
-        export_each([show()], tmp_path / "ranks.svg")
-    assert f">{name}  a" in html.unescape((tmp_path / "ranks.svg").read_text())
-
-    def fails(*given):
-        raise ValueError("no\npen")
-
-    monkeypatch.setattr(exports, "draw_ranks", fails)
-    with pytest.raises(ZslplatError, match=r"ranks\.svg: the ranks are not drawn: ValueError: no pen; "):
-        export_each([show()], tmp_path / "ranks.svg")
-
-
-def refused(call, tmp_path, *asked):
-    done = call("compare", "--out", tmp_path / "ranks.svg", *asked)
-    assert done.returncode == 2
-    assert not (tmp_path / "ranks.svg").exists()
-    return done.stderr
-
-
-def test_why_there_are_no_ranks_is_said(settings, call, tmp_path):
-    MadeStore(settings).study("eszsl", 0.8, task="zsl(imbalance=10)")
-    for asked in (("-d", "made"), ("conse", "eszsl"), ("conse", "gfhf"), ("-t", "zsl(imbalance=10)")):
-        assert "two methods or more of a group that have a score on each of several" in refused(call, tmp_path, *asked)
-    # Both have a score on both.
-    assert call("compare", "--out", tmp_path / "ranks.svg", "eszsl", "sae").returncode == 0
+        export_each([show(), show("made")], tmp_path / "plots.svg")
+    assert f">{name}<" in html.unescape((tmp_path / "plots.svg").read_text())
+    export_each([show("made")], tmp_path / "scores.png")
+    assert (tmp_path / "scores.png").read_bytes().startswith(b"\x89PNG")

@@ -44,8 +44,6 @@ def test_a_name_with_scores_on_every_data_set_is_ranked_as_one_method(scored, sh
     assert [row["method"] for row in table["methods"]] == ["outside:good", "outside:bad"]
     assert [row["mean_rank"] for row in table["methods"]] == [1, 2]
     assert (table["sets"], table["methods"][1]["difference"] < -0.1) == (3, True)
-    assert table["p_value"] is not None
-    assert table["critical_difference"] > 0
     (sheet,) = sheets(found)
     (lines,) = sheet.sections.values()
     assert len(lines) == 2
@@ -60,7 +58,7 @@ def test_a_name_with_scores_on_every_data_set_is_ranked_as_one_method(scored, sh
     assert {row["method"] for row in read} == set(methods)  # which scores they are stays in the files
     written = json.loads((tmp_path / "table.json").read_text())
     assert {row["method"] for row in written["rows"]} == set(methods)
-    assert [row["method"] for row in written["across"][0]["methods"]] == ["outside:good", "outside:bad"]
+    assert [row["method"] for row in written["over_datasets"][0]["methods"]] == ["outside:good", "outside:bad"]
 
 
 def test_a_name_is_one_method_over_draws_of_classes(scored, show):

@@ -1,15 +1,10 @@
-"""Ranks over data sets and intervals over class splits, against scipy, brute force and simulation."""
-
-import itertools
+"""Ranks over data sets, and the verdict over them."""
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from zslplat.comparison.exports import draw_ranks
 from zslplat.comparison.over_datasets import over_datasets
-from zslplat.comparison.ranks import across_sets, friedman_p, nemenyi_difference, ranked
-from zslplat.errors import UsageError
+from zslplat.comparison.ranks import mean_ranks, ranked
 from zslplat.pooling import pool
 from zslplat.statistics import holm
 
@@ -28,54 +23,15 @@ def test_scores_that_differ_by_rounding_share_a_place():
     assert ranked(np.array([[0.1, np.mean([0.1] * 3), 0.3]])).tolist() == [[2.5, 2.5, 1]]
 
 
-def test_friedman_is_that_of_scipy_in_the_form_of_iman_and_davenport():
-    table = np.random.default_rng(0).normal(size=(12, 4)) + np.linspace(0, 1, 4)
-    chi2 = stats.friedmanchisquare(*table.T).statistic
-    statistic = 11 * chi2 / (12 * 3 - chi2)
-    assert friedman_p(ranked(table)) == pytest.approx(stats.f.sf(statistic, 3, 33))
-    assert friedman_p(np.full((4, 3), 2.0)) == 1
-    assert np.isnan(friedman_p(np.array([[1.0, 2]])))
-    # However wholly 12 data sets agree, 6 of 6^12 orders do so, too.
-    assert friedman_p(np.tile([1.0, 2, 3], (12, 1))) == pytest.approx(6.0**-11)
-
-
-@pytest.mark.parametrize(
-    "ranks", [[[1, 2, 3]] * 2, [[1, 2, 3], [1, 3, 2], [1, 2, 3]], [[1, 2, 3], [2, 1, 3], [1.5, 1.5, 3]], [[1, 2]] * 4]
-)
-def test_friedman_of_few_data_sets_is_the_share_of_all_orders(ranks):
-    table = np.array(ranks, dtype=float)
-
-    def spread(lines):
-        return np.var(np.mean(lines, axis=0))
-
-    orders = list(itertools.product(*(itertools.permutations(line) for line in table)))
-    share = np.mean([spread(order) >= spread(table) - 1e-12 for order in orders])
-    assert friedman_p(table) == pytest.approx(share)
-
-
-def test_friedman_of_few_data_sets_with_many_orders_draws_them():
-    table = np.tile(np.arange(1.0, 6), (9, 1))
-    assert 0 < friedman_p(table) == friedman_p(table) <= 1e-3
-
-
-def test_critical_difference_is_that_of_the_tables():
-    # Demsar (2006), table 5: q is 1.960, 2.343, 2.569 and 2.728 for 2 to 5 methods.
-    for k, q in ((2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728)):
-        assert nemenyi_difference(k, 14) == pytest.approx(q * np.sqrt(k * (k + 1) / (6 * 14)), abs=1e-3)
-
-
-def test_standings_over_data_sets():
-    rng = np.random.default_rng(1)
-    table = np.array([0.8, 0.79, 0.5])[:, None] + rng.normal(0, 0.02, (3, 15))
-    found = across_sets(scores(table))
-    ranks = ranked(table.T)
-    assert [s.mean_rank for s in found.standings] == pytest.approx(sorted(ranks.mean(axis=0)))
-    best, second, last = found.standings
-    assert (last.method, last.tied) == ("r", "b")
-    assert best.tied == second.tied == "a"
-    assert best.rank_low < best.mean_rank < best.rank_high
-    assert found.reservation == ""
-    assert found.p_value < 0.001
+def test_mean_ranks_are_best_first_and_data_sets_of_the_same_images_count_once():
+    table = np.random.default_rng(2).random((3, 4))
+    sets = [f"set {j}" for j in range(4)]
+    alone = mean_ranks(scores(table), {name: name for name in sets}, maximise=True)
+    assert list(alone.values()) == pytest.approx(sorted(ranked(table.T).mean(axis=0)))
+    twice = np.hstack([table, np.tile(table[:, :1], 6)])
+    families = {name: name for name in sets} | {f"set {j}": "set 0" for j in range(4, 10)}
+    assert mean_ranks(scores(twice), families, maximise=True) == pytest.approx(alone)
+    assert list(mean_ranks(scores(table), {name: name for name in sets}, maximise=False)) == list(alone)[::-1]
 
 
 def row(short, dataset, test):
@@ -140,62 +96,3 @@ def test_a_data_set_and_its_draws_count_once_and_so_do_draws_of_the_same_images(
     rows = [row(m, d, v) for m, v in (("a", 0.9), ("b", 0.5)) for d in of]
     images = {dataset: {mark} for dataset, mark in of.items()}
     assert over_datasets(rows, tuple(of), images, maximise=True)[0]["sets"] == 2
-
-
-def test_the_diagram_has_a_line_as_long_as_the_critical_difference(tmp_path):
-    rng = np.random.default_rng(1)
-    found = across_sets(scores(np.array([0.8, 0.6, 0.4])[:, None] + rng.normal(0, 0.02, (3, 15))))
-    draw_ranks(found, tmp_path / "ranks.svg")
-    assert "<!-- critical difference -->" in (tmp_path / "ranks.svg").read_text()
-    few = across_sets(scores(np.array([[0.8], [0.6], [0.4]])))
-    draw_ranks(few, tmp_path / "few.svg")
-    text = (tmp_path / "few.svg").read_text()
-    assert "1 data set, critical difference" in text
-
-
-def test_few_data_sets_carry_little_and_say_so():
-    table = np.tile(np.linspace(0.9, 0.2, 6)[:, None], 3)
-    found = across_sets(scores(table))
-    assert {s.tied for s in found.standings} == {"a", "ab", "b"}
-    assert "only 3 data sets" in found.reservation
-    alone = across_sets(scores(table[:, :1]))
-    assert np.isnan([[s.rank_low, s.rank_high] for s in alone.standings]).all()
-    assert {s.tied for s in alone.standings} == {"a"}
-    assert "says nothing" in alone.reservation
-
-
-def test_data_sets_of_the_same_images_count_once():
-    rng = np.random.default_rng(2)
-    table = rng.random((3, 4))
-    twice = np.hstack([table, np.tile(table[:, :1], 6)])
-    families = {f"set {j}": "set 0" for j in range(4, 10)}
-    one, other = across_sets(scores(table)), across_sets(scores(twice), families=families)
-    assert [(s.method, s.mean_rank, s.rank_low, s.tied) for s in one.standings] == [
-        (s.method, pytest.approx(s.mean_rank), s.rank_low, s.tied) for s in other.standings
-    ]
-    assert one.sets == other.sets == 4
-
-
-def test_data_sets_that_a_method_lacks_are_left_out():
-    found = scores(np.random.default_rng(3).random((3, 5)))
-    del found["q"]["set 3"]
-    assert across_sets(found).sets == 4
-    with pytest.raises(UsageError, match="two or more"):
-        across_sets({"p": {"x": 1.0}})
-    with pytest.raises(UsageError, match="no data set"):
-        across_sets({"p": {"x": 1.0}, "q": {"y": 1.0}})
-
-
-def test_diagram_is_drawn_with_its_reservation(tmp_path):
-    found = across_sets(scores(np.random.default_rng(6).random((5, 4))))
-    draw_ranks(found, tmp_path / "ranks.svg", "mAP")
-    draw_ranks(found, tmp_path / "ranks.png")
-    assert (tmp_path / "ranks.png").read_bytes().startswith(b"\x89PNG")
-    draw_ranks(found, tmp_path / "again.svg", "mAP")
-    import matplotlib as mpl
-
-    with mpl.rc_context({"svg.fonttype": "none"}):
-        draw_ranks(found, tmp_path / "text.svg", "mAP")
-    text = (tmp_path / "text.svg").read_text()
-    assert "Only 4 data sets" in text
-    assert "mAP" in text

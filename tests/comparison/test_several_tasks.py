@@ -70,15 +70,11 @@ def test_files_of_several_tables_hold_all_of_them(two, settings, tmp_path):
     assert (tmp_path / "all.tex").read_text().count(r"\begin{table}") == 2
 
 
-def test_pictures_of_several_tasks_are_files_of_their_own(made, settings, tmp_path):
-    for place, dataset in enumerate(("made", "made(seed=1)")):
-        for task in ("zsl", OTHER):
-            for method, share in (("eszsl", 0.8), ("sae", 0.6)):
-                made.study(method, share, dataset=dataset, task=task, rows=f"rows {place}")
-    export_each(compare_each(settings, warn=pytest.fail), tmp_path / "ranks.svg")
-    first, second = sorted(path.name for path in tmp_path.glob("*.svg"))
-    assert first == "ranks-zsl.svg"
-    assert second.startswith("ranks-zsl_imbalance_10_")
+def test_a_picture_has_a_plot_for_each_task(made, settings, tmp_path):
+    made.study("eszsl", 0.8, task=OTHER)
+    made.study("eszsl", 0.8)
+    export_each(compare_each(settings, warn=pytest.fail), tmp_path / "plots.svg")
+    assert (tmp_path / "plots.svg").read_text().count('<g id="axes_') == 2
 
 
 def test_rows_of_a_suite_are_ranked_as_rows_whatever_is_fixed_for_a_data_set(made, settings):

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from zslplat.data.class_draws import families, images_of, redrawn
+from zslplat.data.class_draws import images_of, redrawn, same_images
 from zslplat.data.dataset import SignatureSet
 from zslplat.data.sets.synthetic import Shape, synthetic
 from zslplat.data.store.stored_sets import in_files, stored_dataset
@@ -21,7 +21,7 @@ def toy(seed):
 
 
 def same(one, other):
-    return len(set(families({"one": images_of(*one), "other": images_of(*other)}).values())) == 1
+    return len(set(same_images({"one": images_of(*one), "other": images_of(*other)}).values())) == 1
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_the_digest_of_features_stays_when_they_are_stored_and_when_classes_are_
 
 
 def test_families_are_told_in_the_order_in_which_they_were_asked_for():
-    found = families({"0": {"a"}, "1": {"b"}, "2": {"a"}, "3": {"c", "b"}})
+    found = same_images({"0": {"a"}, "1": {"b"}, "2": {"a"}, "3": {"c", "b"}})
     assert list(found.items()) == [("0", "0"), ("1", "1"), ("2", "0"), ("3", "1")]
 
 
@@ -80,7 +80,7 @@ def test_two_seeds_are_two_data_sets_and_a_copy_with_other_signatures_is_none(ca
         asked = [part for name in names for part in ("--dataset", name)]
         status, out, _ = call("compare", *asked, "--store", tmp_path / "s", "--json")
         assert status == 0
-        return json.loads(out)["across"][0]["sets"]
+        return json.loads(out)["over_datasets"][0]["sets"]
 
     assert counted(*sets[:2]) == 2
     assert counted(sets[0], sets[2]) == 1

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from zslplat.checks.base import Check
 from zslplat.checks.facts import ComparisonFacts, RowFacts, SuiteFacts
-from zslplat.data.class_draws import families
 from zslplat.kinds import CLASS_BALANCE, TRANSDUCTIVE
 
 MOST_UNEQUAL = 1.25
@@ -195,7 +194,6 @@ def _named(rows: Sequence[RowFacts]) -> str:
 
 
 DONE = "done"
-FEWEST_SETS = 6
 
 
 class UnequalBudgetsInSuite(Check):
@@ -219,7 +217,7 @@ class UnequalBudgetsInSuite(Check):
 
 
 class MissingCells(Check):
-    """Speaks where cells of the grid have no number: means and ranks over data sets compare unlike things then."""
+    """Speaks where cells of the grid have no number: means over data sets compare unlike things then."""
 
     code, title, scope = "ZSP402", "missing cells", "suite"
 
@@ -235,29 +233,3 @@ class MissingCells(Check):
                 f"{len(missing)} of {len(facts.cells)} cells have no number, of {named}; first {first.row} on "
                 f"{first.data}, task {first.task} ({first.status}{why})"
             )
-
-
-class FewDataSets(Check):
-    """Speaks where several rows are ranked over fewer than 6 data sets.
-
-    The exact sign test over N data sets has 2^N patterns, so its smallest two-sided p is 2 / 2^N: .0625 at 5 sets, .031
-    at 6. The Nemenyi critical difference of 10 rows is 5.5 ranks at 6 sets, more than half of the table.
-    """
-
-    code, title, scope = "ZSP403", "too few data sets for ranks", "suite"
-
-    def find(self, facts: SuiteFacts) -> Iterable[str]:
-        """Yield a line for each task with too few data sets."""
-        for task in dict.fromkeys(cell.task for cell in facts.cells):
-            cells = [cell for cell in facts.cells if cell.task == task and cell.status == DONE]
-            marks: dict[str, set[str]] = {}
-            for cell in cells:
-                marks.setdefault(cell.data, set()).update((cell.family or cell.data, *cell.images))
-            sets, rows = set(families(marks).values()), {cell.row for cell in cells}
-            if len(rows) > 1 and 1 < len(sets) < FEWEST_SETS:
-                drawn = len(sets) < len(marks)
-                draws = " (draws of the classes of one, or sets of the same images, count once)" if drawn else ""
-                yield (
-                    f"task {task}: {len(sets)} data sets{draws} are too few for ranks; below {FEWEST_SETS} no order of "
-                    "two rows can reach p < .05"
-                )

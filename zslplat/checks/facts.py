@@ -253,11 +253,7 @@ class ComparisonFacts:
 
 @dataclass(frozen=True)
 class CellFacts:
-    """A cell of a suite: ``status`` is ``done``, or says why there is no number.
-
-    ``family`` is what the classes of the data set are drawn from, ``images`` identifies its images; data sets that
-    share one of them count as one. Empty: it shares none.
-    """
+    """A cell of a suite: ``status`` is ``done``, or says why there is no number."""
 
     data: str
     row: str
@@ -265,8 +261,6 @@ class CellFacts:
     status: str = "done"
     trials: int | None = None
     reason: str = ""
-    family: str = ""
-    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class Comparison:
             "rows": self.rows,
             "names": self.names,
             "notes": self.notes,
-            "across": self.over_datasets,
+            "over_datasets": self.over_datasets,
             "findings": [finding.to_json() for finding in self.findings],
             "warnings": self.warnings,
             "silenced": len(self.findings) - len(self.warnings),

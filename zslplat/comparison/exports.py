@@ -2,26 +2,22 @@
 
 ``.csv`` and ``.json`` hold the rows as they are, in full precision; ``.md`` and ``.tex`` tables to be
 read, with rounded numbers, the best score of each group in bold, and those that are not significantly different marked;
-``.svg`` and ``.png`` the critical-difference diagram of several data sets.
+``.svg`` and ``.png`` the forest plot of scores, or over several data sets of differences.
 """
 
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from zslplat.comparison.compare import Comparison
-from zslplat.comparison.over_datasets import ranks_of
-from zslplat.comparison.ranks import Across
+from zslplat.comparison.forests import draw_forests
 from zslplat.comparison.sheets import BEST, TIED, Cell, Sheet, sheets
-from zslplat.errors import UsageError, ZslplatError
+from zslplat.errors import UsageError
 from zslplat.figures import Table, write_table
 from zslplat.plain_json import plain_json
-from zslplat.records.folders import folder_name
-from zslplat.registry import one_line
 
 _IN_MARKDOWN = {"method", "validation", "test", "score on\nnew classes", "difference", "difference on\nthese rows"}
 _IN_MARKDOWN |= {"difference on\nnew classes", "verdict", "p (Holm)", "smallest\nvisible", "tied", "trials", "epochs"}
@@ -49,8 +45,7 @@ _BEHIND = "best score of a group, and what equals it, in bold; {}: not significa
 def export_each(comparisons: Sequence[Comparison], path: Path) -> None:
     """Write comparisons to a file, whose ending says how.
 
-    Of several tasks or metrics a file holds the rows of all, or one table after another; JSON is then a list, and
-    pictures are files of their own, named by what tells them apart.
+    Of several tasks or metrics a file holds the rows of all, or one table or plot after another; JSON is then a list.
 
     Raises :class:`UsageError` for an ending that is none of :data:`FORMATS`, and :class:`OSError` for a place that
     cannot be written.
@@ -154,36 +149,10 @@ def _write_json(comparisons: Sequence[Comparison], path: Path) -> None:
     path.write_text(plain_json(contents[0] if len(contents) == 1 else contents, indent=1) + "\n", encoding="utf-8")
 
 
-def _draw_ranks(comparisons: Sequence[Comparison], path: Path) -> None:
-    """Draw critical-difference diagrams: one file, or one for each task, metric and group that have ranks.
+def _draw(comparisons: Sequence[Comparison], path: Path) -> None:
+    from zslplat.drawing import save
 
-    Such files are named by what tells them apart: ``ranks-inductive.svg``, ``ranks-zsl-per_class_accuracy.svg``.
-    Raises :class:`ZslplatError` where matplotlib fails.
-    """
-    ranked = [
-        (one, table["group"], across)
-        for one in comparisons
-        for table in one.over_datasets
-        if (across := ranks_of(table)) is not None
-    ]
-    if not ranked:
-        raise UsageError(
-            f"{path.name}: ranks are of two methods or more of a group that have a score on each of several data sets; "
-            "evaluate what lacks one (the table shows it), or name data sets that two methods share with --dataset"
-        )
-    keys = [(one.task, one.metric, group) for one, group, _ in ranked]
-    for (one, _, across), texts in zip(ranked, keys, strict=True):
-        distinct = [text for text, values in zip(texts, zip(*keys, strict=True), strict=True) if len(set(values)) > 1]
-        parts = [path.stem, *(folder_name(text.replace(" ", "-")) for text in distinct)]
-        file = path.with_stem("-".join(parts))
-        try:
-            draw_ranks(across, file, one.metric)
-        except OSError:
-            raise
-        except Exception as error:
-            raise ZslplatError(
-                f"{file.name}: the ranks are not drawn: {one_line(error)}; .md, .tex and .csv write them as a table"
-            ) from error
+    save(draw_forests(comparisons), path)
 
 
 FORMATS: Mapping[str, Callable[[Sequence[Comparison], Path], None]] = {
@@ -191,74 +160,10 @@ FORMATS: Mapping[str, Callable[[Sequence[Comparison], Path], None]] = {
     ".tex": lambda comparisons, path: _write_text(path, "\n\n".join(map(latex, comparisons))),
     ".csv": _write_csv,
     ".json": _write_json,
-    ".svg": _draw_ranks,
-    ".png": _draw_ranks,
+    ".svg": _draw,
+    ".png": _draw,
 }
 
 
 def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
-
-
-def draw_ranks(across: Across, path: Path | str, title: str = "") -> None:
-    """Draw mean ranks as a PNG or SVG file, by the ending of ``path``; the best is on the left.
-
-    Thin lines are bootstrap intervals over data sets, thick bars join methods that share a letter, the line with end
-    marks on top is as long as the critical difference, and what so few data sets cannot carry stands below.
-    """
-    from matplotlib.figure import Figure as Canvas
-
-    from zslplat.drawing import LINE, TITLE, label_text, save
-    from zslplat.palette import INK, PALETTE
-
-    rows = across.standings
-    bars = {
-        letter: [s.mean_rank for s in rows if letter in _letters(s.tied)]
-        for letter in dict.fromkeys(letter for s in rows for letter in _letters(s.tied))
-    }
-    bars = {letter: ranks for letter, ranks in bars.items() if len(ranks) > 1}
-    note = (
-        f"{across.sets} data set{'s' if across.sets > 1 else ''}, critical difference {across.critical_difference:.2f}"
-    )
-    note += f" (Nemenyi, .05); Friedman p = {across.p_value:.3g}" if across.sets > 1 else ""
-    if across.reservation:
-        note += ". " + across.reservation[0].upper() + across.reservation[1:] + "."
-    height = 1.5 + 0.26 * len(rows) + 0.16 * len(bars)
-    canvas = Canvas(figsize=(7.2, height), layout="constrained", facecolor="white")
-    axes = canvas.add_subplot()
-    k, level = len(rows), len(bars)
-    # Where it is longer than all ranks are apart, it ends at the edge without a mark.
-    reach = min(1 + across.critical_difference, k + 0.2)
-    ends = [0, 1] if reach < k + 0.2 else [0]
-    axes.plot([1, reach], [level + 1, level + 1], color=INK, linewidth=1.2, marker="|", markevery=ends)
-    axes.annotate("critical difference", (1, level + 1), (0, 3), textcoords="offset points", fontsize=7, color=INK)
-    for number, (letter, ranks) in enumerate(bars.items()):
-        y = level - number
-        axes.plot([min(ranks), max(ranks)], [y, y], color=PALETTE[0], linewidth=4, solid_capstyle="butt")
-        axes.annotate(letter, (max(ranks), y), (4, 0), textcoords="offset points", va="center", fontsize=8, color=INK)
-    for number, standing in enumerate(rows):
-        y = -number - 1
-        axes.plot([standing.rank_low, standing.rank_high], [y, y], color=INK, linewidth=0.8)
-        axes.plot(standing.mean_rank, y, "o", color=PALETTE[1], markersize=5)
-    axes.set_yticks([-n - 1 for n in range(k)], [f"{label_text(s.method, LINE)}  {s.tied}" for s in rows])
-    axes.tick_params(axis="y", length=0, labelsize=8, labelcolor=INK)
-    axes.tick_params(axis="x", labelsize=8, labelcolor=INK)
-    axes.set_xlim(0.8, k + 0.2)
-    axes.set_ylim(-k - 0.6, level + 1.9)
-    axes.set_xlabel("mean rank, 1 is best\n" + textwrap.fill(note, 100), fontsize=8, color=INK)
-    for side in ("left", "right", "top"):
-        axes.spines[side].set_visible(False)
-    if title:
-        axes.set_title(label_text(title, TITLE), fontsize=10, color=INK)
-    save(canvas, path)
-
-
-def _letters(tied: str) -> list[str]:
-    """Return the letters of an entry, each with the number that follows it."""
-    letters: list[str] = []
-    for sign in tied:
-        if sign.isdigit() and letters:
-            letters[-1] += sign
-        else:
-            letters.append(sign)
-    return letters

@@ -6,13 +6,16 @@ Reports, :meth:`zslplat.front.comparisons.Comparisons.plot` and the pages of pub
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zslplat.comparison.compare import Comparison
 from zslplat.comparison.over_datasets import Difference, difference_of, pool_differences, reasons_not_pooled
 from zslplat.evidence.labels import dataset_titles
 from zslplat.figures import Forest, ForestRow
 from zslplat.names import counted
+
+if TYPE_CHECKING:  # it loads matplotlib
+    from zslplat.pictures import Picture
 
 Row = Mapping[str, Any]
 Ends = tuple[float, float]
@@ -57,6 +60,20 @@ def forests_of(comparison: Comparison) -> list[Forest]:
             for dataset in comparison.datasets
         ]
     )
+
+
+def draw_forests(comparisons: Sequence[Comparison]) -> Picture:
+    """Return the forest plots of comparisons below each other, as matplotlib has them."""
+    from zslplat.drawing import draw_forest
+    from zslplat.pictures import Picture
+
+    forests = [forest for one in comparisons for forest in forests_of(one)]
+    heights = [1.5 + len(forest.rows) for forest in forests]
+    figure = Picture(figsize=(7.6, 0.3 + 0.3 * sum(heights)), layout="constrained", facecolor="white")
+    panels = figure.subplots(len(forests), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
+    for axes, forest in zip(panels, forests, strict=True):
+        draw_forest(axes, forest)
+    return figure
 
 
 def score_forest(

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from zslplat.comparison.paired import known_value
-from zslplat.comparison.ranks import Across, Standing, across_sets
-from zslplat.data.class_draws import draw_of, families
+from zslplat.comparison.ranks import mean_ranks
+from zslplat.data.class_draws import draw_of, same_images
 from zslplat.metrics.intervals import margin_of
 from zslplat.names import counted
 from zslplat.pooling import Pooled, pool
@@ -89,16 +89,15 @@ def over_datasets(
     differences are taken from, by group.
 
     ``group``; ``methods``, best mean rank first and those without a rank last, each with ``method``, ``scores`` by data
-    set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``tied``, and of its
-    ``difference`` from ``baseline``, pooled over data sets, the ends, ``p_holm`` and the ``verdict``; ``baseline``;
-    ``sets``, how many data sets of different rows there are; ``families``, the first data set of those that show the
-    same images, by data set, as a data set and draws of its classes do; ``p_value``, ``critical_difference`` and
-    ``reservation`` of :class:`zslplat.comparison.ranks.Across`. Methods that lack a data set, or whose score there is
-    no number, have no rank; where fewer than two have all, none has one.
+    set (None where it has none), ``mean_rank``, and of its ``difference`` from ``baseline``, pooled over data sets, the
+    ends, ``p_holm`` and the ``verdict``; ``baseline``; ``sets``, how many data sets of different rows there are, None
+    without ranks; ``families``, the first data set of those that show the same images, by data set, as a data set and
+    draws of its classes do. Methods that lack a data set, or whose score there is no number, have no rank; where fewer
+    than two have all, none has one.
     """
     tables = []
-    shared = families({name: {draw_of(name) or name, *images.get(name, ())} for name in datasets})
-    judged = _verdicts(rows, baselines or {}, shared, metric, maximise=maximise)
+    families = same_images({name: {draw_of(name) or name, *images.get(name, ())} for name in datasets})
+    judged = _verdicts(rows, baselines or {}, families, metric, maximise=maximise)
     for group in dict.fromkeys(str(row["group"]) for row in rows):
         scores: dict[str, dict[str, float]] = {}
         for row in rows:
@@ -106,20 +105,24 @@ def over_datasets(
                 of_method = scores.setdefault(str(row["short"]), {})
                 of_method |= {} if math.isnan(row["test"]) else {str(row["dataset"]): float(row["test"])}
         complete = {name: by_dataset for name, by_dataset in scores.items() if len(by_dataset) == len(datasets)}
-        across = across_sets(complete, maximise=maximise, families=shared) if len(complete) > 1 else None
-        ranked = [] if across is None else [standing.method for standing in across.standings]
+        ranks = mean_ranks(complete, families, maximise=maximise) if len(complete) > 1 else {}
         sign = -1.0 if maximise else 1.0
         rest = sorted(
-            (name for name in scores if name not in ranked),
+            (name for name in scores if name not in ranks),
             key=lambda name: sign * sum(scores[name].values()) / len(scores[name]) if scores[name] else math.inf,
         )
-        standings = {} if across is None else {standing.method: standing for standing in across.standings}
-        methods = [_method(name, scores[name], datasets, standings.get(name)) for name in (*ranked, *rest)]
-        baseline = (baselines or {}).get(group)
-        methods = [{**one, **judged[group, one["method"]]} for one in methods]
-        baseline = baseline if any(one["verdict"] for one in methods) else None
-        table = {"group": group, "methods": methods, "baseline": baseline}
-        tables.append({**table, **_summary(across), "families": shared})
+        methods = [
+            {
+                "method": name,
+                "scores": {dataset: scores[name].get(dataset) for dataset in datasets},
+                "mean_rank": ranks.get(name),
+                **judged[group, name],
+            }
+            for name in (*ranks, *rest)
+        ]
+        baseline = (baselines or {}).get(group) if any(one["verdict"] for one in methods) else None
+        sets = len(set(families.values())) if ranks else None
+        tables.append({"group": group, "methods": methods, "baseline": baseline, "sets": sets, "families": families})
     return tables
 
 
@@ -167,69 +170,14 @@ def difference_of(row: Row, data: str, images: str) -> Difference:
     return Difference(data, float(row["difference"]), *ends, row["classes"], images, row.get("p_value"))
 
 
-def rank_notes(table: Mapping[str, Any], of: str = "") -> list[str]:
-    """Return how far apart mean ranks must be, what counts as one data set, and what so few of them cannot show.
+def rank_note(table: Mapping[str, Any], of: str = "") -> str:
+    """Return what ranks are means over, and why there are none.
 
     ``of``: whose ranks they are, in words that begin with a blank.
     """
     if table["sets"] is None:
-        return [f"no ranks{of}: fewer than two methods have a score on every data set"]
-    p = "" if table["p_value"] is None else f"; all alike: p = {table['p_value']:.2g} (Friedman)"
-    text = (
-        f"ranks{of}: 1 is best; those less than {table['critical_difference']:.2f} apart do not differ significantly "
-        f"(Nemenyi, level .05, {counted(table['sets'], 'data set')}) and share a letter{p}"
-    )
-    return [text, *([table["reservation"]] if table["reservation"] else [])]
-
-
-def _method(
-    name: str, scores: Mapping[str, float], datasets: Sequence[str], standing: Standing | None
-) -> dict[str, Any]:
-    return {
-        "method": name,
-        "scores": {dataset: scores.get(dataset) for dataset in datasets},
-        "mean_rank": None if standing is None else standing.mean_rank,
-        "rank_low": None if standing is None else known_value(standing.rank_low),
-        "rank_high": None if standing is None else known_value(standing.rank_high),
-        "tied": None if standing is None else standing.tied,
-    }
-
-
-def ranks_of(table: Mapping[str, Any]) -> Across | None:
-    """Return what a diagram of ranks shows of one of these tables; None where no method has a rank."""
-    if table["sets"] is None:
-        return None
-    standings = tuple(
-        Standing(
-            method=row["method"],
-            mean_rank=row["mean_rank"],
-            rank_low=_number(row["rank_low"]),
-            rank_high=_number(row["rank_high"]),
-            tied=row["tied"],
-        )
-        for row in table["methods"]
-        if row["mean_rank"] is not None
-    )
-    return Across(
-        standings=standings,
-        sets=table["sets"],
-        p_value=_number(table["p_value"]),
-        critical_difference=table["critical_difference"],
-        reservation=table["reservation"],
-    )
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-def _summary(across: Across | None) -> dict[str, Any]:
-    return {
-        "sets": None if across is None else across.sets,
-        "p_value": None if across is None else known_value(across.p_value),
-        "critical_difference": None if across is None else across.critical_difference,
-        "reservation": "" if across is None else across.reservation,
-    }
+        return f"no ranks{of}: fewer than two methods have a score on every data set"
+    return f"ranks{of}: 1 is best; means over {counted(table['sets'], 'data set')}, which no test is made of"
 
 
 def best_validated(rows: Sequence[Row], sign: float) -> str:

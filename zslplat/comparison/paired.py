@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zslplat.data.class_draws import families
+from zslplat.data.class_draws import same_images
 from zslplat.evidence.draws import same_rows, shared_draws
 from zslplat.evidence.scores import Scored
 from zslplat.metrics.intervals import but_rounding as but_rounding
@@ -69,7 +69,7 @@ def mean_difference(pairs: Sequence[tuple[Scored, Scored]], metric: str) -> Inte
     tell twice as much as one. Of those the same rows are drawn once, and others independently of each other. Entries
     that do not say what they scored count by themselves.
     """
-    of = list(families({str(n): s.images or {str(n)} for n, (s, _) in enumerate(pairs)}).values())
+    of = list(same_images({str(n): s.images or {str(n)} for n, (s, _) in enumerate(pairs)}).values())
     each = np.array([1 / of.count(family) for family in of]) / len(set(of))
     first: dict[tuple[str, str | None], int] = {}
     drawn = [first.setdefault((family, s.rows), n) for n, (family, (s, _)) in enumerate(zip(of, pairs, strict=True))]

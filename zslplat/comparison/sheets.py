@@ -16,7 +16,7 @@ from typing import Any
 from zslplat.comparison.classes import COVERS, NEW_CLASSES, THESE_ROWS
 from zslplat.comparison.compare import Comparison
 from zslplat.comparison.leaderboard import MOST_TIED, NO_PAIR, OTHER_DATA, OTHER_ROWS
-from zslplat.comparison.over_datasets import rank_notes
+from zslplat.comparison.over_datasets import rank_note
 from zslplat.evidence.labels import dataset_titles
 from zslplat.metrics.intervals import margin_of
 from zslplat.statistics import NOT_ENOUGH
@@ -367,7 +367,7 @@ def _over_datasets(comparison: Comparison) -> Sheet:
     short = dataset_titles(comparison.datasets)
     titles = ["method", *(short[dataset] for dataset in comparison.datasets)]
     titles += ["pooled\ndifference", "verdict"] if judged else []
-    titles += ["mean\nrank", "tied"] if ranked else []
+    titles += ["mean\nrank"] if ranked else []
     sections = {
         table["group"]: [
             [
@@ -377,7 +377,7 @@ def _over_datasets(comparison: Comparison) -> Sheet:
                     for dataset, score in method["scores"].items()
                 ),
                 *(_pooled(method) if judged else []),
-                *(_ranks(method) if ranked else []),
+                *([_rank(method)] if ranked else []),
             ]
             for method in table["methods"]
         ]
@@ -386,16 +386,15 @@ def _over_datasets(comparison: Comparison) -> Sheet:
     lines = [f"{name}: {text}" for name, text in comparison.names.items()]
     for table in comparison.over_datasets:
         of = f" of {table['group']} methods" if len(comparison.over_datasets) > 1 else ""
-        lines += rank_notes(table, of) if table["sets"] is not None or len(table["methods"]) > 1 else []
+        lines += [rank_note(table, of)] if table["sets"] is not None or len(table["methods"]) > 1 else []
         if table["baseline"] is not None:
             lines.append(
                 f"differences{of} are from {table['baseline']}, pooled over the data sets where they have an interval "
                 "over new classes; verdicts are by it, after Holm's correction over the rivals"
             )
     title = f"{comparison.metric} of task {comparison.task} on {len(comparison.datasets)} data sets"
-    right = [False, *[True] * len(comparison.datasets), *[True, False] * (judged + ranked)]
-    notes = dict.fromkeys([*lines, *_remarks(comparison.rows), *comparison.notes])  # groups may share a reservation
-    return Sheet(title, titles, right, sections, list(notes))
+    right = [False, *[True] * len(comparison.datasets), *[True, False] * judged, *[True] * ranked]
+    return Sheet(title, titles, right, sections, [*lines, *_remarks(comparison.rows), *comparison.notes])
 
 
 def _narrowed(sheet: Sheet, width: int, gap: int, datasets: int) -> Sheet:
@@ -429,6 +428,6 @@ def _pooled(method: Mapping[str, Any]) -> list[Cell]:
     return [Cell(f"{gap} ({interval})" if interval else gap, value=method["difference"]), Cell(method["verdict"] or "")]
 
 
-def _ranks(method: Mapping[str, Any]) -> list[Cell]:
+def _rank(method: Mapping[str, Any]) -> Cell:
     rank = method["mean_rank"]
-    return [Cell("" if rank is None else f"{rank:.2f}", value=rank), Cell(method["tied"] or "")]
+    return Cell("" if rank is None else f"{rank:.2f}", value=rank)

@@ -19,7 +19,7 @@ that divide their classes themselves (:attr:`~zslplat.data.source.DataSource.fol
 
 What was learned from the original seen classes stays: features of a network that was trained on them, say.
 
-Where data sets are counted, those that show the same images, or samples, count as one (:func:`families`). Equal
+Where data sets are counted, those that show the same images, or samples, count as one (:func:`same_images`). Equal
 features (rows, their order, their type) tell that, whatever splits and signatures come with them. Other features
 of the same images are recognised by the spec, where it names the features in a parameter: it is the same but for that,
 and the same rows are scored. The rows that are scored say nothing by themselves, as two data sets of one layout have
@@ -290,7 +290,7 @@ def images_of(dataset: str, rows: str | None, features_digest: str | None) -> fr
     return frozenset({f"{dataset}: {rows}", *([f"features {features_digest}"] if features_digest else ())})
 
 
-def families(marks: Mapping[str, Iterable[str]]) -> dict[str, str]:
+def same_images(marks: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """Return, for each data set in turn, the first of those that it shares marks with, directly or through others.
 
     ``marks``, by data set: what tells its images from those of others (:func:`images_of`), or the name of what its

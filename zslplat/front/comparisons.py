@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from zslplat.comparison.compare import Comparison
 from zslplat.comparison.exports import check_ending, export_each
-from zslplat.comparison.forests import forests_of
+from zslplat.comparison.forests import draw_forests
 from zslplat.comparison.per_task import compare_each
 from zslplat.comparison.sheets import sheets
 from zslplat.data.catalogue import parse_dataset
-from zslplat.drawing import draw_forest
 from zslplat.errors import StoreError, UnknownNameError, UsageError, quoted
 from zslplat.evidence.matching import Filters
 from zslplat.front.progress import QuietReporter
@@ -59,7 +58,7 @@ class Comparisons(Result):
         return pd.DataFrame([row for table in self.tables for row in table.rows])
 
     def export(self, path: str | Path) -> None:
-        """Write the tables into a file, by its ending, as the command's ``--out``: .md, .tex, .csv, .json."""
+        """Write the tables into a file, by its ending, as ``compare --out``: .md, .tex, .csv, .json, .svg, .png."""
         check_ending(Path(path))
         try:
             export_each(self.tables, Path(path))
@@ -72,15 +71,7 @@ class Comparisons(Result):
         Behind a score stands its verdict beside the baseline: the best on validation, or ``against``. Of several data
         sets, with ``against``: the difference from that method on each, and pooled over them.
         """
-        from zslplat.pictures import Picture
-
-        forests = [forest for table in self.tables for forest in forests_of(table)]
-        heights = [1.5 + len(forest.rows) for forest in forests]
-        figure = Picture(figsize=(7.6, 0.3 + 0.3 * sum(heights)), layout="constrained", facecolor="white")
-        panels = figure.subplots(len(forests), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-        for axes, forest in zip(panels, forests, strict=True):
-            draw_forest(axes, forest)
-        return figure
+        return draw_forests(self.tables)
 
     @staticmethod
     def _best_of(table: Comparison, dataset: str) -> dict[str, Any]:

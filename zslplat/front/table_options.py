@@ -147,7 +147,7 @@ class CompareCommand(CompareArguments, CompareOptions, total=False):
 
     out: Annotated[
         Path | None,
-        Option("File for the table: .md, .tex, .csv, .json; of several data sets .svg or .png, which draw mean ranks."),
+        Option("File for the table: .md, .tex, .csv, .json; or .svg, .png for a plot of scores or differences."),
     ]
     wide: Annotated[bool, Option("Show every column, however wide the table is.", False)]
     json: Json

@@ -13,7 +13,7 @@ from zslplat.checks.base import Finding, run_checks
 from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.comparison.compare import Comparison, compare
 from zslplat.data.catalogue import parse_dataset
-from zslplat.data.class_draws import drawn_from, names_of, several_draws
+from zslplat.data.class_draws import names_of, several_draws
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.evidence.labels import dataset_titles
@@ -344,7 +344,5 @@ def _recorded_cells(suite: str, results: Sequence[Result], scheme: str) -> dict[
                 DONE if result.has_test else FAILED,
                 result.trial_count if result.is_study else None,
                 "" if result.has_test else "no test evaluation yet",
-                str(drawn_from(Spec.parse(result.dataset))),
-                tuple(sorted(result.images)),
             )
     return cells

@@ -10,13 +10,12 @@ import numpy as np
 
 from zslplat.comparison.compare import Comparison
 from zslplat.comparison.forests import difference_forest, score_forest
-from zslplat.comparison.over_datasets import rank_notes
+from zslplat.comparison.over_datasets import rank_note
 from zslplat.comparison.sheets import BEST, COLUMNS, CUT, Sheet, column_cell, cut, filled, sheets, standings
 from zslplat.comparison.sheets import Cell as SheetCell
 from zslplat.drawing import forest_svg
 from zslplat.evidence.labels import dataset_titles
 from zslplat.evidence.results import Result
-from zslplat.figures import Forest, ForestRow
 from zslplat.names import NOTHING, duration
 from zslplat.records.costs import CPU_SECONDS, PREPARED, SECONDS, full_seconds, mean_known, most_bytes, prepared_seconds
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Section, TableBlock
@@ -118,14 +117,10 @@ def across_section(comparison: Comparison, anchor: str, context: PageContext) ->
         caption = f"{metric_words(comparison.metric)} of {group} methods {subject}"
         for table in comparison.over_datasets:
             if table["group"] == group:
-                notes = rank_notes(table)
+                notes = [rank_note(table)]
                 if table["baseline"]:
                     notes = [*notes, f"differences are from {table['baseline']}, pooled over data sets"]
         blocks.append(_sheet_block(sheet, group, caption, notes))
-        for table in comparison.over_datasets:
-            ranked = [method for method in table["methods"] if method["mean_rank"] is not None]
-            if table["group"] == group and len(ranked) > 1:
-                blocks.append(_chart(comparison, table, ranked, context))
     return Section(f"{comparison.task} {subject}", anchor, blocks, folded=True)
 
 
@@ -140,28 +135,6 @@ def _sheet_block(sheet: Sheet, group: str, caption: str, notes: Sequence[str]) -
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _chart(
-    comparison: Comparison, table: Mapping[str, Any], ranked: Sequence[Mapping[str, Any]], context: PageContext
-) -> Block:
-    ranked, others = context.first(ranked)
-    rows = [
-        ForestRow(
-            str(method["method"]),
-            float(method["mean_rank"]),
-            wide=None if method["rank_low"] is None else (float(method["rank_low"]), float(method["rank_high"])),
-            note=f"{method['mean_rank']:.2f}  {method['tied'] or ''}".strip(),
-            style=context.number(str(method["method"])),
-        )
-        for method in ranked
-    ]
-    title = f"Mean ranks of {table['group']} methods, task {comparison.task}"
-    means = "; ".join(f"{m['method']} {number(m['mean_rank'], digits=2)}" for m in ranked)
-    description = f"{means}. {_sentences(rank_notes(table))}"
-    svg = forest_svg(Forest(rows, "mean rank, 1 is best", title), context.key(), description)
-    note = "Lines: bootstrap over data sets. Two that share a letter do not differ significantly."
-    return Chart(svg, title, description, note=note + others)
 
 
 def _sentences(notes: Sequence[str]) -> str:

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from zslplat.checks.base import Finding, drop_silenced, run_checks
 from zslplat.checks.facts import CellFacts, SuiteFacts
-from zslplat.data.catalogue import parse_dataset
-from zslplat.data.class_draws import drawn_from
 from zslplat.evidence.draws import join_draws
 from zslplat.evidence.scores import Scored
 from zslplat.names import counted
@@ -127,7 +125,6 @@ class GridResult:
     @property
     def facts(self) -> SuiteFacts:
         """What checks know of these cells; those whose data are not at hand do not count as missing."""
-        of = {entry.name: str(drawn_from(parse_dataset(entry.dataset))) for entry in self.suite.data}
         cells = tuple(
             CellFacts(
                 cell.data if cell.split is None else f"{cell.data} #{cell.split}",
@@ -136,8 +133,6 @@ class GridResult:
                 cell.status,
                 self.entries[cell.key].trials if cell.key in self.entries else None,
                 NOT_CARRIED_OUT if cell.status == WAITING else cell.reason,
-                of[cell.data],
-                tuple(sorted(self.scores[cell.key].images)) if cell.key in self.scores else (),
             )
             for cell in self.cells
             if cell.status != SKIPPED
