@@ -51,7 +51,7 @@ def test_what_counts_as_one_data_set_is_said_under_the_table(settings):
             made.study(method, share, dataset=dataset, rows=f"rows of {dataset}")
     (sheet,) = sheets(compare(settings, warn=pytest.fail))
     assert list(sheet.titles[1:3]) == ["made", "other, draws of classes"]
-    assert any("2 data sets)" in note for note in sheet.notes)
+    assert any("2 data sets," in note for note in sheet.notes)
 
 
 def test_a_metric_without_an_interval_over_new_classes_says_so(settings):
