@@ -39,7 +39,7 @@ def test_a_line_says_how_a_cell_ended():
     cells = grid(DONE, WAITING, WAITING, WAITING)
     failed = Cell("one", "a", "zsl", status=FAILED, reason="no memory")
     assert ended_text(cells, failed, None).startswith("one / a / zsl  failed: no memory  (1 of 4 cells; time left not")
-    done = Cell("one", "a", "zsl", split=3, status=DONE, value=0.5, seconds=2.0, new=True)
+    done = Cell("one", "a", "zsl", draw=3, status=DONE, value=0.5, seconds=2.0, new=True)
     assert ended_text(cells, done, 30.0) == "one #3 / a / zsl  0.5000  2.0 s  (1 of 4 cells; about 30 s left)"
 
 

@@ -180,7 +180,7 @@ method = "plain"
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("options", [("--splits", 2), ("--class-folds", 3)])
+@pytest.mark.parametrize("options", [("--draws", 2), ("--class-folds", 3)])
 def test_a_suite_on_draws_has_each_draw_and_all_together_as_compare_has(call, tmp_path, options):
     (tmp_path / "suite.toml").write_text(SUITE)
     done = call("bench", "suite.toml", *options, "--out", "out", "-q")
@@ -189,7 +189,7 @@ def test_a_suite_on_draws_has_each_draw_and_all_together_as_compare_has(call, tm
     with open(tmp_path / "out" / "scores.csv", newline="") as file:
         scores = list(csv.DictReader(file))
     draws = [str(draw) for draw in range(1, count + 1)]
-    assert [(s["row"], s["split"]) for s in scores] == [(row, draw) for draw in [*draws, "mean"] for row in "ab"]
+    assert [(s["row"], s["draw"]) for s in scores] == [(row, draw) for draw in [*draws, "mean"] for row in "ab"]
     with open(tmp_path / "out" / "differences.csv", newline="") as file:
         (gap,) = csv.DictReader(file)
     assert f" #1{' of 3 class folds' if count == 3 else ''};" in call("compare", "-d", draw_spec(1, options)).stdout
@@ -197,7 +197,7 @@ def test_a_suite_on_draws_has_each_draw_and_all_together_as_compare_has(call, tm
         content = json.loads(call("compare", *asked, "--against", "a", "--json").stdout)
         rows = {row["short"]: row for row in content["rows"]}
         for row, name in (("a", "plain(mix=0.5, ridge=100)"), ("b", "plain")):
-            line = next(s for s in scores if (s["row"], s["split"]) == (row, "mean"))
+            line = next(s for s in scores if (s["row"], s["draw"]) == (row, "mean"))
             found = rows[name]
             assert found["draws"] == count
             assert [found[key] for key in ("test", "low_classes", "high_classes")] == pytest.approx(

@@ -99,7 +99,7 @@ def test_every_cell_is_recorded_and_the_tables_say_what_it_gave(whole):
         (row, task, "done", True) for row in ("plain", "weighted") for task in ("zsl", "retrieval")
     ]
     scores = lines_of(folder / "out" / "scores.csv")
-    assert [(s["row"], s["task"], s["metric"], s["split"]) for s in scores] == [
+    assert [(s["row"], s["task"], s["metric"], s["draw"]) for s in scores] == [
         (row, task, metric, "given")
         for row in ("plain", "weighted")
         for task, metric in (("zsl", "per_class_accuracy"), ("retrieval", "mAP"))

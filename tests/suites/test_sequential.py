@@ -36,13 +36,13 @@ def commands(monkeypatch):
     values = {name: rng.normal(0.5 + by, 0.1, CLASSES) for name, by in RAISED.items()}
 
     def carry_out(suite, options, settings, reporter):
-        done.append((suite.splits, sorted(name.partition("/")[2] for name in options.only)))
+        done.append((suite.draws, sorted(name.partition("/")[2] for name in options.only)))
         for name in done[-1][1]:
-            classes = np.arange(suite.splits - 1, CLASSES, suite.class_folds) % CLASSES
+            classes = np.arange(suite.draws - 1, CLASSES, suite.class_folds) % CLASSES
             found = values[name][classes] + rng.normal(0, 0.02, len(classes))
-            scores["one", name, "zsl", suite.splits] = Scored(
+            scores["one", name, "zsl", suite.draws] = Scored(
                 *(name, name, name, {METRIC: [found.mean()]}, {}, {}),
-                rows=f"rows {suite.splits}",
+                rows=f"rows {suite.draws}",
                 classes={METRIC: found[None]},
                 class_names=classes.astype(str),
             )

@@ -103,7 +103,7 @@ def test_what_is_drawn_anew_and_its_options_are_known(tmp_path):
     with pytest.raises(UsageError, match=f"{DATA}, dataset: .*unknown option 'seet'"):
         absences(read(TEXT.replace('"redrawn(of=digit-pairs, draw=2)"', odd)), settings)
     with pytest.raises(UsageError, match=r"the classes of data set 'two', .* are drawn anew already; name"):
-        pieces_of(replace(read(), splits=3))
+        pieces_of(replace(read(), draws=3))
 
 
 @pytest.mark.parametrize(

@@ -79,15 +79,15 @@ def test_a_command_for_a_part_with_other_trials_takes_nothing_out(one_by_one, ca
 def test_draws_that_another_command_carried_out_are_in_the_mean(call, tmp_path):
     text = SUITE.replace('["zsl", "retrieval"]', '["zsl"]').replace('only_tested = ["retrieval"]\n', "")
     (tmp_path / "suite.toml").write_text(text.replace('method = "plain"\n', 'method = "plain(mix=0.7)"\n'))
-    part = ("bench", "suite.toml", "--splits", 2, "--trials", 1, "--repeats", 1, "-q")
-    folder = tmp_path / "mlruns" / "suites" / "suite-splits"
+    part = ("bench", "suite.toml", "--draws", 2, "--trials", 1, "--repeats", 1, "-q")
+    folder = tmp_path / "mlruns" / "suites" / "suite-draws"
     assert call(*part, "--only", "plain").returncode == 0
     alone = lines_of(folder / "scores.csv")
     done = call(*part, "--only", "weighted")
     assert done.returncode == 0, done.stderr
     assert "ZSP403" not in done.stdout  # two draws are one data set
     together = lines_of(folder / "scores.csv")
-    assert [(s["row"], s["split"]) for s in together] == [
+    assert [(s["row"], s["draw"]) for s in together] == [
         *(("plain", "1"), ("weighted", "1"), ("plain", "2"), ("weighted", "2")),
         *(("plain", "mean"), ("weighted", "mean")),
     ]
@@ -121,7 +121,7 @@ def test_a_command_tells_of_given_classes_and_of_draws_apart(call, tmp_path):
     (tmp_path / "suite.toml").write_text(text)
     command = ("bench", "suite.toml", "--trials", 1, "--repeats", 1, "--json")
     given = json.loads(call(*command, "--only", "plain").stdout)
-    drawn = json.loads(call(*command, "--only", "weighted", "--splits", 2).stdout)
+    drawn = json.loads(call(*command, "--only", "weighted", "--draws", 2).stdout)
     texts = [one["text"] for one in (*given["findings"], *drawn["findings"]) if one["code"] == "ZSP402"]
     assert [text.partition(";")[0] for text in texts] == [
         "1 of 2 cells have no number, of weighted",

@@ -63,8 +63,8 @@ def score_tables(result: Any) -> Iterator[Table]:
     from zslplat.suites.tables import GIVEN, SCORES, kinds_of, tables_of
 
     tables, kinds = tables_of(result), result.kinds
-    split = SCORES.index("split")
-    lines = [line for line in tables.scores if line[split] in (GIVEN, MEAN)]
+    draw = SCORES.index("draw")
+    lines = [line for line in tables.scores if line[draw] in (GIVEN, MEAN)]
     names = list(dict.fromkeys(line[0] for line in lines))
     rows = list(dict.fromkeys(line[1] for line in lines))
     for kind, metric in kinds_of(result):
@@ -77,15 +77,15 @@ def score_tables(result: Any) -> Iterator[Table]:
             marks = dict.fromkeys(line[8] for line in cells if line is not None)
             table.add_row(
                 escape(row + " *" * any(line is not None and line[9] for line in cells)),
-                *("" if line is None else _score(line, of_splits=line[split] == MEAN) for line in cells),
+                *("" if line is None else _score(line, of_draws=line[draw] == MEAN) for line in cells),
                 " / ".join(marks),
             )
         yield table
     yield _budget_table(tables.budgets, names)
 
 
-def _score(line: list[Any], *, of_splits: bool) -> str:
-    if of_splits and line[-2] is not None and math.isfinite(line[-2]):
+def _score(line: list[Any], *, of_draws: bool) -> str:
+    if of_draws and line[-2] is not None and math.isfinite(line[-2]):
         return f"{line[4]:.3f} ({line[-2]:.3f} .. {line[-1]:.3f})"
     return f"{line[4]:.3f}" + (f" ±{line[5]:.3f}" if line[5] != "" else "")
 
@@ -127,8 +127,8 @@ def print_plan(planned: Any, *, as_json: bool) -> None:
         print_json({"suite": planned.suite.name, "cells": cells, **total})
         return
     console = stdout_console()
-    places = list(dict.fromkeys((e.cell.data, e.cell.split) for e in estimates))
-    table = Table("", *(escape(name if split is None else f"{name} #{split}") for name, split in places))
+    places = list(dict.fromkeys((e.cell.data, e.cell.draw) for e in estimates))
+    table = Table("", *(escape(name if draw is None else f"{name} #{draw}") for name, draw in places))
     for row in dict.fromkeys(e.cell.row for e in estimates):
         of_row = {place: [e for e in estimates if e.cell.row == row and _place(e) == place] for place in places}
         table.add_row(escape(row), *(_planned_text(cell_estimates) for cell_estimates in of_row.values()))
@@ -160,7 +160,7 @@ def print_plan(planned: Any, *, as_json: bool) -> None:
 
 
 def _place(estimate: Any) -> tuple[str, int | None]:
-    return estimate.cell.data, estimate.cell.split
+    return estimate.cell.data, estimate.cell.draw
 
 
 def _planned_text(estimates: Sequence[Any]) -> str:

@@ -48,7 +48,7 @@ class Grid(Result):
     def best(self) -> pd.DataFrame:
         """The row with the best test score by data set, task and metric; whether it is more than luck, compare says."""
         frame = self.scores()
-        frame = frame[frame["split"].isin([GIVEN, MEAN])].reset_index(drop=True)
+        frame = frame[frame["draw"].isin([GIVEN, MEAN])].reset_index(drop=True)
         places = [
             (values["test"].idxmax if self._larger_is_better(task, metric) else values["test"].idxmin)()
             for (_, task, metric), values in frame.groupby(["data", "task", "metric"], sort=False)
@@ -113,8 +113,8 @@ def carry_out_suite(options: BenchCommand) -> Grid:
             if options["budget"] is not None:
                 raise UsageError("--budget is the time of --until-decided; give both, or neither")
             return Grid(carry_out(suite, grid_options, settings, reporter), settings)
-        if options["budget"] is None or options["splits"] is not None:
-            raise UsageError("--until-decided takes --budget, such as 2h, and as many folds as it needs: no --splits")
+        if options["budget"] is None or options["draws"] is not None:
+            raise UsageError("--until-decided takes --budget, such as 2h, and as many folds as it needs: no --draws")
         decision = decide(suite, grid_options, settings, seconds_of(options["budget"]), reporter)
         return Grid(decision.grid, settings, decision)
 
@@ -126,7 +126,7 @@ def suite_request(options: BenchCommand) -> tuple[Suite, GridOptions, Settings]:
     suite = replace(
         suite,
         class_folds=options["class_folds"] or suite.class_folds or (CLASS_FOLDS if options["until_decided"] else None),
-        splits=options["splits"] or (None if options["class_folds"] else suite.splits),
+        draws=options["draws"] or (None if options["class_folds"] else suite.draws),
     )
     if metric := options["metric"] or suite.metric:
         suite = require_selection(replace(suite, metric=metric))

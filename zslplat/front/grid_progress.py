@@ -94,14 +94,14 @@ def progress_text(cells: Sequence[Cell], remaining: float | None) -> str:
 
 
 def grid_table(cells: Sequence[Cell]) -> Table:
-    """Return the grid: a line for each row, a column for each data set (and split), a mark for each task."""
-    places = list(dict.fromkeys((cell.data, cell.split) for cell in cells))
+    """Return the grid: a line for each row, a column for each data set (and draw), a mark for each task."""
+    places = list(dict.fromkeys((cell.data, cell.draw) for cell in cells))
     rows = list(dict.fromkeys(cell.row for cell in cells))
     marks: dict[tuple[str, tuple[str, int | None]], str] = {}
     for cell in cells:
-        at = (cell.row, (cell.data, cell.split))
+        at = (cell.row, (cell.data, cell.draw))
         marks[at] = marks.get(at, "") + _MARKS.get(cell.status, "[yellow]-[/yellow]")
-    names = [name if split is None else f"{name} #{split}" for name, split in places]
+    names = [name if draw is None else f"{name} #{draw}" for name, draw in places]
     table = Table("", *map(escape, names), caption="+ done  x failed  - left out  > now  . waiting")
     for row in rows:
         table.add_row(escape(row), *(marks.get((row, place), "") for place in places))

@@ -33,7 +33,7 @@ class BenchOptions(StudyWorkOptions, RecordOptions, total=False):
         bool, Option("Carry out class folds where a verdict is open, until none is or the budget is spent.", False)
     ]
     budget: Annotated[str | float | None, Option("Time for --until-decided: 2h, 90min.", cli_type=str | None)]
-    splits: Annotated[
+    draws: Annotated[
         int | None,
         Option(
             "Draw the seen and unseen classes of each data set anew, so many times; with --class-folds 5, 10 are two "

@@ -23,7 +23,7 @@ RECALLED_FROM = "known_from"  # key of the run from whose record an evaluation w
 PARENT, SUMMARY = "study", "sweep"
 _FINISHED = ("COMPLETE", "PRUNED", "FAIL")
 _DAMAGED = "cannot be read; restore the records from a copy of the store, or choose another --study"
-_PLACE = ("suite", "data", "row", "split")
+_PLACE = ("suite", "data", "row", "draw")
 
 
 class OpenStudy:

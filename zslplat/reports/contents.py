@@ -32,7 +32,7 @@ from zslplat.tasks.base import Metric
 MOST_IN_DETAIL = 60
 SHORTEST_RUN = 6  # characters that are enough of a run's identifier
 Place = tuple[str, str]  # a data set and a task
-CellKey = tuple[str, str, str]  # a data set (with its split), a row and a task
+CellKey = tuple[str, str, str]  # a data set (with its draw), a row and a task
 
 
 @dataclass(frozen=True)
@@ -318,7 +318,7 @@ def suite_findings(results: Sequence[Result]) -> list[Finding]:
     findings: list[Finding] = []
     for name in dict.fromkeys(name for result in results for name in result.suites):
         of_suite = [part for result in results for part in result.suite_parts if part.get("suite") == name]
-        for scheme in dict.fromkeys(["", "splits", *map(_scheme_of, of_suite)]):
+        for scheme in dict.fromkeys(["", "draws", *map(_scheme_of, of_suite)]):
             cells = _recorded_cells(name, results, scheme)
             if cells:
                 findings += run_checks("suite", SuiteFacts(name, tuple(cells.values())))
@@ -327,17 +327,17 @@ def suite_findings(results: Sequence[Result]) -> list[Finding]:
 
 def _scheme_of(part: Mapping[str, str]) -> str:
     """Return how the classes of a cell of a suite were drawn (:attr:`zslplat.suites.suite.Suite.scheme`)."""
-    return (part["split"].partition(" of ")[2] or "splits") if "split" in part else ""
+    return (part["draw"].partition(" of ")[2] or "draws") if "draw" in part else ""
 
 
 def _recorded_cells(suite: str, results: Sequence[Result], scheme: str) -> dict[CellKey, CellFacts]:
-    """Return the recorded cells of a suite, by data set (with its split), row and task; the last one of several."""
+    """Return the recorded cells of a suite, by data set (with its draw), row and task; the last one of several."""
     cells: dict[CellKey, CellFacts] = {}
     for result in results:
         for part in result.suite_parts:
             if part.get("suite") != suite or not {"data", "row"} <= set(part) or _scheme_of(part) != scheme:
                 continue
-            data = part["data"] + (f" #{part['split'].partition(' ')[0]}" if "split" in part else "")
+            data = part["data"] + (f" #{part['draw'].partition(' ')[0]}" if "draw" in part else "")
             key = (data, part["row"], result.task)
             cells[key] = CellFacts(
                 *key,

@@ -31,7 +31,7 @@ Key = tuple[str, str, str, int | None]
 
 @dataclass(frozen=True)
 class Cell:
-    """One task of one row on one data set (of one ``split``, where classes are drawn anew), and how it ended.
+    """One task of one row on one data set (of one ``draw``, where classes are drawn anew), and how it ended.
 
     ``status``: waiting, running, done, failed or skipped, with the ``reason`` of the last two; ``study``: the name of
     the study, or the run where only the test was scored; ``value``: the mean over repeats of the task's primary metric
@@ -41,7 +41,7 @@ class Cell:
     data: str
     row: str
     task: str
-    split: int | None = None
+    draw: int | None = None
     status: str = WAITING
     study: str = ""
     reason: str = ""
@@ -52,12 +52,12 @@ class Cell:
     @property
     def key(self) -> Key:
         """What tells it from the other cells of a grid."""
-        return (self.data, self.row, self.task, self.split)
+        return (self.data, self.row, self.task, self.draw)
 
     @property
     def title(self) -> str:
         """What it is called in a line."""
-        return f"{self.data}{'' if self.split is None else f' #{self.split}'} / {self.row} / {self.task}"
+        return f"{self.data}{'' if self.draw is None else f' #{self.draw}'} / {self.row} / {self.task}"
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ class Piece:
     suite: Suite
     row: SuiteRow
     data: SuiteData
-    split: int | None = None
+    draw: int | None = None
 
     @property
     def title(self) -> str:
         """What it is called in a line."""
-        return f"{self.row.name} on {self.data.name}{'' if self.split is None else f' #{self.split}'}"
+        return f"{self.row.name} on {self.data.name}{'' if self.draw is None else f' #{self.draw}'}"
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -82,13 +82,13 @@ class Piece:
     @property
     def cells(self) -> list[Cell]:
         """The cells, waiting."""
-        return [Cell(self.data.name, self.row.name, task, self.split) for task in self.tasks]
+        return [Cell(self.data.name, self.row.name, task, self.draw) for task in self.tasks]
 
     @property
     def dataset(self) -> Spec:
-        """The data set; with classes drawn anew where the piece is of a split."""
+        """The data set; with classes drawn anew where the piece is of a draw."""
         spec = parse_dataset(self.data.dataset)
-        return spec if self.split is None else drawn_spec(spec, self.split, self.suite.class_folds)
+        return spec if self.draw is None else drawn_spec(spec, self.draw, self.suite.class_folds)
 
     @property
     def method(self) -> Spec:
@@ -130,9 +130,9 @@ class Piece:
         if task != first:
             part_of |= {"searched": first, "trials": str(self.trials(first, options))}
             trials = 1
-        if self.split is not None:
+        if self.draw is not None:
             folds = self.suite.class_folds
-            part_of["split"] = f"{self.split} of {folds} class folds" if folds else str(self.split)
+            part_of["draw"] = f"{self.draw} of {folds} class folds" if folds else str(self.draw)
         return replace(options, trials=trials, part_of=part_of)
 
     def trials(self, task: str, options: StudyOptions) -> int:
@@ -177,12 +177,12 @@ def pieces_of(suite: Suite, only: Sequence[str] = ()) -> list[Piece]:
         if suite.scheme and parse_dataset(entry.dataset).name == REDRAWN:
             raise UsageError(
                 f"suite {suite.name}: the classes of data set {entry.name!r}, {entry.dataset}, are drawn anew already; "
-                "name the data set that it draws of, or leave class_folds and splits out"
+                "name the data set that it draws of, or leave class_folds and draws out"
             )
     pieces = [
-        Piece(suite, row, data, split)
+        Piece(suite, row, data, draw)
         for data in suite.data
-        for split in suite.draws
+        for draw in suite.draw_numbers
         for row in suite.rows
         if data.name not in row.not_on
         if not selections or any(data.name in names and row.name in rows for names, rows in selections)

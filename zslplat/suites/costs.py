@@ -120,9 +120,9 @@ def time_unknown(
 
 
 def _measure_sizes(pieces: Sequence[Piece], costs: Costs, away: Settings) -> None:
-    for dataset in dict.fromkeys(str(piece.dataset) for piece in pieces if piece.split in (None, 1)):
+    for dataset in dict.fromkeys(str(piece.dataset) for piece in pieces if piece.draw in (None, 1)):
         piece = next(p for p in pieces if str(p.dataset) == dataset)
-        undrawn = str(piece.data.dataset) if piece.split is not None else dataset
+        undrawn = str(piece.data.dataset) if piece.draw is not None else dataset
         if undrawn not in costs.sizes:
             with suppress(ZslplatError):  # its cells will say so when they are carried out
                 costs.sizes[undrawn] = float(prod(open_dataset(piece.dataset, away).X.shape))

@@ -92,7 +92,7 @@ class _Grid:
     def run(self) -> GridResult:
         """Carry out every piece, those that another command holds at the end; on Ctrl-C write what is done."""
         self._tell(None)
-        self.left = Counter((piece.data.name, piece.split) for piece in self.pieces)
+        self.left = Counter((piece.data.name, piece.draw) for piece in self.pieces)
         here = []
         for piece in self.pieces:
             if self.absent[piece.data.name]:
@@ -131,7 +131,7 @@ class _Grid:
 
     def _ended(self, piece: Piece) -> None:
         """Write the tables once all of a data set is done."""
-        data = (piece.data.name, piece.split)
+        data = (piece.data.name, piece.draw)
         self.left[data] -= 1
         if not self.left[data]:
             self._report()

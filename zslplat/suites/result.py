@@ -75,9 +75,9 @@ class GridResult:
         """The scores that are put side by side: of drawn classes one entry of all draws, with the number of none."""
         single = {key: scored for key, scored in self.scores.items() if key[3] is None}
         drawn: dict[Key, dict[int, Scored]] = {}
-        for (data, row, task, split), scored in self.scores.items():
-            if split is not None:
-                drawn.setdefault((data, row, task, None), {})[split] = scored
+        for (data, row, task, draw), scored in self.scores.items():
+            if draw is not None:
+                drawn.setdefault((data, row, task, None), {})[draw] = scored
         return {**single, **{key: join_draws(draws) for key, draws in drawn.items()}}
 
     @cached_property
@@ -89,7 +89,7 @@ class GridResult:
         """
         tasks: dict[tuple[str, str, int | None, str], set[str]] = {}
         for cell in self.cells:
-            tasks.setdefault((cell.data, cell.row, cell.split, _bare(cell.task)), set()).add(cell.task)
+            tasks.setdefault((cell.data, cell.row, cell.draw, _bare(cell.task)), set()).add(cell.task)
         several = {place[3] for place, variants in tasks.items() if len(variants) > 1}
         return {cell.task: cell.task if _bare(cell.task) in several else _bare(cell.task) for cell in self.cells}
 
@@ -127,7 +127,7 @@ class GridResult:
         """What checks know of these cells; those whose data are not at hand do not count as missing."""
         cells = tuple(
             CellFacts(
-                cell.data if cell.split is None else f"{cell.data} #{cell.split}",
+                cell.data if cell.draw is None else f"{cell.data} #{cell.draw}",
                 cell.row,
                 cell.task,
                 cell.status,

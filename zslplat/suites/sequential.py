@@ -125,7 +125,7 @@ def decide(
     searches had unequal budgets.
     """
     reporter = reporter or SilentReporter()
-    suite = replace(suite, class_folds=suite.class_folds or CLASS_FOLDS, splits=None)
+    suite = replace(suite, class_folds=suite.class_folds or CLASS_FOLDS, draws=None)
     folds, began = suite.class_folds or CLASS_FOLDS, time.monotonic()
     selected = {(piece.data.name, piece.row.name) for piece in pieces_of(suite, options.only)}
     pairs = _pairs(suite)
@@ -135,7 +135,7 @@ def decide(
     while True:
         draw, started = draw + 1, time.monotonic()
         chosen = replace(options, only=sorted("/".join(place) for place in places))
-        grid = carry_out(replace(suite, splits=draw), chosen, settings, reporter)
+        grid = carry_out(replace(suite, draws=draw), chosen, settings, reporter)
         step = time.monotonic() - started
         _check_budgets(grid)
         if draw <= folds or draw % folds == 0:

@@ -9,7 +9,7 @@ only_tested = ["retrieval"]            # tasks whose validation hands nothing on
 metric = "H"                           # selects in the tuned tasks that have it; the others select by their own
 differences = [["sae", "eszsl"]]       # pairs of rows: ahead, behind
 class_folds = 5                        # in place of the given splits, each class unseen in one; none: the given splits
-splits = 10                            # draws of classes; with class_folds 5 two arrangements of folds; none: one
+draws = 10                             # draws of classes; with class_folds 5 two arrangements of folds; none: one
 
 [metrics]                              # that are reported, by task; default: its primary one
 zsl = ["per_class_accuracy"]
@@ -94,7 +94,7 @@ class Suite:
     """Methods (``rows``) x data sets x tasks, with one budget for all; see the module's docstring for its file.
 
     ``workers`` is None where the machine says how many; ``metrics`` maps the bare name of a task to what is reported,
-    ``metric`` is what its searches select by. ``splits``: how many times the seen and unseen classes of each data set
+    ``metric`` is what its searches select by. ``draws``: how many times the seen and unseen classes of each data set
     are drawn anew, ``class_folds``: as so many folds; without both the given classes are used.
     """
 
@@ -112,19 +112,19 @@ class Suite:
     workers: int | None = None
     seed: int = 0
     class_folds: int | None = None
-    splits: int | None = None
+    draws: int | None = None
     where: str = field(default="", compare=False)
 
     @property
-    def draws(self) -> list[int | None]:
+    def draw_numbers(self) -> list[int | None]:
         """The draws of classes, counted from 1; None alone for the given ones."""
-        count = self.splits or self.class_folds
+        count = self.draws or self.class_folds
         return [None] if count is None else list(range(1, count + 1))
 
     @property
     def scheme(self) -> str:
-        """How classes are drawn: ``5 class folds``, ``splits`` of random draws, nothing for the given ones."""
-        return f"{self.class_folds} class folds" if self.class_folds else "splits" if self.splits else ""
+        """How classes are drawn: ``5 class folds``, ``draws`` for random ones, nothing for the given ones."""
+        return f"{self.class_folds} class folds" if self.class_folds else "draws" if self.draws else ""
 
     @property
     def origin(self) -> str:
@@ -221,7 +221,7 @@ def suite_from(name: str, content: Mapping[str, Any], origin: str = "") -> Suite
         workers=top.count("workers", None),
         seed=top.count("seed", 0, least=0),
         class_folds=top.count("class_folds", None, least=2),
-        splits=top.count("splits", None, least=2),
+        draws=top.count("draws", None, least=2),
         where=top.where,
     )
     top.finish()

@@ -1,16 +1,16 @@
 """The tables of a grid: scores, differences, budgets, and where they come from.
 
-``scores.csv``        data, row, task, metric, test, spread, low, high, knows_of_batch, from_memory, trials, split,
+``scores.csv``        data, row, task, metric, test, spread, low, high, knows_of_batch, from_memory, trials, draw,
                       low_classes, high_classes (the interval over new classes)
 ``differences.csv``   task, metric, ahead, behind, data, difference, low, high, verdict_rows; over new classes
                       low_classes, high_classes, p_holm, verdict
-``budgets.csv``       data, row, knows_of_batch, trials, chosen_epoch, most_epochs, split, failed_trials, seconds,
+``budgets.csv``       data, row, knows_of_batch, trials, chosen_epoch, most_epochs, draw, failed_trials, seconds,
                       unequal, method (with what its search found)
 ``provenance.json``   suite, commit or version, libraries, seeds, dates and hours
 
 ``spread`` is the standard deviation over the repeats of a random method, ``trials`` those of the search that found the
 parameters, which the first task of a row has. ``low`` and ``high`` are bootstrap intervals over the test rows of one
-split. Where classes were drawn anew, as in class folds, each draw (``split`` 1, 2, ...) has its lines, and ``mean`` one
+split. Where classes were drawn anew, as in class folds, each draw (``draw`` 1, 2, ...) has its lines, and ``mean`` one
 of all draws joined: a class has one value, and intervals are over classes (:mod:`zslplat.evidence.draws`). Differences
 are of the joined draws.
 """
@@ -41,13 +41,13 @@ from zslplat.suites.suite import MEAN
 
 BUDGETS = [
     *("data", "row", "knows_of_batch", "trials", "chosen_epoch", "most_epochs"),
-    *("split", "failed_trials", "seconds", "unequal", "method"),
+    *("draw", "failed_trials", "seconds", "unequal", "method"),
 ]
 GIVEN = "given"
 
 
 def budget_lines(result: GridResult) -> list[list[Any]]:
-    """Return a line for every row on every data set (and split) whose search is recorded.
+    """Return a line for every row on every data set (and draw) whose search is recorded.
 
     ``trials``, epochs and failed trials are those of the search, which the row's first task had; ``seconds`` those of
     all trials and test evaluations of the row. ``unequal`` says what is not as with most of the others there;
@@ -57,7 +57,7 @@ def budget_lines(result: GridResult) -> list[list[Any]]:
     seconds: Counter[tuple[str, str, int | None]] = Counter()
     for cell in result.cells:
         if cell.key in result.entries:
-            row = (cell.data, cell.row, cell.split)
+            row = (cell.data, cell.row, cell.draw)
             first.setdefault(row, cell)
             seconds[row] += result.entries[cell.key].seconds  # type: ignore[assignment]
     lines = []
@@ -66,22 +66,22 @@ def budget_lines(result: GridResult) -> list[list[Any]]:
         others = [result.entries[c.key] for r, c in first.items() if (r[0], r[2]) == (row[0], row[2]) and r != row]
         scored = result.scores.get(cell.key)
         chosen = "" if entry.steps is None else entry.steps
-        split = GIVEN if cell.split is None else cell.split
+        draw = GIVEN if cell.draw is None else cell.draw
         lines.append(
             [
                 *(cell.data, cell.row, batch_knowledge(scored), entry.trials, chosen, entry.most),
-                *(split, entry.failed, round(seconds[row], 3), "; ".join(unequal(entry, others)), entry.method),
+                *(draw, entry.failed, round(seconds[row], 3), "; ".join(unequal(entry, others)), entry.method),
             ]
         )
     return lines
 
 
 def trials_of(result: GridResult) -> dict[tuple[str, str, int | None], int]:
-    """Return how many trials the search of each row had on each data set and split: that of its first task."""
+    """Return how many trials the search of each row had on each data set and draw: that of its first task."""
     counts: dict[tuple[str, str, int | None], int] = {}
     for cell in result.cells:
         if cell.key in result.entries:
-            counts.setdefault((cell.data, cell.row, cell.split), result.entries[cell.key].trials)
+            counts.setdefault((cell.data, cell.row, cell.draw), result.entries[cell.key].trials)
     return counts
 
 
@@ -113,7 +113,7 @@ def _usual(values: list[Any]) -> Any:
 
 
 SCORES = ["data", "row", "task", "metric", "test", "spread", "low", "high", "knows_of_batch", "from_memory"]
-SCORES += ["trials", "split", "low_classes", "high_classes"]
+SCORES += ["trials", "draw", "low_classes", "high_classes"]
 OVER_CLASSES = ["low_classes", "high_classes", "p_holm", "verdict"]
 DIFFERENCES = ["task", "metric", "ahead", "behind", "data", "difference", "low", "high", "verdict_rows", *OVER_CLASSES]
 
@@ -175,7 +175,7 @@ def provenance(result: GridResult) -> dict[str, Any]:
         "machine": {name: environment[name] for name in ("platform", "processor", "cores")},
         "seed": result.suite.seed,
         "repeats": result.repeats,
-        "splits": sorted({cell.split for cell in done if cell.split is not None}) or GIVEN,
+        "draws": sorted({cell.draw for cell in done if cell.draw is not None}) or GIVEN,
         "cells": {status: len(result.having(status)) for status in sorted({cell.status for cell in result.cells})},
         "hours": round(sum(entry.seconds for entry in entries) / 3600, 4),
         "elapsed_hours": round(result.seconds / 3600, 4),
@@ -189,11 +189,11 @@ def _scores(result: GridResult) -> list[list[Any]]:
     trials = trials_of(result)
     joined = [(key, scored) for key, scored in result.comparable.items() if scored.draws]
     for key, scored in [*result.scores.items(), *joined]:
-        data, row, task, split = key
+        data, row, task, draw = key
         # What a row knows is that of its first task where a search chooses it.
         mark = marks.setdefault((data, row), [batch_knowledge(scored), scored.from_memory])
-        where = MEAN if scored.draws else GIVEN if split is None else split
-        budgets = {trials.get((data, row, number), "") for number in scored.draws or [split]}
+        where = MEAN if scored.draws else GIVEN if draw is None else draw
+        budgets = {trials.get((data, row, number), "") for number in scored.draws or [draw]}
         for metric in result.metrics_of(key):
             if metric in scored.values:
                 estimate = interval(scored, metric)

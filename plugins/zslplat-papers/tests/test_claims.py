@@ -267,12 +267,12 @@ def test_the_data_sets_of_a_grid_may_be_kept_one_by_one(plain_claims, tmp_path):
 def test_differences_on_drawn_classes_take_no_place_of_those_on_the_given_ones(plain_claims, tmp_path):
     a, b = scored("a", [0.9, 0.8]), scored("b", [0.3, 0.2])
     suite = replace(module.suite_of("plain"), metrics={"zsl": ("accuracy",)}, differences=(("a", "b"),))
-    for splits in ([None], [1, 2]):
-        scores = {("marked", n, "zsl", split): one for n, one in (("a", a), ("b", b)) for split in splits}
+    for draws in ([None], [1, 2]):
+        scores = {("marked", n, "zsl", draw): one for n, one in (("a", a), ("b", b)) for draw in draws}
         cells = tuple(Cell(*key) for key in scores)
         keep_grid(GridResult(suite, cells, scores=scores), tmp_path)
     lines = read_file(tmp_path / "bench-plain-differences.csv")
-    assert sorted((line["data"], line["split"]) for line in lines) == [
+    assert sorted((line["data"], line["draw"]) for line in lines) == [
         ("marked", "given"),
         ("marked", "mean"),
         ("mean of marked", "given"),

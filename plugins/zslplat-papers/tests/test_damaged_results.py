@@ -95,7 +95,7 @@ def test_a_file_that_is_no_table_of_claims_is_named(folder, content):
 def test_ends_that_nobody_could_give_are_kept_and_read(tmp_path):
     key = ("data", "row", "task", "metric")
     line = dict.fromkeys(key, "x") | {"test": 0.5, "low": float("nan"), "high": float("nan"), "low_classes": ""}
-    line |= {"high_classes": "", "trials": "", "split": "given", "knows_of_batch": "nothing", "from_memory": False}
+    line |= {"high_classes": "", "trials": "", "draw": "given", "knows_of_batch": "nothing", "from_memory": False}
     keep_results("bench-x-scores", [line], key, tmp_path, hours=0.0)
     (again,) = read_results("bench-x-scores", tmp_path)
     assert (again["low"], again["low_classes"]) == ("nan", "")

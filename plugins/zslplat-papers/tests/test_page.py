@@ -123,13 +123,13 @@ def test_a_table_of_which_a_part_is_kept_says_which(tmp_path):
 
 
 def test_scores_of_a_suite_are_a_figure_by_data_set_and_say_what_methods_know(tmp_path):
-    same = {"data": "letters", "split": "given", "low": 0.4, "high": 0.6, "knows_of_batch": "nothing", "trials": 20}
+    same = {"data": "letters", "draw": "given", "low": 0.4, "high": 0.6, "knows_of_batch": "nothing", "trials": 20}
     same |= {"task": "zsl", "metric": "accuracy", "from_memory": False}
     lines = [
         same | {"row": "sse", "test": 0.5, "from_memory": True},
         same | {"row": "sse", "task": "gzsl", "metric": "AUSUC", "test": 0.45},
         same | {"row": "gfhf", "test": 0.55, "knows_of_batch": "transductive", "low": "nan", "high": "nan"},
-        same | {"row": "gfhf", "test": 0.25, "split": "mean"},
+        same | {"row": "gfhf", "test": 0.25, "draw": "mean"},
     ]
     keep_results("bench-drawn-scores", lines[3:], SCORE_KEY, tmp_path, hours=0.5)
     assert "suites" not in pages(tmp_path)
@@ -147,7 +147,7 @@ def test_scores_of_a_suite_are_a_figure_by_data_set_and_say_what_methods_know(tm
 
 def test_a_suite_of_which_a_part_is_kept_says_so(tmp_path):
     whole = sum(len(piece.cells) for piece in pieces_of(load_suite("quick")))
-    line = {"data": "digit-pairs", "row": "eszsl", "task": "zsl", "metric": "accuracy", "split": "given"}
+    line = {"data": "digit-pairs", "row": "eszsl", "task": "zsl", "metric": "accuracy", "draw": "given"}
     line |= {"test": 0.5, "low": 0.4, "high": 0.6, "knows_of_batch": "nothing", "from_memory": False, "trials": 3}
     keep_results("bench-quick-scores", [line], SCORE_KEY, tmp_path, hours=0.5)
     assert f"1 of {whole} cells, 0.50 hours." in pages(tmp_path)["suites"]

@@ -59,9 +59,9 @@ def named(data: str, side: Sequence[Term]) -> str:
 
 def _score(term: Term, data: str, scores: Mapping[Key, Scored]) -> Scored | None:
     """Return the score of a term: its task as it is written, or by its bare name where the suite says more."""
-    for (name, row, task, split), scored in scores.items():
+    for (name, row, task, draw), scored in scores.items():
         same = term.task in (task, task.partition("(")[0])
-        if name == data and row == term.row and same and split is None and term.metric in scored.values:
+        if name == data and row == term.row and same and draw is None and term.metric in scored.values:
             return scored
     return None
 

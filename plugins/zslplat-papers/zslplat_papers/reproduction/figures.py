@@ -126,7 +126,7 @@ def named_forest(name: str, folder: Path | None = None) -> Forest:
 
 def given_scores(suite: str, folder: Path | None) -> list[Line]:
     """Return the kept scores of a suite on the classes as they are given, not drawn anew."""
-    return [line for line in read_results(f"bench-{suite}-scores", folder, SCORE_KEY) if line["split"] == GIVEN]
+    return [line for line in read_results(f"bench-{suite}-scores", folder, SCORE_KEY) if line["draw"] == GIVEN]
 
 
 def in_words(forest: Forest) -> str:

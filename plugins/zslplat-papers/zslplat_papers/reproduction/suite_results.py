@@ -26,9 +26,9 @@ from zslplat_papers.reproduction.results import (
     read_results,
 )
 
-SCORE_KEY = ("data", "row", "task", "metric", "split")
-DIFFERENCE_KEY = ("task", "metric", "ahead", "behind", "data", "split")
-BUDGET_KEY = ("data", "row", "split")
+SCORE_KEY = ("data", "row", "task", "metric", "draw")
+DIFFERENCE_KEY = ("task", "metric", "ahead", "behind", "data", "draw")
+BUDGET_KEY = ("data", "row", "draw")
 KEPT_TABLES = ("scores", "differences", "budgets")
 _DIGITS = 1e-5  # of a number: half a unit of the last kept digit is 5e-6 of it at most
 
@@ -44,8 +44,8 @@ class ChangedScore:
     @property
     def line(self) -> str:
         """What is said of it."""
-        data, row, task, metric, split = self.score
-        where = data if split == GIVEN else f"{data} #{split}"
+        data, row, task, metric, draw = self.score
+        where = data if draw == GIVEN else f"{data} #{draw}"
         return f"{metric} of {row} on {where}, task {task}: {self.kept:.4g} kept, {self.now:.4g} now"
 
 
@@ -129,14 +129,14 @@ def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
     """
     tables, hours = tables_of(result), sum(entry.seconds for entry in result.entries.values()) / 3600
     # Differences between means over draws of classes are others than those on the given classes.
-    drawn = any(split is not None for *_, split in result.scores)
+    drawn = any(draw is not None for *_, draw in result.scores)
     paths = []
     for name, header, lines, key, more in zip(
         KEPT_TABLES,
         (SCORES, DIFFERENCES, BUDGETS),
         (tables.scores, tables.differences, tables.budgets),
         (SCORE_KEY, DIFFERENCE_KEY, BUDGET_KEY),
-        ({}, {"split": MEAN if drawn else GIVEN}, {}),
+        ({}, {"draw": MEAN if drawn else GIVEN}, {}),
         strict=True,
     ):
         rows = [{**dict(zip(header, line, strict=True)), **more, "seed": result.suite.seed} for line in lines]
