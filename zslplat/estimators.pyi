@@ -69,6 +69,12 @@ class CMTLoop(ZeroShotPipeline):
         penalty: float = 0.001, neighbours: int = 20, significance: float = 3.0, threshold: float = 0.5,
         reference: int | None = 200, features: str | None = None, signatures: str | None = None) -> None: ...
 
+class ClassMeans(ZeroShotPipeline):
+    """Nearest class mean without signatures (control for few-shot tasks)."""
+
+    def __init__(self, *, shrinkage: float = 5.0, temperature: float = 0.05, features: str | None = None,
+        signatures: str | None = None) -> None: ...
+
 class ConSE(ZeroShotPipeline):
     """Convex combination of the signatures of the likeliest seen classes."""
 

@@ -7,6 +7,13 @@ import numpy as np
 import pytest
 from support import one_line
 
+from zslplat.evaluation.experiment import Experiment
+from zslplat.front.sweeps import Sweep
+from zslplat.settings import resolve_settings
+from zslplat.space import Choice
+from zslplat.spec import Spec
+from zslplat.tuning.sweep import SweepResult, SweptParameter
+
 DATA = (
     "synthetic(rows_train=200, rows_test_seen=10, rows_test_unseen=60, dimensions=20, attributes=6, classes_seen=10, "
     "classes_unseen=4, classes_validation=3)"
@@ -107,3 +114,18 @@ def test_a_figure_that_cannot_be_drawn_costs_a_warning(call, tmp_path, monkeypat
         assert "figure not drawn; table " in " ".join(done.stdout.split())
         assert not list(tmp_path.rglob("sweep.png"))
     assert len(list((tmp_path / "mlruns" / "evaluations").glob("*/artifacts/sweep.csv"))) == 2
+
+
+def test_a_sweep_of_several_methods_says_who_is_ahead_where():
+    result = SweepResult("shots", "zsl", [0, 1, 5], "per_class_accuracy")
+    result.validation = {"ridge-prototypes": [0.7, 0.7, 0.7], "class-means": [0.1, 0.7, 0.9]}
+    experiment = Experiment(Spec("ridge-prototypes"), Spec("shared-space"), Spec("zsl"), {})
+    sweep = Sweep(result, SweptParameter("shots", Choice((0, 1, 5)), True), experiment, resolve_settings({}))
+    assert sweep.leads == [("ridge-prototypes", [0, 1]), ("class-means", [5])]
+    assert "ahead by the mean on the validation split: ridge-prototypes at shots 0, 1; class-means at shots 5" in str(
+        sweep
+    )
+    result.test = {"ridge-prototypes": [0.6, 0.6, 0.6], "class-means": [None, 0.9, 0.9]}
+    assert sweep.leads == [("ridge-prototypes", [0]), ("class-means", [1, 5])]
+    result.validation = {"class-means": [0.1, 0.7, 0.9]}
+    assert "ahead" not in str(sweep)

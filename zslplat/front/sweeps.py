@@ -75,6 +75,27 @@ class Sweep(Result):
     def _curves(self, split: str) -> Mapping[str, Sequence[float | None]]:
         return self.result.validation if split == VALIDATION else self.result.test
 
+    @property
+    def leads(self) -> list[tuple[str, list[Any]]]:
+        """Which method is ahead by the mean at which values, one after another: on the test where it was scored."""
+        signed = component("tasks", self.experiment.task.name).primary.signed
+        curves = self._curves(self._splits[-1])
+        leads: list[tuple[str, list[Any]]] = []
+        for i, value in enumerate(self.result.values):
+            scores = {label: signed(score) for label, curve in curves.items() if (score := curve[i]) is not None}
+            if scores:
+                label = max(scores, key=scores.__getitem__)
+                if not leads or leads[-1][0] != label:
+                    leads.append((label, []))
+                leads[-1][1].append(value)
+        return leads
+
+    def _lead_lines(self) -> list[str]:
+        if len(self.result.validation) < 2:
+            return []
+        parts = [f"{label} at {self.swept.name} {', '.join(map(format_value, values))}" for label, values in self.leads]
+        return [f"ahead by the mean on the {self._splits[-1]} split: {'; '.join(parts)}"]
+
     def _summary(self) -> Summary:
         result = self.result
         table: dict[str, Sequence[Any]] = {n: column.tolist() for n, column in self.to_frame().astype(object).items()}
@@ -84,6 +105,7 @@ class Sweep(Result):
             f"task {self.experiment.task}: sweep of {self.swept.name}",
             [table],
             [
+                *self._lead_lines(),
                 f"chance {', '.join(dict.fromkeys(f'{chance:.4f}' for chance in result.chance))}",
                 f"test is for analysis only; evaluations on this test split so far: {result.test_evaluations}"
                 if result.test

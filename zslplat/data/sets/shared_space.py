@@ -25,12 +25,12 @@ from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.space import Integer, Real, parameter
 
-SEEN, UNSEEN, GROUPS, LATENT, DIMENSIONS, PROMPTS = 40, 20, 12, 16, 64, 8
+SEEN, UNSEEN, GROUPS, LATENT, DIMENSIONS, PROMPTS = 50, 20, 12, 16, 64, 8
 ROWS = {"train": (SEEN, 30), "test_seen": (SEEN, 10), "test_unseen": (UNSEEN, 40)}  # classes, and rows of each
 
 
 class SharedSpace(DataSource):
-    r"""60 classes, 20 of them unseen, with rows, texts and prompts in one space of 64 dimensions, and 16 attributes.
+    r"""70 classes, 20 of them unseen, with rows, texts and prompts in one space of 64 dimensions, and 16 attributes.
 
     Signature sets: ``texts`` has one text per class, ``prompts`` eight of which that is the first, and ``attributes``
     what the classes are like, in a space of its own.
@@ -55,7 +55,7 @@ class SharedSpace(DataSource):
     ``synthetic`` has attributes alone, and any size.
     """
 
-    summary = "drawn rows and texts of 60 classes in one space, with a modality gap, as CLIP's images and texts"
+    summary = "drawn rows and texts of 70 classes in one space, with a modality gap, as CLIP's images and texts"
     licence = "none needed: drawn from a seed"
     drawn_by = "seed"
     gap = parameter("how far rows and texts lie apart, in lengths of a class", Real(0, 100), default=2.0)

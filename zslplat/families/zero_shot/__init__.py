@@ -7,6 +7,7 @@ from zslplat.hookspecs import Kind, hookimpl
 # The methods by name, with their classes inside the package ``methods``.
 _METHODS = {
     "ale": "ranking.methods:ALE",
+    "class-means": "ridge_prototypes:ClassMeans",
     "cmt": "cmt.transfer:CMT",
     "cmt-gaussian": "cmt.novelty:CMTGaussian",
     "cmt-loop": "cmt.novelty:CMTLoop",

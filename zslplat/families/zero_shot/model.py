@@ -221,10 +221,11 @@ class ZeroShotModel(SavedModel):
         pool = self._stored_candidates(
             "_pool", tuple(self.facts["classes"]), np.asarray(self.arrays["seen"], dtype=bool)
         )
-        seen = self._stored_candidates("", self.seen_classes, np.ones(len(self.seen_classes), dtype=bool))
+        shots = np.isin(self.seen_classes, self.classes)  # unseen classes with some rows in the fit
+        seen = self._stored_candidates("", self.seen_classes, ~shots)
         if new_classes is None:
             if not pool.seen.any():
-                return _joined(seen, pool) if generalised else pool
+                return pool if not generalised else seen if shots.any() else _joined(seen, pool)
             columns = None if generalised else np.flatnonzero(~pool.seen)
             return Candidates(pool.names, pool.S, pool.seen, pool.described, columns)
         new = self._new_candidates(new_classes)

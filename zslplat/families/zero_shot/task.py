@@ -33,6 +33,7 @@ On most benchmarks the unseen classes are about equally frequent by construction
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +41,9 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.rows import take_rows
-from zslplat.errors import DataError, MethodError
+from zslplat.errors import DataError, MethodError, OutcomeWarning
 from zslplat.kinds import protocol_of, require_kind
+from zslplat.names import counted
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Real, Space, parameter
 from zslplat.tasks.base import Arrays, ModelContent, Problem, prefixed, real_numbers, selected
@@ -57,6 +59,11 @@ Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]
 class ZeroShotTask(ClassTask):
     """Base of the tasks that score rows against class signatures.
 
+    ``shots`` makes a few-shot task of a zero-shot one: that many labelled rows of each unseen class, drawn with
+    ``shots_seed`` and not with the seed of a study, are trained on and not scored. Validation does the same with the
+    classes that it holds out. Rows that share a group with them, or what they are made of, are neither trained on nor
+    scored. ``seen`` goes on to mark the classes of the split ``train``. More shots have those of fewer among them.
+
     ``imbalance`` leaves out rows of the unseen classes that are scored, so that class sizes fall in a geometric series
     (:mod:`zslplat.families.zero_shot.task`); training rows and scored rows of seen classes are all there. What is left
     out is drawn with ``imbalance_seed`` and not with the seed of a study, so that all studies share it. Validation
@@ -67,6 +74,10 @@ class ZeroShotTask(ClassTask):
 
     kind = "zero-shot"
     takes_scores = True
+    shots = parameter(
+        "labelled rows of each unseen class that are trained on and not scored; 0 is zero-shot", Integer(0), default=0
+    )
+    shots_seed = parameter("draws these rows", Integer(0), default=0)
     imbalance = parameter(
         "how many times as frequent the most frequent unseen class is as the rarest in the test, sizes in a geometric "
         "series, rows left out to that end; none for all rows",
@@ -83,11 +94,22 @@ class ZeroShotTask(ClassTask):
             return rows
         return imbalanced_rows(rows, dataset.y[rows], self.imbalance, (self.imbalance_seed, 4, fold))
 
+    def with_shots(
+        self, dataset: Dataset, train: np.ndarray, unseen: np.ndarray, *, fold: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows to train on and those of unseen classes to score, after the shots; ``fold`` 0 is the test."""
+        if not self.shots:
+            return train, unseen
+        shots, rest = drawn_shots(dataset, unseen, self.shots, (self.shots_seed, 5, fold))
+        return np.concatenate([train, shots]), rest
+
     def whole(self, role: str, inputs: Mapping[str, Any]) -> np.ndarray | None:
         """Return the signatures of all classes of the problem, each once; they are known before any unseen row."""
         if role != "signatures":
             return None
-        return inputs["S_pool"] if inputs["seen"].any() else np.vstack([inputs["S"], inputs["S_pool"]])
+        if self.shots or inputs["seen"].any():
+            return np.asarray(inputs["S" if self.shots else "S_pool"])
+        return np.vstack([inputs["S"], inputs["S_pool"]])
 
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
         """Return the data set's rows and their classes."""
@@ -154,19 +176,20 @@ def build_problem(
 ) -> Problem:
     """Take the rows and classes of one problem, with the pool in a random order; requests are added later.
 
-    ``seen_classes`` are those trained on, ``pool_classes`` the candidates that are scored; ``y`` and ``y_pool`` count
-    within them, in ascending order of class ids. Rows of a data set in memory are copied.
+    ``seen_classes`` are those that ``seen`` marks, ``pool_classes`` the candidates that are scored; ``y`` counts within
+    the classes of ``train_rows`` and ``y_pool`` within the candidates, in ascending order of class ids. Rows of a data
+    set in memory are copied.
     """
-    seen_ids = np.array(sorted(seen_classes), dtype=np.int64)
+    trained_ids = np.unique(dataset.y[train_rows])
     pool_ids = np.array(sorted(pool_classes), dtype=np.int64)
     pool_rows = np.random.default_rng([seed, 3]).permutation(pool_rows)
     inputs: dict[str, Any] = {
         "X": take_rows(dataset.X, train_rows),
-        "y": np.searchsorted(seen_ids, dataset.y[train_rows]),
+        "y": np.searchsorted(trained_ids, dataset.y[train_rows]),
         "X_pool": take_rows(dataset.X, pool_rows),
-        "seen": np.isin(pool_ids, seen_ids),
+        "seen": np.isin(pool_ids, list(seen_classes)),
     }
-    for suffix, ids in (("", seen_ids), ("_pool", pool_ids)):
+    for suffix, ids in (("", trained_ids), ("_pool", pool_ids)):
         inputs |= _class_rows(dataset, signatures, ids, suffix)
     truth = {"y_pool": np.searchsorted(pool_ids, dataset.y[pool_rows]), "row_pool": np.asarray(pool_rows)}
     truth |= groups_of(dataset, pool_rows, "group_pool")
@@ -175,7 +198,7 @@ def build_problem(
     described = {
         "dataset": dataset.name,
         "classes": [dataset.class_names[i] for i in pool_ids],
-        "seen_classes": [dataset.class_names[i] for i in seen_ids],
+        "seen_classes": [dataset.class_names[i] for i in trained_ids],
         "attributes": list(dataset.signature_set(signatures).names),
         **meta,
     }
@@ -323,6 +346,40 @@ def checked_scores(method: Any, returned: Any, shape: tuple[int, int]) -> np.nda
     if bad:
         raise MethodError(f"{name} returned {bad} scores of {scores.size} that are NaN or infinite")
     return scores
+
+
+def drawn_shots(
+    dataset: Dataset, rows: np.ndarray, count: int, stream: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``count`` of the ``rows`` (n,) of each class, and those others that share nothing with them.
+
+    ``stream`` seeds the draw. Rows share a group, or where ``made_of`` says more, what they are made of.
+
+    Raises :class:`DataError` where a class has no row left.
+    """
+    order = np.random.default_rng(stream).permutation(rows)
+    shots = np.concatenate([order[dataset.y[order] == label][:count] for label in np.unique(dataset.y[rows])])
+    things = dataset.groups if dataset.made_of is None else dataset.made_of
+    rest = np.setdiff1d(rows, shots)
+    if things is not None:
+        shared = np.isin(things[rest], things[shots])
+        rest = rest[~shared.reshape(len(rest), -1).any(axis=1)]
+    lost = np.setdiff1d(dataset.y[rows], dataset.y[rest])
+    if len(lost):
+        raise DataError(
+            f"{dataset.name}: shots={count} leaves {counted(len(lost), 'class', 'classes')} without a row to score, "
+            f"first {dataset.class_names[lost[0]]!r}: rows that share images or a group with a shot are not scored; "
+            "use fewer shots"
+        )
+    if len(shots) + len(rest) < len(rows):
+        warnings.warn(
+            OutcomeWarning(
+                f"{dataset.name}: {len(rows) - len(shots) - len(rest)} of {len(rows) - len(shots)} rows share images "
+                f"or a group with the {len(shots)} shots, and are not scored"
+            ),
+            stacklevel=3,
+        )
+    return shots, rest
 
 
 # Of each class, so that a mean over its rows is one and a neighbour of its own kind exists; all where it has fewer.

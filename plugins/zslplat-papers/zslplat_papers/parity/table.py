@@ -50,6 +50,7 @@ CASES: tuple[Case, ...] = (
     *_both("ale", "sampled step with beta of floor((C-1)/N)", training.ale, _STEP),
     _equal("bi-skllc", _BILINEAR, other_kinds.supervised, **_SUPERVISED, neighbours=4),
     _equal("bi-sksc", _BILINEAR, other_kinds.supervised, **_SUPERVISED, gamma=0.01),
+    Case("class-means", "", why="a control of this platform: no paper prints it"),
     *_both("cmt", "J = 1/2n |S - F|^2", training.cmt, "weights and biases are penalised", hidden=5),
     _equal("cmt(variant=authors)", "J + 5e-5 |theta|^2 + 5 sum_j KL(0.035 || q_j)", training.cmt_authors, hidden=5),
     *(

@@ -25,11 +25,12 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
+from scipy.spatial.distance import cdist
 
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.families.zero_shot.methods import feature_metric, spectral
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
-from zslplat.families.zero_shot.methods.feature_metric import ResidualMetric
+from zslplat.families.zero_shot.methods.feature_metric import EuclideanMetric, ResidualMetric
 from zslplat.methods.base import Arrays, Features, Prepared
 from zslplat.space import POSITIVE, Real, Space, parameter
 
@@ -62,7 +63,42 @@ def objective_value(
     return float((error**2).sum()) + (alpha * unit if unit > 0 else 1.0) * float((M**2).sum())
 
 
-class RidgePrototypes(ZeroShotMethod):
+class PrototypeMethod(ZeroShotMethod, listed_last=True):
+    """A row takes the class of the nearest prototype in the metric of the residual; subclasses say where these lie."""
+
+    preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
+    tolerance = 1e-4
+    tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
+    takes_blocks = True
+    mean_: np.ndarray
+    metric_: ResidualMetric | EuclideanMetric
+    shrinkage = parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True), default=5.0)
+    temperature = parameter("temperature of the probabilities of a row; inf: plain cosines", POSITIVE, default=0.05)
+
+    def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+        """Return class sums and counts, and the eigendecomposition of the within-class scatter."""
+        check_fit_inputs(X, y, S, read=False)
+        sums, counts = spectral.class_sums(X, y, len(S)), spectral.class_counts(y, len(S))
+        return {"class_sums": sums, "class_counts": counts, **feature_metric.prepare(X, y, sums, counts)}
+
+    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
+        """Return the cosine of every row of X (n, d) with the prototype of every signature of S (c, a), from the mean.
+
+        Relative to the other classes of the row, on the scale of cosines, unless ``temperature`` is infinite.
+        """
+        cosines = self.metric_.cosines(X, self._prototypes(S), self.mean_)
+        return feature_metric.relative(cosines, self.temperature)
+
+    def _prototypes(self, S: np.ndarray) -> np.ndarray:
+        """Return where classes with signatures S (c, a) lie, from the mean row (c, d)."""
+        raise NotImplementedError
+
+    def restored_parts(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
+        """Return how the metric is made again."""
+        return {"metric_": feature_metric.restored_metric}
+
+
+class RidgePrototypes(PrototypeMethod):
     r"""Nearest prototype, by a ridge regression from signatures to features and the metric of the residual.
 
     ``alpha`` is the ridge in units of the mean curvature, ``shrinkage`` that of the metric and ``temperature`` that
@@ -85,19 +121,7 @@ class RidgePrototypes(ZeroShotMethod):
 
     summary = "nearest prototype by ridge regression from signatures to features, closed form (control for mfmr)"
     tags = ("inductive", "linear", "closed form", "control", "stationary")
-    preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
-    tolerance = 1e-4
-    tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
-    takes_blocks = True
     alpha = parameter("ridge from signatures to features", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0)
-    shrinkage = parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True), default=5.0)
-    temperature = parameter("temperature of the probabilities of a row; inf: plain cosines", POSITIVE, default=0.05)
-
-    def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
-        """Return class sums and counts, and the eigendecomposition of the within-class scatter."""
-        check_fit_inputs(X, y, S, read=False)
-        sums, counts = spectral.class_sums(X, y, len(S)), spectral.class_counts(y, len(S))
-        return {"class_sums": sums, "class_counts": counts, **feature_metric.prepare(X, y, sums, counts)}
 
     def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
@@ -107,23 +131,49 @@ class RidgePrototypes(ZeroShotMethod):
         )
         self.metric_ = ResidualMetric(statistics, self.shrinkage)
 
-    def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
-        """Return the cosine of every row of X (n, d) with the prototype of every signature of S (c, a), from the mean.
-
-        Relative to the other classes of the row, on the scale of cosines, unless ``temperature`` is infinite.
-        """
-        prototypes = (np.asarray(S, dtype=np.float64) - self.signature_mean_) @ self.M_
-        cosines = self.metric_.cosines(X, prototypes, self.mean_)
-        return feature_metric.relative(cosines, self.temperature)
+    def _prototypes(self, S: np.ndarray) -> np.ndarray:
+        return np.asarray((np.asarray(S, dtype=np.float64) - self.signature_mean_) @ self.M_)
 
     def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:
         """Return the penalised squared error of the regression at the learned M, which minimises it."""
         return objective_value(X, S[y], self.M_, self.mean_, self.signature_mean_, self.alpha)
 
-    def restored_parts(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
-        """Return how the metric is made again."""
-        return {"metric_": feature_metric.restored_metric}
-
     def matrices(self) -> Arrays:
         """Return M (a, d)."""
         return {"M": self.M_}
+
+
+class ClassMeans(PrototypeMethod):
+    r"""Nearest class mean in the metric of the residual: what rows say without signatures, for few-shot tasks.
+
+    A candidate has the mean of the training class with its signature. Signatures play no other part, and so a class
+    without training rows has the mean of the class with the nearest signature. ``shrinkage`` and ``temperature`` as for
+    ``ridge-prototypes``. Learned: ``means_`` (c, d) and ``signatures_`` (c, a) of the training classes, ``mean_``
+    (d,), ``metric_``.
+
+    Equations
+    ---------
+    $$\hat c = \arg\max_c \cos_C (x - m_X,\; m_c - m_X), \qquad m_c = \frac{1}{n_c} \sum_{i : y_i = c} x_i$$
+
+    Related
+    -------
+    ``ridge-prototypes`` has the same metric and takes the means from signatures; where it is no longer
+    ahead, the signatures have stopped paying.
+    """
+
+    summary = "nearest class mean without signatures (control for few-shot tasks)"
+    tags = ("inductive", "linear", "control")
+
+    def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
+        """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
+        sums, counts = np.asarray(statistics["class_sums"]), np.asarray(statistics["class_counts"])
+        self.mean_, self.means_ = sums.sum(axis=0) / counts.sum(), sums / counts[:, None]
+        self.signatures_, self.metric_ = np.array(S, dtype=np.float64), ResidualMetric(statistics, self.shrinkage)
+
+    def _prototypes(self, S: np.ndarray) -> np.ndarray:
+        apart = cdist(np.asarray(S, dtype=np.float64), self.signatures_)
+        return np.asarray(self.means_[apart.argmin(axis=1)] - self.mean_)
+
+    def matrices(self) -> Arrays:
+        """Return the class means (c, d)."""
+        return {"means": self.means_}
