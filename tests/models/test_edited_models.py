@@ -14,7 +14,7 @@ import pytest
 from model_toys import animals, kept, rows_to_tell_apart
 
 from zslplat.errors import StoreError, ZslplatError
-from zslplat.models.folder import _digest, _write_array, arrays_of, read_model, write_model
+from zslplat.models.folder import _digest, _write_array, read_model, write_model
 from zslplat.models.model import load_saved
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -278,6 +278,5 @@ def test_an_array_whose_name_leads_out_of_the_model_is_refused(saved, tmp_path):
     whole = json.loads((folder / "model.json").read_text())
     at(whole["content"], array_places(whole["content"])[0])["array"] = "../../../secret"
     (folder / "model.json").write_text(signed(whole))
-    for read in (arrays_of, load_saved):
-        with pytest.raises(StoreError, match="an array without a name"):
-            read(folder)
+    with pytest.raises(StoreError, match="an array without a name"):
+        load_saved(folder)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-from pathlib import Path
+import shutil
 
 import numpy as np
 import pytest
@@ -14,16 +12,13 @@ from model_toys import animals, kept
 from zslplat.errors import StoreError
 from zslplat.models.folder import (
     SHARED_BYTES,
-    arrays_of,
     bytes_of,
-    copy_model,
     free,
     read_model,
     save_model,
-    settle,
+    share,
     state_within,
-    take_over,
-    unnamed,
+    unneeded,
     write_model,
 )
 from zslplat.models.model import load_saved
@@ -94,55 +89,40 @@ def test_an_index_that_is_cut_off_and_arrays_that_are_damaged_or_gone_are_refuse
         read_model(tmp_path / "nothing")
 
 
-def test_models_share_large_arrays_which_go_with_the_last_of_them(tmp_path, monkeypatch):
+def names(store):
+    return sorted(path.name for path in (store / "models").glob("*.npy"))
+
+
+def test_models_share_large_arrays_which_go_with_the_last_of_them(tmp_path):
     store = tmp_path / "mlruns"
     folders = [store / "evaluations" / run / "model" for run in ("one", "two")]
     for number, folder in enumerate(folders):
         write_model(folder, {**CONTENT, "number": number})
-        settle(folder, store / "models")
-    files = list((store / "models").iterdir())
-    assert len(files) == 1
-    assert bytes_of(folders[0], store / "models") > SHARED_BYTES
-    assert np.array_equal(read_model(folders[1], store / "models").content["X"], LARGE)
-    assert unnamed(store) == []
-    listed = os.listdir
-
-    def refused(path):
-        if Path(path) in {folder.parent for folder in folders}:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        return listed(path)
-
-    with monkeypatch.context() as patch:
-        patch.setattr("os.listdir", refused)
-        with pytest.raises(PermissionError):
-            free(store)
-    assert arrays_left(store) == files
-    (folders[0] / "model.json").write_text("{")
-    assert free(store) == 0, "a model that cannot be read may need anything"
-    for folder in folders:
-        folder.rename(folder.with_name("gone"))
+        share(folder, store)
+    (large,) = names(store)
+    assert (folders[0] / "arrays" / large).samefile(folders[1] / "arrays" / large)
+    assert bytes_of(folders[0]) > SHARED_BYTES
+    assert np.array_equal(read_model(folders[1]).content["X"], LARGE)
+    shutil.copytree(folders[0], tmp_path / "copy")
+    assert unneeded(store) == []
+    assert unneeded(store, [folder.parent for folder in folders[:1]]) == []
+    assert [path.name for path in unneeded(store, [folder.parent for folder in folders])] == [large]
+    shutil.rmtree(folders[0])
+    assert free(store) == 0
+    shutil.rmtree(folders[1])
     assert free(store) > SHARED_BYTES
-    assert not arrays_left(store)
-
-
-def arrays_left(store):
-    return list((store / "models").glob("*.npy"))
-
-
-def test_a_copy_needs_nothing_of_the_store_and_a_merge_takes_shared_arrays_over(tmp_path):
-    store, other = tmp_path / "mlruns", tmp_path / "other"
-    folder = store / "evaluations" / "one" / "model"
-    write_model(folder, CONTENT)
-    settle(folder, store / "models")
-    copy_model(folder, tmp_path / "copy", store / "models")
-    copy_model(folder, other / "evaluations" / "one" / "model", store / "models")
+    assert names(store) == []
     assert np.array_equal(read_model(tmp_path / "copy").content["X"], LARGE)
-    for path in (other / "evaluations" / "one" / "model" / "arrays").glob("*.npy"):
-        if path.stat().st_size >= SHARED_BYTES:
-            path.unlink()
-    take_over(store, other, "one")
-    assert np.array_equal(read_model(other / "evaluations" / "one" / "model", other / "models").content["X"], LARGE)
-    assert len(arrays_of(folder)) == 2
+
+
+def test_a_file_system_without_links_keeps_an_array_for_each_model(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    write_model(tmp_path / "mlruns" / "evaluations" / "one" / "model", CONTENT)
+    share(tmp_path / "mlruns" / "evaluations" / "one" / "model", tmp_path / "mlruns")
+    assert names(tmp_path / "mlruns") == []
 
 
 def test_a_state_above_the_bound_is_left_out_and_the_record_says_so(tmp_path):

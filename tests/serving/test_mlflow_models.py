@@ -19,7 +19,6 @@ import pytest
 from model_toys import animals, kept
 
 from zslplat.errors import UsageError
-from zslplat.models.folder import copy_model
 from zslplat.serving.mlflow_model import export_model
 from zslplat.serving.runs import load_model
 from zslplat.settings import resolve_settings
@@ -127,7 +126,7 @@ def test_an_export_removes_what_a_killed_one_left_and_nothing_else(exported, tmp
 
 def test_a_copy_of_a_model_may_lie_anywhere(exported, tmp_path):
     model, done, _ = exported
-    copy_model(done.folder / "artifacts" / "model", tmp_path / "else")
+    shutil.copytree(done.folder / "artifacts" / "model", tmp_path / "else")
     assert np.array_equal(load_model(tmp_path / "else").predict(X), model.predict(X))
 
 

@@ -12,6 +12,7 @@ import pytest
 import zslplat
 from zslplat.errors import StoreError, UsageError
 from zslplat.evaluation.scoring.outcomes import read_outcomes
+from zslplat.models.folder import share
 
 FIRST = ("run", "--test", "-m", "eszsl(alpha=1,gamma=1)", "--workers", "1", "--json")
 SECOND = ("run", "--test", "-m", "eszsl(alpha=1,gamma=10)", "--workers", "1", "--json")
@@ -28,6 +29,8 @@ def runs(small_arrays_are_shared, arranged, tmp_path, monkeypatch):
     """Two runs whose models hold the same signatures; rows of the test in their order."""
     found = [json.loads(done.stdout)["run_ids"][0] for done in arranged(FIRST, SECOND)]
     monkeypatch.setenv("ZSLPLAT_STORE", str(tmp_path / "mlruns"))
+    for run in found:  # a store that was copied has every array for itself
+        share(tmp_path / "mlruns" / "evaluations" / run / "model", tmp_path / "mlruns")
     outcomes = read_outcomes(tmp_path / "mlruns" / "evaluations" / found[0])
     np.save(tmp_path / "rows.npy", np.asarray(zslplat.load_dataset("digit-pairs").X)[outcomes.columns["row"]])
     return found

@@ -88,7 +88,7 @@ def check(options: CheckStoreOptions) -> None:
     from zslplat.errors import StoreError
     from zslplat.evaluation.scoring.outcomes import read_outcomes
     from zslplat.front.requests import settings_of
-    from zslplat.models.folder import MODEL, SHARED, exists, read_model
+    from zslplat.models.folder import MODEL, exists, read_model
     from zslplat.records.maintenance import lies_elsewhere, problems_of
     from zslplat.records.opening import existing_records
 
@@ -109,7 +109,7 @@ def check(options: CheckStoreOptions) -> None:
         folder = records.evaluation_folder(run_of(owner, key)) / MODEL
         if exists(folder):
             try:
-                read_model(folder, settings.store / SHARED)
+                read_model(folder)
             except StoreError as error:
                 lines.append(str(error))
     counts = {"studies": len(records.identities()), "evaluations": evaluations, "elsewhere": elsewhere}

@@ -22,7 +22,7 @@ from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.scoring.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.workers.pool import Deadline, Workers
 from zslplat.keys import METRIC, RECORD_CHOICES, key_of
-from zslplat.models.folder import MODEL, SHARED, exists, settle
+from zslplat.models.folder import MODEL, exists, share
 from zslplat.names import counted
 from zslplat.records.costs import SECONDS, prepared_seconds
 from zslplat.records.database import Records
@@ -344,26 +344,19 @@ class Session:
         """Put the files of an evaluation into place before it is recorded.
 
         A recalled evaluation gets copies of the outcomes, artifacts and model of the recorded one; large arrays of
-        models go to the folder in which models share them. Raises :class:`StoreError` where files cannot be copied or
-        moved.
+        models are on disk once. Raises :class:`StoreError` where files cannot be written.
         """
-        folder = self.records.evaluation_folder(record["run"])
+        folder, recalled = self.records.evaluation_folder(record["run"]), record.get(RECALLED_FROM)
         try:
-            settle(folder / MODEL, self.settings.store / SHARED)
-        except OSError as error:
+            if recalled is not None:
+                shutil.copytree(self.records.evaluation_folder(recalled), folder, dirs_exist_ok=True)
+            share(folder / MODEL, self.settings.store)
+        except (OSError, shutil.Error) as error:
+            what = f"copy the outcomes of run {recalled} to" if recalled else "share the arrays of"
             raise StoreError(
-                f"cannot move the arrays of {folder / MODEL}: {error.strerror or error}; free space or permissions and "
-                "give the same command again, or give --no-model"
+                f"cannot {what} {folder}: {getattr(error, 'strerror', None) or error}; free space or permissions and "
+                "give the same command again"
             ) from error
-        if RECALLED_FROM in record:
-            try:
-                shutil.copytree(self.records.evaluation_folder(record[RECALLED_FROM]), folder, dirs_exist_ok=True)
-            except (OSError, shutil.Error) as error:
-                raise StoreError(
-                    f"cannot copy the outcomes of run {record[RECALLED_FROM]} to {folder}: "
-                    f"{getattr(error, 'strerror', None) or error}; free space or permissions and give the same command "
-                    "again"
-                ) from error
 
     def _search_records(self) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
         """Yield (key of question and code, (run, record)) of every complete record on these data."""

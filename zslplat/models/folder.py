@@ -3,8 +3,8 @@
     model.json            format, version, and the content, with a digest of it
     arrays/DIGEST.npy     every array of the content, called by the SHA-256 of its file
 
-Large arrays of the models of a store lie in one folder for all of them, under the same names (:func:`settle`): what
-several models learned from, such as the training rows of kernel methods, is there once.
+A large array that several models of a store have in common, such as the training rows of kernel methods, is on disk
+once: their files are names of one file (:func:`share`).
 
 An evaluation saves state, preprocessing and names of a fitted method where its outcomes are. The state is
 read where the method runs (:func:`state_within`), the model is written by the scoring process.
@@ -16,25 +16,24 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from zslplat.data.store.atomic_files import draft, replacing
+from zslplat.data.store.atomic_files import draft
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.registry import known_as
 from zslplat.tasks.base import Problem, Task
 
 FORMAT = 1
 MODEL = "model"  # the folder of a model inside that of its evaluation
-SHARED = "models"  # the folder of a store for the large arrays of all its models
-# A file of this size or more is worth a place that models share.
+SHARED = "models"  # the folder of a store that has a name of every large array of its models
 SHARED_BYTES = 1 << 20
 _INDEX, _ARRAYS = "model.json", "arrays"
 _ARRAY, _KINDS = "array", "biufcUS"
@@ -73,15 +72,14 @@ def write_model(folder: Path, content: Mapping[str, Any]) -> tuple[str, int]:
     return digest, sum(sizes.values())
 
 
-def read_model(folder: Path, shared: Path | None = None) -> Model:
+def read_model(folder: Path) -> Model:
     """Read a model; every array is compared with its digest.
 
-    ``shared``: where arrays lie that are not in the folder. Raises :class:`StoreError` for what is missing, damaged,
-    changed by hand, or written in a newer format.
+    Raises :class:`StoreError` for what is missing, damaged, changed by hand, or written in a newer format.
     """
     whole = _read_index(folder)
     try:
-        content = _with_arrays(whole["content"], lambda digest: read_array(folder, digest, shared))
+        content = _with_arrays(whole["content"], partial(read_array, folder))
     except (KeyError, TypeError, RecursionError) as error:
         raise _damaged(folder, error) from error
     return Model(folder, content, str(whole.get("zslplat", "")), str(whole["digest"]))
@@ -93,17 +91,11 @@ def read_content(folder: Path) -> dict[str, Any]:
     return content
 
 
-def arrays_of(folder: Path) -> set[str]:
-    """Return the digests of all arrays that a model names; raises :class:`StoreError` where it cannot be read."""
-    digests = set(_named(_read_index(folder)["content"]))
-    for digest in digests:
-        place_of(folder, digest)
-    return digests
-
-
-def read_array(folder: Path, digest: str, shared: Path | None = None) -> np.ndarray:
+def read_array(folder: Path, digest: str) -> np.ndarray:
     """Return an array of a model; raises :class:`StoreError` where it is gone or is not what was written."""
-    path = place_of(folder, digest, shared)
+    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+        raise _damaged(folder / _INDEX, ValueError("an array without a name"))
+    path = folder / _ARRAYS / f"{digest}.npy"
     try:
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != digest:
@@ -121,39 +113,28 @@ def read_array(folder: Path, digest: str, shared: Path | None = None) -> np.ndar
     return content
 
 
-def place_of(folder: Path, digest: str, shared: Path | None = None) -> Path:
-    """Return the file of an array: inside the model, or among those that models share."""
-    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-        raise _damaged(folder / _INDEX, ValueError("an array without a name"))
-    path = folder / _ARRAYS / f"{digest}.npy"
-    return path if shared is None or path.exists() else shared / path.name
+def bytes_of(folder: Path) -> int:
+    """Return the bytes that the arrays of a model take, those that it has in common with others included."""
+    return sum(path.stat().st_size for path in (folder / _ARRAYS).glob("*.npy"))
 
 
-def bytes_of(folder: Path, shared: Path | None = None) -> int:
-    """Return the bytes that the arrays of a model take, shared ones included; those that are gone take none."""
-    total = 0
-    for digest in arrays_of(folder):
-        with suppress(OSError):
-            total += place_of(folder, digest, shared).stat().st_size
-    return total
+def share(folder: Path, store: Path) -> None:
+    """Make the large arrays of a model names of the files that other models of the store have of them.
 
-
-def settle(folder: Path, shared: Path) -> None:
-    """Move the large arrays of a model to where models share them; it can be read before, meanwhile and after."""
+    Nothing changes on a file system without hard links. Raises OSError where the store cannot be written.
+    """
     for path in sorted((folder / _ARRAYS).glob("*.npy")):
         if path.stat().st_size < SHARED_BYTES:
             continue
-        shared.mkdir(parents=True, exist_ok=True)
-        os.replace(path, shared / path.name)  # equal names are equal content
-
-
-def copy_model(folder: Path, target: Path, shared: Path | None = None) -> None:
-    """Copy a model with all its arrays to a new folder, which needs nothing else."""
-    digests = arrays_of(folder)
-    (target / _ARRAYS).mkdir(parents=True)
-    shutil.copy(folder / _INDEX, target / _INDEX)
-    for digest in digests:
-        shutil.copy(place_of(folder, digest, shared), target / _ARRAYS / f"{digest}.npy")
+        common = store / SHARED / path.name
+        common.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):
+            if not common.exists():
+                os.link(path, common)
+            elif not common.samefile(path):  # equal names are equal content
+                link = path.with_suffix(".link")
+                os.link(common, link)
+                os.replace(link, path)
 
 
 def exists(folder: Path) -> bool:
@@ -240,14 +221,6 @@ def _with_arrays(value: Any, read: Any) -> Any:
     return [_with_arrays(one, read) for one in value] if isinstance(value, list) else value
 
 
-def _named(value: Any) -> Iterator[str]:
-    if isinstance(value, dict) and _ARRAY in value:
-        yield str(value[_ARRAY])
-    elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _named(one)
-
-
 class _Digesting:
     """A file that knows the digest of what was written to it."""
 
@@ -280,50 +253,23 @@ def _version() -> str:
         return "unknown"
 
 
-def model_folders(store: Path, but: Collection[Path] = ()) -> Iterator[Path]:
-    """Yield the folders of the models of a store, without those inside the evaluations ``but``."""
-    # Patterns skip folders that cannot be read just now, and what is named there would be taken for unnamed.
-    evaluations = store / "evaluations"
-    for evaluation in sorted(evaluations.iterdir()) if evaluations.is_dir() else ():
-        if evaluation not in but and MODEL in os.listdir(evaluation):
-            yield evaluation / MODEL
-
-
-def unnamed(store: Path, but: Collection[Path] = ()) -> list[Path]:
-    """Return the shared arrays of a store that no model names; of those of the evaluations ``but`` nothing is asked.
-
-    A model that cannot be read may name any of them: then there are none.
-    """
-    files = sorted((store / SHARED).glob("*.npy"))
-    named: set[str] = set()
-    for folder in model_folders(store, but) if files else ():
-        try:
-            named |= arrays_of(folder)
-        except StoreError:
-            return []
-    return [path for path in files if path.stem not in named]
+def unneeded(store: Path, but: Collection[Path] = ()) -> list[Path]:
+    """Return the names that are left of arrays that no model of a store has, those of the evaluations ``but`` aside."""
+    return [
+        path
+        for path in sorted((store / SHARED).glob("*.npy"))
+        if path.stat().st_nlink - 1 <= sum((folder / MODEL / _ARRAYS / path.name).exists() for folder in but)
+    ]
 
 
 def free(store: Path) -> int:
-    """Remove the shared arrays that no model names; return their bytes. Nobody may be at work in the store."""
+    """Remove the arrays that no model has; return their bytes. Nobody may be at work in the store."""
     size = 0
-    for path in unnamed(store):
+    for path in unneeded(store):
         with suppress(FileNotFoundError):
             size += path.stat().st_size
             path.unlink()
     return size
-
-
-def take_over(theirs: Path, store: Path, run: str) -> None:
-    """Copy the shared arrays that a model names whose folder was copied from another store."""
-    folder = store / "evaluations" / run / MODEL
-    with suppress(StoreError):  # one that is damaged is taken over as it is; `store check` says so
-        for digest in sorted(arrays_of(folder)) if folder.exists() else ():
-            source, target = (place / SHARED / f"{digest}.npy" for place in (theirs, store))
-            if source.exists() and not target.exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with replacing(target) as beside:
-                    shutil.copy(source, beside)
 
 
 PREPROCESSING = ("features", "signatures")

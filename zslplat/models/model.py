@@ -240,12 +240,12 @@ def require_names(names: Any, count: int) -> None:
         raise ValueError(f"expected {count} names of classes or attributes")
 
 
-def load_saved(folder: Path, shared: Path | None = None) -> SavedModel:
-    """Return the model in a folder; ``shared``: where arrays lie that are not in it.
+def load_saved(folder: Path) -> SavedModel:
+    """Return the model in a folder.
 
     Raises :class:`StoreError` where there is none, or it is damaged, changed by hand, or of a newer version.
     """
-    stored = read_model(folder, shared)
+    stored = read_model(folder)
     kind = str(stored.content.get("kind"))
     try:
         model_class = load_part(kind, "model")

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from zslplat.data.store.atomic_files import drafts_in
 from zslplat.data.store.stored_sets import copy_stored_sets
 from zslplat.errors import StoreError
-from zslplat.models.folder import take_over, unnamed
+from zslplat.models.folder import MODEL, share, unneeded
 from zslplat.records.database import SEALED, Records, damaged
 from zslplat.records.folders import folder_name, working_lock
 from zslplat.records.locks import file_lock
@@ -95,7 +95,7 @@ def removable(settings: Settings, records: Records) -> dict[Path, str]:
             paths[folder] = "outcomes of an evaluation that is not recorded"
         else:
             paths |= {path: "left by a command that was stopped as it wrote it" for path in drafts_in(folder)}
-    paths |= {path: "an array that no model needs" for path in unnamed(settings.store, paths)}
+    paths |= {path: "an array that no model needs" for path in unneeded(settings.store, paths)}
     for folder in _folders(settings.studies):
         if (folder / "unshown").exists():
             continue  # MLflow does not show all of it yet
@@ -189,7 +189,7 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
         run = run_of(owner, key)
         if other.evaluation_folder(run).is_dir():
             shutil.copytree(other.evaluation_folder(run), records.evaluation_folder(run), dirs_exist_ok=True)
-        take_over(theirs.store, settings.store, run)
+        share(records.evaluation_folder(run) / MODEL, settings.store)
         split, fingerprint = other.place_of(owner, key)
         records.add_evaluation(owner, key, split, fingerprint, content)
         merged.evaluations += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ import numpy as np
 
 from zslplat.data.store.atomic_files import draft
 from zslplat.errors import StoreError, UsageError
-from zslplat.models.folder import MODEL, copy_model
+from zslplat.models.folder import MODEL
 from zslplat.models.predictions import PARAMETERS
 from zslplat.serving.runs import find_model
 from zslplat.settings import Settings
@@ -78,7 +79,7 @@ def export_model(settings: Settings, source: str, target: Path) -> Exported:
     try:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
         with draft(target.absolute().parent, _DRAFT) as place:
-            copy_model(origin.folder, place / MODEL, origin.shared)
+            shutil.copytree(origin.folder, place / MODEL)
             _save(place, model)
             os.chmod(place / "mlflow", 0o755)
             if target.exists():

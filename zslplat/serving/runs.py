@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError, UsageError, quoted
-from zslplat.models.folder import MODEL, SHARED, bytes_of, exists, free, read_content
+from zslplat.models.folder import MODEL, bytes_of, exists, free, read_content
 from zslplat.models.model import load_saved
 from zslplat.records.database import Records
 from zslplat.settings import Settings
@@ -36,16 +36,15 @@ class StoredModel:
 
 @dataclass(frozen=True)
 class ModelPlace:
-    """Where a model lies: its folder, that of shared arrays (None: there are none), its run and its study, or empty."""
+    """Where a model lies: its folder, its run and its study, or empty."""
 
     folder: Path
-    shared: Path | None
     run: str = ""
     study: str = ""
 
     def load(self) -> Any:
         """Return the model."""
-        return load_saved(self.folder, self.shared)
+        return load_saved(self.folder)
 
     def line(self, model: Any) -> str:
         """Return what the model is of and where it is from: ``model: eszsl on digit-pairs, study NAME, run RUN``."""
@@ -80,7 +79,7 @@ def find_model(source: str | Path, settings: Settings | None, store: str | Path 
     """Return where the model of a run or of a folder lies; raises as :func:`load_model` does."""
     folder = model_in(Path(source))
     if folder is not None:
-        return ModelPlace(folder, folder.parents[2] / SHARED if folder.parent.parent.name == "evaluations" else None)
+        return ModelPlace(folder)
     from zslplat.records.opening import existing_records
     from zslplat.settings import resolve_settings
 
@@ -89,7 +88,7 @@ def find_model(source: str | Path, settings: Settings | None, store: str | Path 
     try:
         folder = model_folder(settings, records, str(source))
         match = find_record(settings, records, str(source))
-        return ModelPlace(folder, settings.store / SHARED, match.run, match.study)
+        return ModelPlace(folder, match.run, match.study)
     finally:
         records.close()
 
@@ -129,7 +128,7 @@ def stored_models(settings: Settings, records: Records) -> list[StoredModel]:
             content = read_content(folder)
             experiment = content["experiment"]
             described = (str(experiment["method"]), str(experiment["dataset"]), str(experiment["task"]))
-            size, problem = bytes_of(folder, settings.store / SHARED), ""
+            size, problem = bytes_of(folder), ""
         except (StoreError, KeyError, TypeError) as error:
             described, size, problem = ("", "", ""), 0, str(error)
         value = record.get("value")
@@ -138,8 +137,9 @@ def stored_models(settings: Settings, records: Records) -> list[StoredModel]:
 
 
 def remove_model(settings: Settings, records: Records, run: str) -> int:
-    """Remove the model of a run, and the shared arrays that no other names; return the bytes that this frees."""
+    """Remove the model of a run, and the arrays that no other has; return the bytes that this frees."""
     folder = model_folder(settings, records, run)
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    statuses = [file.stat() for file in folder.rglob("*") if file.is_file()]
+    size = sum(status.st_size for status in statuses if status.st_nlink == 1)
     shutil.rmtree(folder)
     return size + free(settings.store)
