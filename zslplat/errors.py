@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from itertools import permutations, product
 from types import MappingProxyType
 
@@ -55,6 +56,12 @@ class AmbiguousNameError(UsageError):
         labels = ", ".join(map(repr, candidates))
         super().__init__(f"{kind} {quoted(name)} fits {len(candidates)} entries; give one of {labels}")
         self.name, self.candidates = name, candidates
+
+
+def require_package(package: str, extra: str, what: str) -> None:
+    """Raise :class:`UsageError`, which names the extra of zslplat to install, where ``what`` lacks its package."""
+    if find_spec(package) is None:
+        raise UsageError(f"{what} needs the package {package}, which is not installed; pip install 'zslplat[{extra}]'")
 
 
 def quoted(value: object, most: int = 500) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -184,7 +185,7 @@ def test_a_place_in_a_range_and_its_value_are_one_another_s(dimension):
 
 
 def test_a_sampler_whose_package_is_missing_names_what_to_install(monkeypatch):
-    monkeypatch.setattr(samplers, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(UsageError, match=r"needs the package torch.*pip install 'zslplat\[gp\]'"):
         require_sampler("gp")
     for name in ("tpe", "random", "grid", "qmc"):

@@ -64,7 +64,7 @@ def _serve(settings: "Settings", host: str, port: int | None, *, opened: bool) -
 
     from zslplat.cli.mlflow_server import Server, usable_port
     from zslplat.cli.output import warn
-    from zslplat.errors import StoreError
+    from zslplat.errors import StoreError, require_package
     from zslplat.listeners import catch_up
     from zslplat.tracking.experiment_page import local_start
 
@@ -72,6 +72,7 @@ def _serve(settings: "Settings", host: str, port: int | None, *, opened: bool) -
         recorded = (settings.store / "optuna.db").exists()
         hint = "zslplat store rebuild makes them anew from the records" if recorded else "tune or run something first"
         raise StoreError(f"no runs in {settings.store} yet; {hint}, or give --store")
+    require_package("flask", "ui", "the MLflow UI")
     catch_up(settings, warn)
     free = usable_port(host, port)
     for ending in (signal.SIGTERM, signal.SIGHUP):

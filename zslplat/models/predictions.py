@@ -22,7 +22,7 @@ from zslplat.data.formats.fields import ALIASES
 from zslplat.data.store.atomic_files import replacing
 from zslplat.data.store.precision import DOUBLE, beyond_whole, in_type, require_exact
 from zslplat.data.store.rows import View
-from zslplat.errors import DataError, StoreError, UsageError
+from zslplat.errors import DataError, StoreError, UsageError, require_package
 from zslplat.models.model import SavedModel, load_saved
 
 SUFFIXES = (".npy", ".csv", ".parquet")
@@ -129,6 +129,7 @@ class RowFile:
 
     def _parquet(self) -> Any:
         # The library is large, and few processes read Parquet.
+        require_package("pyarrow", "files", f"{self.path}: reading parquet")
         from zslplat.data.formats.arrow_files import ParquetPart
 
         return ParquetPart(self.path)
@@ -279,6 +280,7 @@ def _csv(path: str) -> Iterator[Write]:
 
 @contextmanager
 def _parquet(path: str) -> Iterator[Write]:
+    require_package("pyarrow", "files", f"{path}: writing parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

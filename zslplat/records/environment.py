@@ -14,7 +14,7 @@ from typing import Any
 import zslplat
 from zslplat.registry import registry
 
-_PACKAGES = ("zslplat", "numpy", "scipy", "scikit-learn", "optuna", "mlflow", "pluggy", "sqlalchemy", "numba")
+_PACKAGES = ("zslplat", "numpy", "scipy", "scikit-learn", "optuna", "mlflow-skinny", "pluggy", "sqlalchemy", "numba")
 
 
 @cache

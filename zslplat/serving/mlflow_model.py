@@ -128,7 +128,8 @@ def requirements(model: Any) -> list[str]:
     pinned = []
     for name in sorted(packages):
         try:
-            pinned.append(f"{name}=={metadata.version(name)}")
+            # The models are served by the whole of MLflow, whose part that logs is enough to save them.
+            pinned.append(f"{name}=={metadata.version('mlflow-skinny' if name == 'mlflow' else name)}")
         except metadata.PackageNotFoundError:
             pinned.append(name)
     return pinned

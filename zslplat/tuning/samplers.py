@@ -8,12 +8,11 @@ its state is made again from what is recorded.
 from __future__ import annotations
 
 import math
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from zslplat.errors import UnknownNameError, UsageError
+from zslplat.errors import UnknownNameError, UsageError, require_package
 from zslplat.space import Choice, Integer, Range, Space
 
 # The samplers, and the package that each needs beside Optuna.
@@ -32,12 +31,8 @@ def require_sampler(name: str | None) -> None:
         return
     if name not in SAMPLERS:
         raise UnknownNameError("sampler", name, SAMPLERS)
-    package = SAMPLERS[name]
-    if package and find_spec(package) is None:
-        raise UsageError(
-            f"the sampler {name} needs the package {package}, which is not installed; pip install 'zslplat[{name}]' "
-            "brings it, tpe needs nothing more"
-        )
+    if package := SAMPLERS[name]:
+        require_package(package, name, f"the sampler {name}")
 
 
 def require_fitting(name: str | None, criteria: int) -> None:

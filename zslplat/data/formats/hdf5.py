@@ -32,7 +32,7 @@ from zslplat.data.formats.bounds import array_bytes, reading, require_memory
 from zslplat.data.formats.feature_files import BLOCK_BYTES, Piece, rows_of_a_block, stream_of
 from zslplat.data.formats.fields import TEXTS, Fields, FieldsSource, texts
 from zslplat.data.store.rows import RowStream
-from zslplat.errors import DataError
+from zslplat.errors import DataError, require_package
 from zslplat.names import visible
 
 # The library is large, and few processes read HDF5: functions that use it import it.
@@ -46,6 +46,7 @@ MOST_BYTES = 8 * BLOCK_BYTES
 @contextmanager
 def opened(file: Path) -> Iterator[h5py.File]:
     """Open a file to be read; within, errors of the library say which file it is."""
+    require_package("h5py", "files", f"{file}: reading HDF5")
     import h5py
 
     with reading(file, "an HDF5 file"), h5py.File(file, "r", rdcc_nbytes=MOST_BYTES) as content:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.formats.bounds import array_bytes, reading, require_memory
-from zslplat.errors import DataError, MissingDataError
+from zslplat.errors import DataError, MissingDataError, require_package
 
 _NUMBERS = (
     "double",
@@ -29,6 +29,7 @@ _NUMBERS = (
 def variables(path: Path, is_hdf5: bool) -> dict[str, list[int] | None]:
     """Return {name: shape} of all variables, None in place of the shape of what holds no numbers."""
     if is_hdf5:
+        require_package("h5py", "files", f"{path}: reading a .mat file of version 7.3")
         import h5py
 
         with h5py.File(path, "r") as file:

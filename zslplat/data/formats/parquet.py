@@ -33,7 +33,7 @@ from typing import Any, ClassVar
 from zslplat.data.formats.feature_files import LEAVE_OUT, in_natural_order, is_signature_file
 from zslplat.data.formats.fields import Fields, FieldsSource
 from zslplat.data.splits import OF_ROWS, place_of_split, split_of
-from zslplat.errors import MissingDataError
+from zslplat.errors import MissingDataError, require_package
 
 SUFFIX = ".parquet"
 
@@ -104,6 +104,7 @@ class ParquetSource(FieldsSource, thing="column", without=_OF_CLASSES):
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
         """Return the columns."""
         # The library is large, and few processes read Parquet.
+        require_package("pyarrow", "files", f"{path}: reading {self.kind}")
         from zslplat.data.formats.parquet_columns import ParquetFields
 
         return ParquetFields(path, data_files(path, self.suffixes), self._signatures(path, options), options)

@@ -15,7 +15,7 @@ import numpy as np
 from zslplat.data.formats.array_likes import array_of, named_columns, names_of, numbers_of, table_of
 from zslplat.data.formats.csv_tables import read_signatures
 from zslplat.data.store.precision import float_type, in_type
-from zslplat.errors import DataError, UsageError, quoted
+from zslplat.errors import DataError, UsageError, quoted, require_package
 from zslplat.kinds import protocol_of
 from zslplat.models.folder import Model, using_content
 from zslplat.models.model import SavedModel, finite, frozen_features, ranked_columns, require_names
@@ -131,6 +131,7 @@ def _named(attributes: Sequence[str]) -> str:
 
 
 def _read_parquet(path: Path) -> tuple[list[str], np.ndarray, tuple[str, ...]]:
+    require_package("pyarrow", "files", f"{path}: reading parquet")
     from zslplat.data.formats.arrow_files import ParquetPart
 
     part = ParquetPart(path)
