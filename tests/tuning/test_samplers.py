@@ -14,7 +14,6 @@ from zslplat.evaluation.reporter import SilentReporter
 from zslplat.records.trials import FinishedTrial
 from zslplat.space import Choice, Integer, Real
 from zslplat.tuning import proposals as proposals_module
-from zslplat.tuning import samplers
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.proposals import Proposer
 from zslplat.tuning.samplers import SAMPLERS, quasi_random, require_sampler, value_at
