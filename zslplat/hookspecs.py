@@ -81,6 +81,11 @@ def zslplat_suites() -> Mapping[str, Any]:  # type: ignore[empty-body]
 
 
 @hookspec
+def zslplat_cards() -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """Return {name: path of a TOML file, or its content as a mapping} of feature cards, by the name of a data set."""
+
+
+@hookspec
 def zslplat_checks() -> Mapping[str, Any]:  # type: ignore[empty-body]
     """Return {code: class or "module:Class"} of checks (subclasses of :class:`zslplat.api.Check`).
 

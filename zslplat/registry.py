@@ -33,6 +33,7 @@ _MOST_NAMES = 20  # so many names fit into a message
 REGISTERED = {
     **COMPONENTS,
     "suites": "suite",
+    "cards": "feature card",
     "listeners": "listener",
     "kinds": "kind of methods",
 }
@@ -61,7 +62,7 @@ _CODE = re.compile(r"[A-Z]+[0-9]+")
 _HOOKS = "zslplat_"
 # What stands for data.
 _DATA = {
-    "suites": "the path of a TOML file or its content as a mapping",
+    **dict.fromkeys(("suites", "cards"), "the path of a TOML file or its content as a mapping"),
     "kinds": "a zslplat.api.Kind",
 }
 
@@ -349,7 +350,7 @@ def _fault(name: Any, target: Any, kind: str) -> str:
     if kind == "kinds":
         return _kind_fault(target)
     if kind in _DATA:
-        fits = isinstance(target, str | Path) or (kind == "suites" and isinstance(target, Mapping))
+        fits = isinstance(target, str | Path) or (kind in ("suites", "cards") and isinstance(target, Mapping))
         return "" if fits else f"is {target!r}, expected {_DATA[kind]}"
     if isinstance(target, type) or (isinstance(target, str) and _PLACE.fullmatch(target)):
         return ""

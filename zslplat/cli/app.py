@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from zslplat.cli import catalogue, completion, data, experiments, models, plugins, results, store, studies, ui
-from zslplat.cli.commands import Commands, Group, make_command
+from zslplat.cli.commands import Commands, Group, plugin_points
 from zslplat.cli.guidance import corrected, in_our_words
 from zslplat.cli.invocation import (
     Invocation,
@@ -28,70 +28,26 @@ from zslplat.errors import ZslplatError
 from zslplat.names import visible
 
 INTERRUPTED = 130
-# That of zslplat.registry, which takes longer to load than help may take; so do the modules imported in functions here.
-COMMAND_GROUP = "zslplat.commands"
 # The base of all usage errors, which Typer does not export under a name of its own.
 _UsageProblem: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
-class PluginGroup(Group):
-    """The root group: built-in commands, and those that other packages name in ``zslplat.commands``.
+class RootGroup(Group):
+    """The root group; it takes ``--debug`` as every command does."""
 
-    Names come from the packages' metadata; a plugin's module is imported when its command is called. The group and
-    every command take ``--debug``.
-    """
+    prefix = ""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         with_own_options(with_common_options(self))
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of all commands."""
-        return list(dict.fromkeys([*super().list_commands(ctx), *sorted(point.name for point in _plugin_points())]))
-
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands in groups; those of plugins are imported for ``--help-all`` alone."""
         self.format_sections(ctx, formatter, self.list_commands(ctx))
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a built-in command, or import one of a plugin."""
-        command = super().get_command(ctx, cmd_name)
-        if command is not None:
-            return command
-        for point in _plugin_points(name=cmd_name):
-            if ctx.find_root().obj is not None:  # there is none where a line is completed
-                ctx.find_root().obj.of_plugin = True
-            return with_common_options(_plugin_command(point))
-        return None
-
-
-def _plugin_points(**selection: Any) -> Any:
-    from importlib.metadata import entry_points
-
-    return entry_points(group=COMMAND_GROUP, **selection)
-
-
-def _plugin_command(point: Any) -> Any:
-    from zslplat.registry import cause_of, load
-
-    try:
-        loaded = load(point)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        source = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
-        raise ZslplatError(
-            f"command {point.name!r} of {source} does not load: {cause_of(error, point.value)}"
-        ) from error
-    if isinstance(loaded, typer.Typer):
-        command = typer.main.get_command(loaded)
-        command.name = point.name
-        return command
-    return make_command(point.name, loaded)
-
 
 app = Commands(
-    cls=PluginGroup,
+    cls=RootGroup,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Zero-shot learning and kernel methods: tune, run and compare, with every run tracked.",
@@ -179,7 +135,9 @@ def _carried_out(arguments: list[str], invocation: Invocation) -> tuple[int, str
 
 def _in_our_words(arguments: list[str]) -> list[str]:
     """Return a command line with our names of commands, and say which were replaced."""
-    words = in_our_words(arguments, lambda name: name in _root().commands or bool(_plugin_points(name=name)))
+    words = in_our_words(
+        arguments, lambda name: name in _root().commands or bool(plugin_points(name=name.replace(" ", ".")))
+    )
     if words != arguments and not {"--help", "--version"} & set(words):
         echo(f"note: read as {shlex.join(['zslplat', *words])}", err=True)
     return words

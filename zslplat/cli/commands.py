@@ -52,6 +52,8 @@ from zslplat.names import counted
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _WHOLE = 10_000  # characters: no summary is cut, it is wrapped
 _USUAL = Option("")
+# That of zslplat.registry, which takes longer to load than help may take.
+COMMAND_GROUP = "zslplat.commands"
 _FOR_ALL = ("debug", "help_all", "show_completion")  # options of all commands that --help-all alone shows
 _HEADINGS = ("Arguments", EXPERIMENT, SEARCH, WORK, "Options", PLACES, OUTPUT)
 _POSITION = "_by_position"  # the end of the name of an argument that stands for an option
@@ -166,9 +168,18 @@ class _Built(dict[str, Any]):
 
 
 class Group(_Page, TyperGroup):
-    """A group of commands whose help has headings, and a whole sentence for each command."""
+    """A group of commands whose help has headings, and a whole sentence for each command.
+
+    Other packages name further commands in ``zslplat.commands``: ``fetch`` is one of the program, ``data.fetch`` one of
+    its group ``data``. Names come from the packages' metadata; a module is imported when its command is called.
+    """
 
     declared: Commands
+
+    @property
+    def prefix(self) -> str:
+        """What the names of entry points begin with that are commands of the group."""
+        return f"{self.name}."
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -195,7 +206,20 @@ class Group(_Page, TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands."""
-        return list(self.commands)
+        points = sorted(point.name for point in plugin_points())
+        names = (name.removeprefix(self.prefix) for name in points if name.startswith(self.prefix))
+        return list(dict.fromkeys([*self.commands, *(name for name in names if "." not in name)]))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a built-in command, or import one of a plugin."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            return command
+        for point in plugin_points(name=f"{self.prefix}{cmd_name}"):
+            if ctx.find_root().obj is not None:  # there is none where a line is completed
+                ctx.find_root().obj.of_plugin = True
+            return with_common_options(_plugin_command(point))
+        return None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; a group that is called alone, or with options of its default command, calls that."""
@@ -233,6 +257,33 @@ class Group(_Page, TyperGroup):
             return
         with formatter.section(f"{OTHERS} (zslplat --help-all explains them)"):
             formatter.write_text(", ".join(others))
+
+
+def plugin_points(**selection: Any) -> Any:
+    """Return the entry points of other packages' commands."""
+    from importlib.metadata import entry_points
+
+    return entry_points(group=COMMAND_GROUP, **selection)
+
+
+def _plugin_command(point: Any) -> Any:
+    from zslplat.registry import cause_of, load
+
+    try:
+        loaded = load(point)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        source = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
+        raise ZslplatError(
+            f"command {point.name!r} of {source} does not load: {cause_of(error, point.value)}"
+        ) from error
+    name = point.name.rpartition(".")[2]
+    if isinstance(loaded, typer.Typer):
+        command = typer.main.get_command(loaded)
+        command.name = name
+        return command
+    return make_command(name, loaded)
 
 
 def _write(formatter: Any, heading: str, rows: Sequence[tuple[str, str]]) -> None:

@@ -20,7 +20,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
 OTHERS = "More commands"
 
 # The command that a plugin brings, not the platform itself.
-FETCH = "fetch"
+FETCH = "data fetch"
 # Names that other programs use, and what is run here instead.
 OTHER_COMMANDS = {
     **dict.fromkeys(("train", "fit", "optimize", "optimise", "search", "hpo"), "tune"),
@@ -39,7 +39,7 @@ OTHER_COMMANDS = {
     "check": "data check",
     **dict.fromkeys(("datasets", "dataset", "data ls"), "data list"),
     **dict.fromkeys(("data show", "data describe"), "data info"),
-    **dict.fromkeys(("data download", "data get", "data fetch", "data prepare", "download"), FETCH),
+    **dict.fromkeys(("data download", "data get", "data prepare", "download", "fetch", FETCH), FETCH),
     **dict.fromkeys(("ls", "components"), "list"),
     **dict.fromkeys(("describe", "info"), "show"),
     **dict.fromkeys(("config", "env", "where"), "settings"),

@@ -68,7 +68,7 @@ class Download:
     """A file of the data set: its addresses in the order in which they are tried, its SHA-256, its size in bytes.
 
     ``name`` is the file to write, by default the last part of the first address. A zip archive is unpacked; ``folder``
-    is that of the data set in it.
+    is that of the data set in it. ``features`` are those that the file brings, where others can do without it.
     """
 
     addresses: tuple[str, ...]
@@ -76,6 +76,12 @@ class Download:
     size: int = 0
     name: str = ""
     folder: str = ""
+    features: tuple[str, ...] = ()
+
+    @property
+    def file_name(self) -> str:
+        """The name of the file."""
+        return self.name or self.addresses[0].partition("?")[0].rstrip("/").rpartition("/")[2]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from support import one_line
 
 from zslplat.errors import DataError, UsageError
 from zslplat.settings import masked_url
-from zslplat_papers.public_archive.download import checked_address, fetch
+from zslplat_papers.fetching.download import checked_address, fetch
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ WRONG = {
 
 @pytest.mark.parametrize("given", WRONG)
 def test_a_wrong_address_is_refused_before_anything_is_asked(call, tmp_path, given):
-    one_line(call("fetch", "CUB", "--data-root", tmp_path / "root", "--url", given), 2, WRONG[given])
+    one_line(call("data", "fetch", "CUB", "--data-root", tmp_path / "root", "--url", given), 2, WRONG[given])
     assert not (tmp_path / "root").exists()
 
 
@@ -73,7 +73,7 @@ def test_a_wrong_address_is_refused_before_anything_is_asked(call, tmp_path, giv
     ],
 )
 def test_passwords_are_refused_and_not_shown(call, tmp_path, given):
-    done = call("fetch", "CUB", "--data-root", tmp_path, "--url", given)
+    done = call("data", "fetch", "CUB", "--data-root", tmp_path, "--url", given)
     assert done.returncode == 2
     assert "example.org" in done.stderr or "example" not in given or "[" in given
     assert "heim" not in done.stderr + done.stdout
@@ -90,7 +90,7 @@ def test_a_user_in_the_address_is_told_what_to_do():
 def test_letters_beyond_ascii_and_capitals_are_asked_for(call, server, tmp_path):
     server.content = archive_of(tmp_path)
     url = server.url.replace("http", "HTTP").replace("xlsa17", "größe")
-    done = call("fetch", "CUB", "--url", url, "--data-root", tmp_path / "root")
+    done = call("data", "fetch", "CUB", "--url", url, "--data-root", tmp_path / "root")
     assert done.returncode == 0, done.stderr
     assert server.paths == ["/gr%C3%B6%C3%9Fe.zip"]
 

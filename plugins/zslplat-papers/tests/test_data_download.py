@@ -17,11 +17,13 @@ import numpy as np
 import pytest
 from download_toys import archive_of, serving
 
+from zslplat.data.feature_card import CARD_FILE, load_card
 from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
-from zslplat_papers.public_archive.archives import ArchiveError, unpack_datasets
-from zslplat_papers.public_archive.download import fetch, prepare_archive
+from zslplat_papers.fetching.archives import ArchiveError, unpack_datasets
+from zslplat_papers.fetching.download import fetch
+from zslplat_papers.fetching.fetch import fetch_set
 
 CONTENT = np.random.default_rng(0).integers(0, 256, 3_000_000, dtype=np.uint8).tobytes()
 
@@ -141,12 +143,13 @@ def test_two_downloads_of_one_file_do_not_mix(server, tmp_path):
 def test_prepared_archive_can_be_loaded_by_name(server, tmp_path):
     server.content = archive_of(tmp_path)
     root = tmp_path / "root"
-    folders = prepare_archive(root, url=server.url)
-    assert [f.name for f in folders] == ["AWA2", "CUB"]
+    came = fetch_set("AWA2", root, url=server.url)
+    assert (came.name, came.also) == ("AWA2", ("CUB",))
     assert sorted(p.name for p in root.iterdir()) == [".downloads", "AWA2", "CUB"]
     assert [p.name for p in (root / ".downloads").iterdir()] == ["digests.json"]
-    origin = json.loads((root / "AWA2" / "origin.json").read_text())
-    assert origin["sha256"] == hashlib.sha256(server.content).hexdigest()
+    for name in ("AWA2", "CUB"):
+        (file,) = load_card(root / name / CARD_FILE).files
+        assert (file.addresses[0], file.sha256) == (server.url, hashlib.sha256(server.content).hexdigest())
     here = Xlsa17(path="AWA2").load(DataPlaces(root))
     assert here.fingerprint == Xlsa17(path="AWA2").load(DataPlaces(tmp_path / "source")).fingerprint
 
@@ -155,10 +158,10 @@ def test_folders_that_are_there_stay_as_they_are(server, tmp_path):
     server.content = archive_of(tmp_path)
     (tmp_path / "root" / "CUB").mkdir(parents=True)
     (tmp_path / "root" / "CUB" / "mine").write_text("mine")
-    assert [f.name for f in prepare_archive(tmp_path / "root", url=server.url, keep_archive=True)] == ["AWA2"]
+    assert fetch_set("AWA2", tmp_path / "root", url=server.url, keep_archive=True).also == ()
     assert [p.name for p in (tmp_path / "root" / "CUB").iterdir()] == ["mine"]
     assert (tmp_path / "root" / ".downloads" / "xlsa17.zip").is_file()
-    assert prepare_archive(tmp_path / "root", url=server.url) == []
+    assert not fetch_set("AWA2", tmp_path / "root", url=server.url).new
 
 
 def _link():
@@ -254,9 +257,7 @@ def test_archive_without_data_sets_is_refused(tmp_path):
 def test_more_than_is_expected_without_a_length_is_refused_and_not_kept(server, tmp_path, monkeypatch, free):
     server.sends_length = False
     monkeypatch.setattr("shutil.disk_usage", lambda place: SimpleNamespace(free=free))
-    monkeypatch.setattr(
-        "zslplat_papers.public_archive.download.MAX_BYTES", len(CONTENT) - 1 if free == 10**12 else 10**12
-    )
+    monkeypatch.setattr("zslplat_papers.fetching.download.MAX_BYTES", len(CONTENT) - 1 if free == 10**12 else 10**12)
     with pytest.raises(DataError, match=r"does not say how long the file is, and more than .* GB came"):
         fetch(server.url, tmp_path / "f.zip", pause=0)
     assert (tmp_path / "f.zip.part").stat().st_size == 0
@@ -295,7 +296,7 @@ def test_an_archive_that_cannot_be_opened_stays(tmp_path, monkeypatch):
 
         monkeypatch.setattr("io.open", refused)
         with pytest.raises(OSError, match="Too many open files"):
-            prepare_archive(tmp_path / "root", url=server.url)
+            fetch_set("AWA2", tmp_path / "root", url=server.url)
     assert next((tmp_path / "root").rglob("xlsa17.zip")).stat().st_size > 1000
 
 

@@ -15,9 +15,9 @@ from xlsa17_toys import write_folder
 
 from zslplat.errors import DataError, UnknownNameError
 from zslplat_papers.cli.fetch import _download_progress
-from zslplat_papers.public_archive import archives, download
-from zslplat_papers.public_archive.download import FirstDigest, first_digest, remember_digest
-from zslplat_papers.public_archive.fetching import fetch_set
+from zslplat_papers.fetching import archives, download
+from zslplat_papers.fetching.download import FirstDigest, first_digest, remember_digest
+from zslplat_papers.fetching.fetch import fetch_set
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_an_archive_that_is_damaged_as_it_was_at_first_can_change_by_a_digest_al
 
 def test_an_archive_that_would_write_elsewhere_is_removed_and_the_way_out_is_told(call, server, root, tmp_path):
     server.content = archive_of(tmp_path, extra=[("xlsa17/../../evil.mat", "evil")])
-    done = call("fetch", "AWA2", "--url", server.url, "--data-root", root, "-q")
+    done = call("data", "fetch", "AWA2", "--url", server.url, "--data-root", root, "-q")
     message = rf"{server.url}: refused, it would write outside its folder: 'xlsa17/\.\./\.\./evil\.mat'"
     one_line(done, 1, rf"{message}; nothing of it was kept; give another --url")
     assert list((root / ".downloads").iterdir()) == []
@@ -219,7 +219,7 @@ def test_what_has_no_known_address_says_so(root):
 @pytest.mark.parametrize("name", ["", " ", ".", "..", ".downloads", "/etc", "a/AWA2", "../root/AWA2", "AWA2/", "A\nB"])
 def test_what_is_no_name_of_one_folder_is_refused_whatever_is_there(call, root, name):
     (root / ".downloads").mkdir(parents=True)
-    done = call("fetch", name, "--data-root", root)
+    done = call("data", "fetch", name, "--data-root", root)
     one_line(done, 2, "it is empty|begins or ends with a dot|is a path|control characters", "AWA1, AWA2, CUB or SUN")
     assert done.stdout == ""
 
@@ -229,7 +229,7 @@ def test_an_empty_folder_is_no_data_set_and_is_filled(server, root):
     (root / "mine").mkdir()
     found = fetch_set("AWA2", root, url=server.url)
     assert (found.new, found.also) == (True, ("CUB",))
-    assert (root / "AWA2" / "origin.json").is_file()
+    assert (root / "AWA2" / "card.toml").is_file()
     with pytest.raises(UnknownNameError, match="unknown data set to fetch 'mine'"):
         fetch_set("mine", root)
 
@@ -240,7 +240,7 @@ def test_what_is_in_the_way_is_told_before_anything_is_downloaded(call, server, 
     (root / "AWA2").write_text("mine")
     (root / "AWA1").symlink_to("nowhere")
     for name, what in (("AWA2", "is a file"), ("AWA1", "is a link"), ("CUB", "holds no data set in a layout")):
-        done = call("fetch", name, "--url", server.url, "--data-root", root)
+        done = call("data", "fetch", name, "--url", server.url, "--data-root", root)
         one_line(done, 1, rf"{root / name} {what}.*; move it away, or give another --data-root")
     assert not server.asked
     assert (root / "AWA2").read_text() == (root / "CUB" / "notes.txt").read_text() == "mine"
@@ -267,12 +267,12 @@ def test_damaged_digests_are_not_passed_over(server, root):
 
 
 def test_the_command_fetches_and_prints_where_from(call, server, root):
-    done = call("fetch", "CUB", "--url", server.url, "--data-root", root, "--json")
+    done = call("data", "fetch", "CUB", "--url", server.url, "--data-root", root, "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["new"] is True
     assert told["sha256"] == sha256(server.content)
-    done = call("fetch", "CUB", "--url", server.url, "--data-root", root)
+    done = call("data", "fetch", "CUB", "--url", server.url, "--data-root", root)
     assert f"CUB: there already, {root / 'CUB'}, from {server.url}, SHA-256 {sha256(server.content)}" in done.stdout
 
 
@@ -306,7 +306,7 @@ def test_an_archive_that_is_kept_is_not_taken_for_that_of_another_address(server
 @pytest.mark.parametrize("given", ["zz", "0" * 63, "g" * 64, "sha256:" + "0" * 64])
 def test_what_is_no_digest_is_refused_before_anything_is_downloaded(call, server, root, given):
     message = rf"--sha256 '{given}': {len(given)} characters; expected the 64 hex digits that sha256sum prints"
-    one_line(call("fetch", "CUB", "--url", server.url, "--data-root", root, "--sha256", given), 2, message)
+    one_line(call("data", "fetch", "CUB", "--url", server.url, "--data-root", root, "--sha256", given), 2, message)
     assert not server.asked
     assert not root.exists()
 
@@ -327,7 +327,7 @@ def test_a_digest_is_compared_with_what_is_there_already(server, root):
     assert fetch_set("AWA2", root, url=server.url, sha256=digest.upper()).sha256 == digest
     with pytest.raises(DataError, match=rf"is there already, from an archive of checksum {digest}; expected 1111"):
         fetch_set("AWA2", root, url=server.url, sha256="1" * 64)
-    (root / "AWA2" / "origin.json").unlink()
+    (root / "AWA2" / "card.toml").unlink()
     with pytest.raises(DataError, match="is there already, and does not say of which archive; expected"):
         fetch_set("AWA2", root, url=server.url, sha256=digest)
 

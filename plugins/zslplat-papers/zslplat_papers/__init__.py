@@ -1,8 +1,16 @@
 """The papers' tables and claims as data, and their reproduction: what this package registers."""
 
+from pathlib import Path
+
 from zslplat.hookspecs import hookimpl
 
 ZSLPLAT_API = "1.0"
+
+
+@hookimpl
+def zslplat_cards() -> dict[str, Path]:
+    """Return the cards of the public zero-shot data sets."""
+    return {path.stem: path for path in sorted((Path(__file__).parent / "fetching" / "public").glob("*.toml"))}
 
 
 @hookimpl

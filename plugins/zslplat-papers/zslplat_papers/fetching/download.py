@@ -1,4 +1,4 @@
-"""Downloads: the public archive of the standard zero-shot data sets, and other files by address.
+"""Downloads of files by address.
 
 A download goes to ``<file>.part`` and is resumed there, by this call or by a later one, as long as the server's copy is
 the same (``ETag`` or ``Last-Modified``, sent back as ``If-Range``). A complete file is renamed into place, and
@@ -20,7 +20,6 @@ import socket
 import time
 import urllib.error
 import urllib.request
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -32,9 +31,9 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from zslplat.data.store.array_store import sha256_of
 from zslplat.data.store.atomic_files import folder_lock, replacing
 from zslplat.errors import DataError, UsageError, quoted
-from zslplat.names import unfit, visible
+from zslplat.names import visible
 from zslplat.settings import masked_url
-from zslplat_papers.public_archive.archives import MAX_BYTES, ArchiveError, unpack_datasets
+from zslplat_papers.fetching.archives import MAX_BYTES
 
 _SCHEMES = ("http", "https")
 
@@ -143,15 +142,11 @@ def _read_digests(root: Path) -> dict[str, FirstDigest]:
         ) from error
 
 
-ARCHIVE_URL = "https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip"
-
-ARCHIVE_SETS = ("APY", "AWA1", "AWA2", "CUB", "SUN")
-
 Progress = Callable[[int, int | None], None]
 
 _CHUNK = 1 << 20
 
-_ATTEMPTS = 5  # in a row without a new byte
+ATTEMPTS = 5  # in a row without a new byte
 
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -164,63 +159,6 @@ def check_digest(sha256: str) -> None:
         )
 
 
-def prepare_archive(
-    root: Path,
-    *,
-    url: str = ARCHIVE_URL,
-    sha256: str = "",
-    progress: Progress | None = None,
-    keep_archive: bool = False,
-) -> list[Path]:
-    """Fetch the archive into the data root and unpack the data sets in it that are not there yet.
-
-    Each data set becomes a folder of its name under ``root``, with ``origin.json`` (address, size, SHA-256). What is
-    there already is left alone, but for empty folders. Returns the new folders. ``progress`` gets bytes so far and
-    bytes in all.
-
-    What an address delivered first is remembered, and later downloads must be the same file, unless ``sha256`` names
-    another. Raises :class:`UsageError` for a malformed ``sha256`` or address, and :class:`DataError` like
-    :func:`fetch` and ``unpack_datasets``; what is no archive, or one that is damaged or refused, is removed again.
-    """
-    check_digest(sha256)
-    url = checked_address(url)
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"data root {root} cannot be made: {error.strerror or error}") from error
-    first = first_digest(root, masked_url(url))
-    # A query may hold secrets, and be longer than names of files are; other endings are those of records.
-    name = urlsplit(url).path.rstrip("/").rpartition("/")[2]
-    target = root / DOWNLOADS / (name if name.endswith(".zip") and not unfit(name) else "archive.zip")
-    since = "" if sha256 or first is None else first.fetched
-    archive = fetch(url, target, sha256 or (first.sha256 if first else ""), progress, since=since)
-    record = json.loads(_record_path(archive).read_text())
-    with archive.open("rb") as file:  # of a path that cannot be opened is_zipfile says that it is none
-        is_archive = zipfile.is_zipfile(file)
-    if not is_archive:
-        _remove(archive)
-        raise DataError(
-            f"{masked_url(url)}: the {record['size']} bytes that came are no zip archive, perhaps a page of the server "
-            "that says why; they were removed; look at the address in a browser, or give another --url"
-        )
-    try:
-        folders = unpack_datasets(archive, root, origin=record)
-    except ArchiveError as error:
-        # Its digest is not remembered either; one that is was that of an archive whose other data sets were sound.
-        _remove(archive)
-        to_do = "give another --url"
-        if error.damaged and not (sha256 or first):
-            to_do = "the same command fetches it again; if it is as damaged then, give another --url"
-        elif error.damaged:
-            to_do = f"it has the expected SHA-256, and will come so again; {to_do}, or the --sha256 of a sound one"
-        raise DataError(f"{masked_url(url)}: {error.cause}; nothing of it was kept; {to_do}") from error
-    if first is None or first.sha256 != record["sha256"]:
-        remember_digest(root, FirstDigest.of(record))
-    if not keep_archive:
-        _remove(archive)
-    return folders
-
-
 def fetch(
     url: str,
     target: Path,
@@ -230,15 +168,18 @@ def fetch(
     timeout: float = 30.0,
     pause: float = 1.0,
     since: str = "",
+    attempts: int = ATTEMPTS,
+    most: int = 0,
 ) -> Path:
     """Download ``url`` to ``target``, resuming what an earlier call left; a complete file is not fetched again.
 
     ``sha256`` (64 hex digits) is checked when given; ``since`` says when an earlier download had it. ``timeout``
-    in seconds bounds the silence of the server, ``pause`` the wait before each new attempt (it doubles). Raises
-    :class:`UsageError` for a malformed address, and :class:`DataError` when the
-    server cannot be reached, refuses, keeps breaking off, or delivers another file than expected, where the disk has no
-    room, where more comes without a declared length than an archive may hold or than half of the free room, and when
-    another process is downloading the same file.
+    in seconds bounds the silence of the server, ``pause`` the wait before each new attempt (it doubles); after so many
+    ``attempts`` without a new byte it gives up. More than ``most`` bytes are refused, by default what no archive has.
+    Raises :class:`UsageError` for a malformed address, and :class:`DataError` when the server cannot be reached,
+    refuses, keeps breaking off, or delivers another file than expected, where the disk has no room, where more comes
+    without a declared length than an archive may hold or than half of the free room, and when another process is
+    downloading the same file.
     """
     url = checked_address(url)
     try:
@@ -246,7 +187,7 @@ def fetch(
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
         with _exclusive(target.with_name(target.name + ".part"), url) as part:
-            state = _Transfer(url, part, _read_validator(part, url), progress, timeout)
+            state = _Transfer(url, part, _read_validator(part, url), progress, timeout, attempts, most or MAX_BYTES)
             state.run(pause)
             return _finish(state, target, sha256, since)
     except OSError as error:
@@ -264,6 +205,8 @@ class _Transfer:
     validator: str
     progress: Progress | None
     timeout: float
+    attempts: int
+    most: int
     total: int | None = None
     at: str = ""  # where the last request went, in the end
 
@@ -294,11 +237,9 @@ class _Transfer:
             except (HTTPException, ConnectionError, TimeoutError) as error:
                 cause = str(error) or type(error).__name__
             fruitless = 0 if self.size() > before else fruitless + 1
-            if fruitless >= _ATTEMPTS:
-                raise DataError(
-                    f"cannot download {self.address()}: {cause}, {_ATTEMPTS} times in a row; the same command "
-                    f"goes on from byte {self.size()}"
-                )
+            if fruitless >= self.attempts:
+                rest = f"; the same command goes on from byte {self.size()}" if self.size() else ""
+                raise DataError(f"cannot download {self.address()}: {cause}, {self.attempts} times in a row{rest}")
             if fruitless:
                 time.sleep(wait)
                 wait *= 2
@@ -347,6 +288,11 @@ class _Transfer:
             start = self._restart()  # the server sends the file from its beginning
         self.total = None if expected is None else start + expected
         self._remember(response)
+        if self.total is not None and self.total > self.most:
+            raise DataError(
+                f"cannot download {self.address()}: it has {self.total / 1e6:.0f} MB; expected at "
+                f"most {self.most / 1e6:.0f} MB; look whether the address is right"
+            )
         free = shutil.disk_usage(Path(self.file.name).parent).free
         if expected is not None and expected > free:
             raise DataError(
@@ -354,7 +300,7 @@ class _Transfer:
                 f"are free in {Path(self.file.name).parent}; free space and give the same command again"
             )
         # What is unpacked of it needs room, too.
-        most = min(MAX_BYTES, start + free // 2) if self.total is None else self.total
+        most = min(self.most, start + free // 2) if self.total is None else self.total
         while chunk := _read(response):
             if self.file.tell() + len(chunk) > most:
                 self._restart()
@@ -429,9 +375,9 @@ def _finish(state: _Transfer, target: Path, sha256: str, since: str) -> Path:
         "validator": state.validator,
         "fetched": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    scratch = _record_path(target).with_suffix(".json.new")
+    scratch = record_path(target).with_suffix(".json.new")
     scratch.write_text(json.dumps(record, indent=2) + "\n")
-    os.replace(scratch, _record_path(target))
+    os.replace(scratch, record_path(target))
     os.replace(part, target)
     _validator_path(part).unlink(missing_ok=True)
     return target
@@ -440,7 +386,7 @@ def _finish(state: _Transfer, target: Path, sha256: str, since: str) -> Path:
 def _is_complete(target: Path, sha256: str, url: str) -> bool:
     """Tell whether the file is there and is what its record says, and what is asked for or came from this address."""
     try:
-        record = json.loads(_record_path(target).read_text())
+        record = json.loads(record_path(target).read_text())
         if target.stat().st_size != record["size"]:
             return False
         digest, record_url = sha256_of(target), record["url"]
@@ -449,13 +395,15 @@ def _is_complete(target: Path, sha256: str, url: str) -> bool:
     return bool(digest == record["sha256"] and (digest == sha256.lower() if sha256 else record_url == masked_url(url)))
 
 
-def _record_path(target: Path) -> Path:
+def record_path(target: Path) -> Path:
+    """Return where the record of a download is kept."""
     return target.with_name(target.name + ".json")
 
 
-def _remove(archive: Path) -> None:
-    archive.unlink()
-    _record_path(archive).unlink()
+def remove_download(file: Path) -> None:
+    """Remove a complete file and its record."""
+    file.unlink()
+    record_path(file).unlink(missing_ok=True)
 
 
 def _validator_path(part: Path) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import lzma
 import os
 import shutil
@@ -11,10 +10,10 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
 
+from zslplat.data.feature_card import CARD_FILE
 from zslplat.data.store.atomic_files import draft
 from zslplat.errors import DataError, quoted
 from zslplat.names import unfit
@@ -45,19 +44,26 @@ def vacant(folder: Path) -> bool:
 
 
 def unpack_datasets(
-    archive: Path, root: Path, *, origin: Mapping[str, Any] | None = None, max_bytes: int = MAX_BYTES
+    archive: Path,
+    root: Path,
+    *,
+    named: Mapping[str, str] | None = None,
+    card: Callable[[str], str] | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> list[Path]:
     """Unpack every folder of a zip archive that holds a ``*_splits.mat``, each as ``root/<folder name>``.
 
-    What is there already stays as it is, but for empty folders. A folder appears whole or not at all. ``origin`` is
-    written into each as ``origin.json``. Raises :class:`ArchiveError`, before anything is written, for absolute paths,
-    ``..``, links, encrypted or repeated members, names that no file can have everywhere, and sizes beyond
-    ``max_bytes``, and for a damaged archive; :class:`DataError` where the disk has no room, or another fault.
+    ``named`` are further folders of the archive, by the name that each gets; an empty one is the only folder with
+    files. What is there already stays as it is, but for empty folders. A folder appears whole or not at all, with
+    what ``card`` returns for its name as its card, where it brings none. Raises :class:`ArchiveError`, before anything
+    is written, for absolute paths, ``..``, links, encrypted or repeated members, names that no file can have
+    everywhere, and sizes beyond ``max_bytes``, and for a damaged archive; :class:`DataError` where the disk has no
+    room, or another fault.
     """
     try:
         with zipfile.ZipFile(archive) as file:
             members = _checked_members(archive, file, max_bytes)
-            folders = _dataset_folders(archive, members)
+            folders = _dataset_folders(archive, members, named or {})
             folder_names = {folder: name for folder, name in folders.items() if vacant(root / name)}
             chosen = {path: info for path, info in members.items() if path.parent in folder_names}
             needed, free = sum(info.file_size for info in chosen.values()), shutil.disk_usage(root).free
@@ -65,7 +71,7 @@ def unpack_datasets(
                 raise DataError(f"{archive}: needs {needed / 1e9:.1f} GB in {root}, where {free / 1e9:.1f} GB are free")
             with draft(root, ".unpack-") as temporary:
                 _extract(archive, file, chosen, folder_names, temporary)
-                return [_place(temporary / name, root / name, origin) for name in folder_names.values()]
+                return [_place(temporary / name, root / name, card) for name in folder_names.values()]
     except (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, struct.error) as error:
         raise ArchiveError(archive, f"cannot be read as a zip archive ({error})", damaged=True) from error
     except OSError as error:
@@ -101,7 +107,9 @@ def _checked_members(archive: Path, file: zipfile.ZipFile, max_bytes: int) -> di
     return members
 
 
-def _dataset_folders(archive: Path, members: Mapping[PurePosixPath, zipfile.ZipInfo]) -> dict[PurePosixPath, str]:
+def _dataset_folders(
+    archive: Path, members: Mapping[PurePosixPath, zipfile.ZipInfo], named: Mapping[str, str]
+) -> dict[PurePosixPath, str]:
     folders = {
         path.parent: path.parent.name
         for path in members
@@ -111,6 +119,13 @@ def _dataset_folders(archive: Path, members: Mapping[PurePosixPath, zipfile.ZipI
     folders = {
         path: name for path, name in folders.items() if "__MACOSX" not in path.parts and not name.startswith(".")
     }
+    with_files = {path.parent for path in members if "__MACOSX" not in path.parts}
+    for name, stated in named.items():
+        chosen = {path for path in with_files if path == PurePosixPath(stated)} if stated else with_files - {*folders}
+        if len(chosen) == 1:
+            folders[chosen.pop()] = name
+        elif stated and not folders:
+            raise ArchiveError(archive, f"holds no folder {quoted(stated)}, which the card names")
     if not folders:
         raise ArchiveError(archive, "holds no folder with a *_splits.mat; it is no archive of zero-shot data sets")
     for path, name in folders.items():
@@ -144,8 +159,8 @@ def _extract(
             raise ArchiveError(archive, f"{info.filename!r} is shorter than the archive says", damaged=True)
 
 
-def _place(unpacked: Path, folder: Path, origin: Mapping[str, Any] | None) -> Path:
-    if origin is not None:
-        (unpacked / "origin.json").write_text(json.dumps(dict(origin), indent=2) + "\n")
+def _place(unpacked: Path, folder: Path, card: Callable[[str], str] | None) -> Path:
+    if card is not None and not (unpacked / CARD_FILE).exists():
+        (unpacked / CARD_FILE).write_text(card(folder.name), encoding="utf-8")
     os.rename(unpacked, folder)
     return folder
