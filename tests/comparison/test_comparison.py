@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from zslplat.comparison.leaderboard import leaderboard
-from zslplat.comparison.paired import difference, interval, mean_difference
+from zslplat.comparison.paired import difference, interval
 from zslplat.errors import AmbiguousNameError, UnknownNameError, UsageError
 from zslplat.evidence.matching import index_of, indices_of
 from zslplat.evidence.scores import Scored
@@ -80,44 +80,10 @@ def test_spread_between_repeats_widens_the_interval(pair):
     assert width["j"] > 2 * width["s"]
 
 
-def test_mean_over_data_sets_is_surer_than_one(pair):
-    first, second = pair
-    # Data sets of one layout have rows of the same numbers, which tells nothing of what these hold.
-    pairs = [(scored(first, rows="s", images={i}), scored(second, "b", rows="s", images={i})) for i in "stuv"]
-    single, several = difference(*pairs[0], "accuracy"), mean_difference(pairs, "accuracy")
-    assert several.estimate == pytest.approx(single.estimate)
-    # Four independent draws: half the width.
-    assert several.high - several.low == pytest.approx((single.high - single.low) / 2, rel=0.2)
-    unknown = mean_difference([(scored(first), scored(second, "b"))] * 4, "accuracy")
-    assert (unknown.low, unknown.high) == (several.low, several.high)
-
-
-def test_the_same_images_are_not_counted_twice_in_a_mean(pair):
-    first, second = pair
-    same = {"rows": "same", "images": frozenset({"same"})}
-    one = (scored(first, **same), scored(second, "b", **same))
-    single, twice = difference(*one, "accuracy"), mean_difference([one, one], "accuracy")
-    assert twice.high - twice.low == pytest.approx(single.high - single.low)
-    further = (scored(first, rows="other"), scored(second, "b", rows="other"))
-    three = mean_difference([one, one, further], "accuracy")
-    # The same rows count once in the estimate, too, so that the mean is of two draws.
-    assert three.high - three.low == pytest.approx(np.sqrt(1 / 2) * (single.high - single.low), rel=0.1)
-    ahead = (scored(first + 0.1, rows="other"), scored(second, "b", rows="other"))
-    assert mean_difference([one, one, ahead], "accuracy").estimate == pytest.approx(single.estimate + 0.1 / 2)
-    # Wherever it stands among the others.
-    apart = (scored(first + 0.1, rows="apart", images={"apart"}), scored(second, "b", rows="apart", images={"apart"}))
-    for order in ([one, one, apart], [one, apart, one], [apart, one, one]):
-        assert mean_difference(order, "accuracy").estimate == pytest.approx(single.estimate + 0.1 / 2)
-    # Other rows of the same images are drawn by themselves, and count with them.
-    again = tuple(replace(side, rows="other") for side in one)
-    assert mean_difference([one, again, ahead], "accuracy").estimate == pytest.approx(single.estimate + 0.1 / 2)
-
-
 def test_evaluations_of_other_rows_are_no_pair(pair):
     first, second = scored(pair[0], validation=0.9, rows="s"), scored(pair[1], "b", rows="t")
     found = difference(first, second, "accuracy")
     assert np.isnan([found.low, found.high]).all()
-    assert np.isnan(mean_difference([(first, second)], "accuracy").low)
     third = scored(pair[1], "c", rows="s")
     unsaid = scored(pair[1], "d")
     rows = {row["method"]: row for row in leaderboard([first, second, third, unsaid], "accuracy", Metric("accuracy"))}

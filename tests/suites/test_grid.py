@@ -116,12 +116,10 @@ def test_every_cell_is_recorded_and_the_tables_say_what_it_gave(whole):
     for task in ("zsl", "retrieval"):
         gap = values["weighted", task] - values["plain", task]
         assert float(differences[task, "toy"]["difference"]) == pytest.approx(gap)
-        assert float(differences[task, "mean"]["difference"]) == pytest.approx(gap)
         found = differences[task, "toy"]
         assert float(found["low_classes"]) + float(found["high_classes"]) == pytest.approx(2 * gap)
         assert found["verdict"].startswith(("ahead", "behind", "equal within", "not enough data"))
         assert 0 < float(found["p_holm"]) <= 1
-        assert differences[task, "mean"]["verdict"] == ""
     provenance = json.loads((folder / "out" / "provenance.json").read_text())
     assert provenance["cells"] == {"done": 4}
     assert {"numpy", "scipy", "scikit-learn"} <= set(provenance["libraries"])
@@ -356,7 +354,7 @@ def test_a_grid_whose_database_stays_away_ends_and_does_not_wait_again_for_every
     assert len(tried) == 1
 
 
-def test_two_ways_of_one_task_are_told_apart_and_not_averaged():
+def test_two_ways_of_one_task_are_told_apart():
     """Data sets and rows may need options of their own, but one row under two of them answers two questions."""
     tasks = ["zsl", "zsl(folds=2)"]
     names = [{"name": name, "method": "eszsl"} for name in ("a", "b")]
@@ -373,9 +371,7 @@ def test_two_ways_of_one_task_are_told_apart_and_not_averaged():
     found = {(line[0], line[4]): line[5] for line in tables_of(result).differences}
     assert found == {
         ("zsl", "digits"): pytest.approx(0.4),
-        ("zsl", "mean"): pytest.approx(0.4),
         ("zsl(folds=2)", "digits"): pytest.approx(-0.2),
-        ("zsl(folds=2)", "mean"): pytest.approx(-0.2),
     }
     shown = [str(table.columns[1]._cells) for table in score_tables(result)]
     assert ["0.900" in shown[0], "0.400" in shown[1]] == [True, True]

@@ -27,7 +27,7 @@ from zslplat.comparison.classes import (
     over_classes,
     score_ends,
 )
-from zslplat.comparison.paired import LEVEL, difference, interval, known_value
+from zslplat.comparison.paired import difference, interval, known_value
 from zslplat.comparison.ranks import letters
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.criteria import choices_of
@@ -43,7 +43,7 @@ from zslplat.records.costs import full_seconds, mean_known, most_bytes
 from zslplat.records.database import Records
 from zslplat.records.overview import Overview
 from zslplat.records.studies import RECALLED_FROM
-from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, MARGIN, NOT_ENOUGH
+from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, LEVEL, MARGIN, NOT_ENOUGH
 from zslplat.tasks.base import Metric, Task
 
 OTHER_ROWS, OTHER_DATA = NO_PAIR = ("other rows", "other data")

@@ -12,17 +12,13 @@ rows twice raises an average precision a little, for every method alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from zslplat.data.class_draws import same_images
 from zslplat.evidence.draws import same_rows, shared_draws
 from zslplat.evidence.scores import Scored
-from zslplat.metrics.intervals import but_rounding as but_rounding
-from zslplat.metrics.intervals import centred_ends, margin_of, over_repeats, within
-from zslplat.statistics import LEVEL as LEVEL
+from zslplat.metrics.intervals import but_rounding, centred_ends, margin_of, over_repeats, within
 from zslplat.statistics import verdict_of
 
 
@@ -60,27 +56,6 @@ def difference(scored: Scored, other: Scored, metric: str) -> Interval:
     scored, other = shared_draws(scored, other)
     means = np.array([np.mean(scored.values[metric]), np.mean(other.values[metric])])
     return _centred(float(but_rounding(means[0] - means[1], means)), _gaps(scored, other, metric))
-
-
-def mean_difference(pairs: Sequence[tuple[Scored, Scored]], metric: str) -> Interval:
-    """Return the mean of the differences over several data sets.
-
-    Data sets of the same images count once, by the mean of their entries: two signature sets of the same images do not
-    tell twice as much as one. Of those the same rows are drawn once, and others independently of each other. Entries
-    that do not say what they scored count by themselves.
-    """
-    of = list(same_images({str(n): s.images or {str(n)} for n, (s, _) in enumerate(pairs)}).values())
-    each = np.array([1 / of.count(family) for family in of]) / len(set(of))
-    first: dict[tuple[str, str | None], int] = {}
-    drawn = [first.setdefault((family, s.rows), n) for n, (family, (s, _)) in enumerate(zip(of, pairs, strict=True))]
-    gaps = [_gaps(scored, other, metric) for scored, other in pairs]
-    complete = [gap for gap in gaps if gap is not None]
-    estimates = [np.mean(s.values[metric]) - np.mean(o.values[metric]) for s, o in pairs]
-    estimate = float(np.dot(each, estimates))
-    if len(complete) < len(gaps):
-        return _centred(estimate, None)
-    parts = [np.random.default_rng([23, n]).permutation(gap) for n, gap in zip(drawn, complete, strict=True)]
-    return _centred(estimate, each @ np.array(parts))
 
 
 def _gaps(scored: Scored, other: Scored, metric: str) -> np.ndarray | None:

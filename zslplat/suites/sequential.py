@@ -29,7 +29,7 @@ from zslplat.suites.cells import GridOptions, pieces_of
 from zslplat.suites.grid import carry_out
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import Suite
-from zslplat.suites.tables import kinds_of
+from zslplat.suites.tables import kinds_of, pairs_of
 
 CLASS_FOLDS = 5  # where neither the suite nor the command says it
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -178,26 +178,18 @@ def _check_budgets(grid: GridResult) -> None:
 def _look(grid: GridResult, pairs: Sequence[tuple[str, str]], folds: int) -> list[PairVerdict]:
     """Return the verdicts as they are now."""
     verdicts = []
-    scores, kinds = grid.comparable, grid.kinds
     for kind, metric in kinds_of(grid):
-        for data in dict.fromkeys(key[0] for key in scores):
-            compared: list[tuple[str, str, int, Estimate]] = []
-            for ahead, behind in pairs:
-                for (name, row, task, _), scored in scores.items():
-                    other = scores.get((data, behind, task, None))
-                    if (name, row) != (data, ahead) or kinds[task] != kind or other is None:
-                        continue
-                    gap = class_difference(scored, other, metric)
-                    if gap is not None:
-                        compared.append((ahead, behind, len(shared_draws(scored, other)[0].draws), gap))
-            gaps, p_values, _ = family_p_values([gap for *_, gap in compared])
+        for data in dict.fromkeys(cell.data for cell in grid.cells):
+            compared = pairs_of(grid, pairs, data, kind, metric)
+            draws = [len(shared_draws(*pair)[0].draws) for *_, pair in compared]
+            gaps, p_values, _ = family_p_values([class_difference(*pair, metric) for *_, pair in compared])
             looks = [
-                sequential_p(p, *_place(draws, folds)) if np.isfinite(p) else p
-                for p, (_, _, draws, _) in zip(p_values.tolist(), compared, strict=True)
+                sequential_p(p, *_place(count, folds)) if np.isfinite(p) else p
+                for p, count in zip(p_values.tolist(), draws, strict=True)
             ]
-            for (ahead, behind, draws, _), gap, p in zip(compared, gaps, holm(looks).tolist(), strict=True):
+            for (ahead, behind, _), count, gap, p in zip(compared, draws, gaps, holm(looks).tolist(), strict=True):
                 if gap is not None:
-                    verdicts.append(_verdict(data, kind, metric, ahead, behind, draws, gap, p, folds))
+                    verdicts.append(_verdict(data, kind, metric, ahead, behind, count, gap, p, folds))
     return verdicts
 
 

@@ -21,6 +21,7 @@ import csv
 import json
 import time
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,12 +30,11 @@ from typing import Any
 import numpy as np
 
 from zslplat.comparison.classes import class_difference, class_verdict, family_p_values, over_classes, score_ends
-from zslplat.comparison.paired import Interval, difference, interval, mean_difference
+from zslplat.comparison.paired import difference, interval
 from zslplat.data.store.atomic_files import replacing
 from zslplat.evidence.scores import Scored
 from zslplat.records.environment import environment_record
-from zslplat.statistics import Estimate
-from zslplat.suites.cells import Cell, Key
+from zslplat.suites.cells import Cell
 from zslplat.suites.entries import Entry
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import MEAN
@@ -207,42 +207,21 @@ def _scores(result: GridResult) -> list[list[Any]]:
 
 
 def _differences(result: GridResult) -> list[list[Any]]:
-    lines: list[list[Any]] = []
-    names = list(dict.fromkeys(cell.data for cell in result.cells))
-    unknown: list[Any] = [""] * len(OVER_CLASSES)
-    for kind, metric in kinds_of(result):
-        judged = {name: _over_classes(result, name, kind, metric) for name in names}
-        for ahead, behind in result.suite.differences:
-            pairs: list[tuple[Scored, Scored]] = []
-            for name in names:
-                for key, pair in _pairs(result, name, kind, metric, ahead, behind):
-                    gap = difference(*pair, metric)
-                    over = judged[name].get((ahead, behind, key[2]), unknown)
-                    lines.append([kind, metric, ahead, behind, name, *_interval_cells(gap, metric), *over])
-                    pairs += [] if pair[0].draws else [pair]
-            if pairs:
-                mean = _interval_cells(mean_difference(pairs, metric), metric)
-                lines.append([kind, metric, ahead, behind, MEAN, *mean, *unknown])
-    return lines
+    """Return a line for each difference that the suite names.
 
-
-def _over_classes(result: GridResult, data: str, kind: str, metric: str) -> dict[tuple[str, str, str], list[Any]]:
-    """Return {(ahead, behind, task): interval over new classes, Holm's p-value, verdict} of a data set.
-
-    Holm's correction is over the differences that the suite names, of this metric on this data set.
+    Holm's correction is over the differences that it names, of one metric on one data set.
     """
-    gaps: dict[tuple[str, str, str], Estimate] = {}
-    for ahead, behind in result.suite.differences:
-        for key, (scored, other) in _pairs(result, data, kind, metric, ahead, behind):
-            gap = class_difference(scored, other, metric)
-            if gap is not None:
-                gaps[ahead, behind, key[2]] = gap
-    moderated, _, corrected = family_p_values(list(gaps.values()))
-    return {
-        key: [*gap.ends, float(p), class_verdict(gap, float(p))]
-        for key, gap, p in zip(gaps, moderated, corrected, strict=True)
-        if gap is not None
-    }
+    lines: list[list[Any]] = []
+    for kind, metric in kinds_of(result):
+        for data in dict.fromkeys(cell.data for cell in result.cells):
+            pairs = pairs_of(result, result.suite.differences, data, kind, metric)
+            gaps, _, corrected = family_p_values([class_difference(*pair, metric) for *_, pair in pairs])
+            for (ahead, behind, pair), over, p in zip(pairs, gaps, corrected.tolist(), strict=True):
+                rows = difference(*pair, metric)
+                line = [kind, metric, ahead, behind, data, rows.estimate, rows.low, rows.high, rows.verdict(metric)]
+                classes = [*over.ends, p, class_verdict(over, p)] if over else [""] * len(OVER_CLASSES)
+                lines.append([*line, *classes])
+    return lines
 
 
 def kinds_of(result: GridResult) -> list[tuple[str, str]]:
@@ -252,22 +231,16 @@ def kinds_of(result: GridResult) -> list[tuple[str, str]]:
     return list(pairs)
 
 
-def _pairs(
-    result: GridResult, data: str, kind: str, metric: str, ahead: str, behind: str
-) -> list[tuple[Key, tuple[Scored, Scored]]]:
-    """Return what two rows have of a metric on a data set, each pair with the key of the first."""
-    pairs, kinds = [], result.kinds
-    for key, scored in result.comparable.items():
-        other = result.comparable.get((data, behind, key[2], None))
-        mine = key[:2] == (data, ahead) and kinds[key[2]] == kind
-        if mine and other is not None and metric in result.metrics_of(key) and _both_have(metric, scored, other):
-            pairs.append((key, (scored, other)))
+def pairs_of(
+    result: GridResult, differences: Iterable[tuple[str, str]], data: str, kind: str, metric: str
+) -> list[tuple[str, str, tuple[Scored, Scored]]]:
+    """Return what two rows have of a metric on a data set, for each of these differences and each task of a kind."""
+    pairs, scores = [], result.comparable
+    for ahead, behind in differences:
+        for key, scored in scores.items():
+            other = scores.get((data, behind, key[2], None))
+            if key[:2] != (data, ahead) or result.kinds[key[2]] != kind or other is None:
+                continue
+            if metric in result.metrics_of(key) and metric in scored.values and metric in other.values:
+                pairs.append((ahead, behind, (scored, other)))
     return pairs
-
-
-def _both_have(metric: str, scored: Scored, other: Scored) -> bool:
-    return metric in scored.values and metric in other.values
-
-
-def _interval_cells(gap: Interval, metric: str) -> list[Any]:
-    return [gap.estimate, gap.low, gap.high, gap.verdict(metric)]

@@ -239,8 +239,7 @@ def test_a_grid_is_kept_with_its_provenance(plain_claims, tmp_path):
     cells = tuple(Cell("marked", name, "zsl") for name in ("a", "b"))
     files = keep_grid(GridResult(suite, cells, scores=scores), tmp_path)
     assert [path.name for path in files] == ["bench-plain-scores.csv", "bench-plain-differences.csv"]
-    line, mean = read_file(files[1])
-    assert mean["data"] == "mean of marked"
+    (line,) = read_file(files[1])
     assert (line["ahead"], line["behind"], line["difference"], line["seed"]) == ("a", "b", "0.6", "0")
     assert line["commit"]
     assert len(read_file(files[0])) == 2
@@ -257,7 +256,7 @@ def test_the_data_sets_of_a_grid_may_be_kept_one_by_one(plain_claims, tmp_path):
         cells = tuple(Cell(*key) for key in scores)
         keep_grid(GridResult(suite, cells, {(data, "a", "zsl", None): entry}, scores), tmp_path)
     lines = read_file(tmp_path / "bench-plain-differences.csv")
-    assert [line["data"] for line in lines] == ["marked", "mean of marked", "mean of other", "other"]
+    assert [line["data"] for line in lines] == ["marked", "other"]
     text = pages(tmp_path)["suites"]
     assert "marked" in text
     assert "other" in text
@@ -275,7 +274,6 @@ def test_differences_on_drawn_classes_take_no_place_of_those_on_the_given_ones(p
     assert sorted((line["data"], line["draw"]) for line in lines) == [
         ("marked", "given"),
         ("marked", "mean"),
-        ("mean of marked", "given"),
     ]
 
 

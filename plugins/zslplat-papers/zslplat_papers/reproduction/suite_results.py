@@ -7,7 +7,7 @@ elsewhere where two of its trials are level to rounding), or of other data under
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,7 @@ def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
     """Keep the tables of a grid as ``bench-SUITE-scores.csv``, ``-differences.csv`` and ``-budgets.csv``.
 
     What other commands kept of the suite stays, so that the data sets of a long grid can be carried out one by one, in
-    other stores or on other machines. A mean over data sets therefore says which these are.
+    other stores or on other machines.
     """
     tables, hours = tables_of(result), sum(entry.seconds for entry in result.entries.values()) / 3600
     # Differences between means over draws of classes are others than those on the given classes.
@@ -140,19 +140,6 @@ def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
         strict=True,
     ):
         rows = [{**dict(zip(header, line, strict=True)), **more, "seed": result.suite.seed} for line in lines]
-        if name == "differences":
-            _name_sets_of_means(rows)
         if rows:
             paths.append(keep_results(f"bench-{result.suite.name}-{name}", rows, key, folder, hours=hours))
     return paths
-
-
-def _name_sets_of_means(lines: Sequence[dict[str, Any]]) -> None:
-    """Put the data sets of a mean over them in place of its bare name."""
-    sets: dict[tuple[str, ...], list[str]] = {}
-    for line in lines:
-        names = sets.setdefault(tuple(line[name] for name in ("task", "metric", "ahead", "behind")), [])
-        if line["data"] == MEAN:
-            line["data"] = f"{MEAN} of {', '.join(names)}"
-        else:
-            names.append(line["data"])
