@@ -9,7 +9,6 @@ from scipy import stats
 
 from zslplat.comparison.classes import (
     class_difference,
-    class_differences,
     class_verdict,
     family_p_values,
     over_classes,
@@ -39,31 +38,6 @@ def test_what_is_no_comparison_does_not_count():
     assert np.array_equal(beside[:6], alone)
     assert np.array_equal(corrected[:6], holm_alone)
     assert np.isnan(corrected[6:]).all()
-
-
-@pytest.mark.parametrize("c", [1, 2, 3, 7, 13, 20, 21, 60])
-@pytest.mark.parametrize("spread", ["one kind", "no kinds", "two kinds", "unlike rows", "repeats", "gaps"])
-def test_many_pairs_at_once_are_compared_as_each_by_itself(c, spread):
-    rng = np.random.default_rng(c)
-    values = np.concatenate([rng.random((5, c)), rng.integers(0, 3, (4, c)) / 3.0])
-    values[1], values[2] = values[0], values[0] * (1 + 1e-15)  # equal, and equal but for rounding
-    if spread == "gaps":
-        values[3, 0] = np.nan
-    kinds = None if spread == "no kinds" else np.arange(c) % 2 if spread == "two kinds" else np.ones(c, dtype=int)
-    lines = [np.stack([v, v[::-1]]) if spread == "repeats" and i < 2 else v for i, v in enumerate(values)]
-    rows = ["other" if spread == "unlike rows" and i == 4 else "same" for i in range(len(lines))]
-    entries = [entry(f"m{i}", v, kinds=kinds, rows=r) for i, (v, r) in enumerate(zip(lines, rows, strict=True))]
-    pairs = list(product(range(len(entries)), repeat=2))
-    together = class_differences(entries, pairs, "accuracy")
-    alone = [class_difference(entries[a], entries[b], "accuracy") for a, b in pairs]
-    for one, other in zip(together, alone, strict=True):
-        assert (one is None) == (other is None)
-        assert one is None or _numbers(one) == pytest.approx(_numbers(other), rel=1e-12, abs=1e-15, nan_ok=True)
-
-
-def _numbers(gap):
-    """What a difference consists of."""
-    return [gap.estimate, gap.error, gap.freedom, gap.classes, gap.third, gap.size]
 
 
 def test_interval_is_that_of_the_t_test_of_paired_differences():

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from zslplat.settings import resolve_settings
 from zslplat.tracking.projection import Projection, RunView
-from zslplat.tracking.whole_runs import WholeRuns
+from zslplat.tracking.whole_runs import WholeRun
 
 DATASET = {"name": "toy", "fingerprint": "f" * 40, "source": "{}", "profile": '{"rows": 3}', "context": "validation"}
 
@@ -115,34 +115,22 @@ def test_a_run_is_found_unfinished_until_its_files_are_there(settings, tmp_path,
 
 
 def test_a_finished_run_is_one_transaction(settings):
-    import sqlalchemy as sa
 
     projection = projected(settings, "study:x", whole=True)
     ended, asked = [], []
-    sa.event.listen(projection.whole.engine, "commit", ended.append)
-    sa.event.listen(projection.whole.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    sa.event.listen(projection.whole.store.engine, "commit", ended.append)
+    sa.event.listen(projection.whole.store.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
     projection.show(view(), "run")
     assert len(ended) == 1
     assert len(asked) <= 12, asked
     projection.close()
 
 
-def test_tables_that_ask_for_more_are_left_to_the_client(settings, monkeypatch):
-    from zslplat.tracking import whole_runs
-
-    monkeypatch.setitem(whole_runs._WRITTEN, "SqlRun", {"run_uuid", "of another MLflow"})
-    projection = Projection(settings, "zsl: toy", "study:x", "store", pytest.fail)
-    assert projection.whole is None
-    run_id = projection.show(view(), "run")
-    assert projection.client.get_run(run_id).info.status == "FINISHED"
-    projection.close()
-
-
-def test_tables_of_another_mlflow_are_left_to_its_client(settings, monkeypatch):
+def test_other_tables_are_left_to_the_client(settings, monkeypatch):
     from mlflow.store.tracking.dbmodels import models
 
-    engine = sa.create_engine("sqlite://")
-    assert WholeRuns.of(engine, 1, "file:///a") is not None
-    assert WholeRuns.of(engine, 1, "s3://a") is None
-    monkeypatch.delattr(models, "SqlLatestMetric")
-    assert WholeRuns.of(engine, 1, "file:///a") is None
+    projection = projected(settings, "study:x", whole=True)
+    run = models.SqlRun
+    monkeypatch.setattr(models, "SqlRun", lambda **columns: run(**columns, of_another_mlflow=1))
+    assert projection.whole.add(WholeRun("name", "FINISHED", 1, 2, {}, {}, [])) == ""
+    projection.close()

@@ -183,10 +183,6 @@ def test_an_edited_module_of_a_folder_without_init_inside_a_package_is_seen(tmp_
     code_module._module_spec.cache_clear()
 
 
-def test_an_archive_has_the_code_of_the_folder_it_was_made_from(drafts):
-    assert drafts("archive", "def f(x):\n    return x\n") == drafts("package", "def f(x):\n    return x\n")
-
-
 def test_an_edit_that_keeps_size_and_time_of_a_file_is_seen(drafts, tmp_path):
     before = drafts("package", "f = 1\n")
     source = tmp_path / "place" / "drafts" / "helper.py"

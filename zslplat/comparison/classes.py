@@ -15,7 +15,6 @@ holds of it already: the interaction of class and seed, which is in both (a cros
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -26,17 +25,14 @@ from zslplat.metrics.intervals import but_rounding, interactions, is_share, with
 from zslplat.statistics import (
     DIFFERENCES,
     MARGIN,
-    ROUNDING,
     SHARES,
     Estimate,
     estimate_mean,
     holm,
     moderate,
-    moments,
     verdict_of,
 )
 
-_TOGETHER = 64  # pairs computed at once
 THESE_ROWS, NEW_CLASSES = "these test rows", "new classes like these"
 # What an interval covers and what a verdict says, in words that stand under a table.
 COVERS: Mapping[str, str] = {
@@ -71,40 +67,9 @@ def class_difference(scored: Scored, other: Scored, metric: str) -> Estimate | N
     if ours is None or theirs is None or not same_rows(scored, other) or ours.shape[1] != theirs.shape[1]:
         return None
     estimate = float(np.mean(scored.values[metric]) - np.mean(other.values[metric]))
-    exchanged = scored.exchanged[metric] - other.exchanged[metric] if _compete([scored, other], metric) else None
+    compete = metric in scored.exchanged and metric in other.exchanged  # what classes take from each other is recorded
+    exchanged = scored.exchanged[metric] - other.exchanged[metric] if compete else None
     return _estimate(estimate, [(ours, 1.0), (theirs, -1.0)], scored.kinds, metric, exchanged)
-
-
-def class_differences(scored: Sequence[Scored], pairs: Sequence[tuple[int, int]], metric: str) -> list[Estimate | None]:
-    """Return the :func:`class_difference` of many pairs, given by their places in ``scored``; the same to rounding.
-
-    The usual case, one repeat each and values of all classes, which are of one kind, is computed for all together.
-    """
-    table = _alike(scored, metric)
-    if table is None:
-        return [class_difference(scored[a], scored[b], metric) for a, b in pairs]
-    classes = table.shape[1]
-    means = [np.mean(one.values[metric]) for one in scored]
-    largest = np.abs(table).max(axis=1)
-    bounds = DIFFERENCES if is_share(metric) else None
-    between = [interactions(one.exchanged[metric]) for one in scored] if _compete(scored, metric) else None
-    differences: list[Estimate | None] = []
-    for start in range(0, len(pairs), _TOGETHER):
-        block = np.array(pairs[start : start + _TOGETHER])
-        ours, theirs = block[:, 0], block[:, 1]
-        rounding = ROUNDING * np.maximum(largest[ours], largest[theirs])
-        gaps = table[ours] - table[theirs]
-        gaps = np.where(np.abs(gaps) <= rounding[:, None], 0.0, gaps)
-        variances, thirds = moments(gaps)
-        sizes = np.abs(gaps).mean(axis=-1)
-        for n, (a, b) in enumerate(block.tolist()):
-            estimate = means[a] - means[b]
-            estimate = 0.0 if abs(estimate) <= rounding[n] else float(estimate)
-            pairwise = 0.0 if between is None else float(np.sum((between[a] - between[b]) ** 2))
-            variance, freedom = without_interactions(float(variances[n]), classes - 1.0, pairwise)
-            error, third, size = math.sqrt(variance), float(thirds[n]), float(sizes[n])
-            differences.append(Estimate(estimate, error, freedom, classes, third, size, bounds=bounds))
-    return differences
 
 
 def family_p_values(gaps: Sequence[Estimate | None]) -> tuple[list[Estimate | None], np.ndarray, np.ndarray]:
@@ -125,11 +90,6 @@ def class_verdict(gap: Estimate | None, p_holm: float) -> str:
         return ""
     margin = None if gap.bounds is None else MARGIN
     return verdict_of(gap.estimate, p_holm, gap.ends, classes=gap.classes, margin=margin)
-
-
-def _compete(entries: Sequence[Scored], metric: str) -> bool:
-    """Tell whether it is recorded of all entries what classes take from each other."""
-    return all(metric in entry.exchanged for entry in entries)
 
 
 def _estimate(
@@ -171,20 +131,6 @@ def _satterthwaite(terms: Sequence[tuple[float, float]], classes: int) -> tuple[
     variance = sum(value for value, _ in terms)
     spread = sum(value**2 / freedom for value, freedom in terms)
     return variance, variance**2 / spread if spread > 0 else float(classes - 1)
-
-
-def _alike(scored: Sequence[Scored], metric: str) -> np.ndarray | None:
-    """Return the values per class (n, C) of entries of the same rows that have one repeat each and all values, of
-    classes of one kind; None where any of that does not hold.
-    """
-    tables = [table for one in scored if (table := one.classes.get(metric)) is not None]
-    one_kind = all(one.kinds is None or (one.kinds == one.kinds[:1]).all() for one in scored)
-    if len(tables) < len(scored) or len({table.shape for table in tables}) != 1 or len(tables[0]) != 1:
-        return None
-    if not one_kind or not all(same_rows(one, scored[0]) for one in scored):
-        return None
-    values = np.concatenate(tables)
-    return values if values.shape[1] > 1 and np.isfinite(values).all() else None
 
 
 def _seeds(side: np.ndarray, masks: list[np.ndarray]) -> list[tuple[float, float]]:

@@ -20,7 +20,6 @@ from zslplat.checks.base import Finding, run_checks
 from zslplat.checks.facts import ComparisonFacts, RowFacts
 from zslplat.comparison.classes import (
     class_difference,
-    class_differences,
     class_verdict,
     count_comparisons,
     family_p_values,
@@ -218,7 +217,7 @@ def _tied(entries: Sequence[Scored], baseline: Scored, distinct: Sequence[bool],
     able = [i for i, entry in enumerate(entries) if metric in entry.classes]
     able = [i for i in able if same_rows(*shared_draws(entries[i], entries[able[0]]))][:MOST_TIED]
     pairs = [(a, b) for a in range(len(able)) for b in range(a + 1, len(able))]
-    gaps = class_differences([entries[i] for i in able], pairs, metric)
+    gaps = [class_difference(entries[able[a]], entries[able[b]], metric) for a, b in pairs]
     _, _, adjusted = family_p_values(gaps)
     different = np.zeros((len(able), len(able)), dtype=bool)
     for (a, b), gap, p in zip(pairs, gaps, adjusted.tolist(), strict=True):

@@ -6,7 +6,7 @@ changes nothing. Imports are followed to zslplat, to the component's own package
 libraries; numpy, scipy and numba are recorded by version.
 
 A name that a module re-exports (``from zslplat.api import Method``) is followed to the module that defines it. Of a
-module without source (compiled by Python or to an extension) the bytes count, and all modules of its package.
+module without a source file of its own (compiled, or in an archive) the bytes of its file count, and its package.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from functools import cache
 from importlib.machinery import ModuleSpec
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zslplat import registry
 from zslplat.data.store.atomic_files import replacing
@@ -140,17 +140,18 @@ class CodeReader:
             status = module.file.stat()
             # Tools that unpack or copy may set st_mtime to any time, but not st_ctime.
             stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
-            content = self._files.get(module.place)
+            if module.file.suffix != ".py":
+                return _compiled(module)
+            place = str(module.file)
+            content = self._files.get(place)
             if content is None or content[:3] != stamp:
-                content = _parsed_here.get(module.place)
+                content = _parsed_here.get(place)
                 if content is None or content[:3] != stamp:
-                    text = module.source()
-                    if text is None:
-                        return _compiled(module)
+                    text = module.file.read_text(encoding="utf-8")
                     parsed = parse_module(text, module.name, is_package=module.is_package)
                     content = [*stamp, parsed.digest, parsed.imports, parsed.bindings]
-                    _parsed_here[module.place] = content
-                self._files[module.place], self._changed = content, True
+                    _parsed_here[place] = content
+                self._files[place], self._changed = content, True
         except (FileNotFoundError, NotADirectoryError, SyntaxError, ValueError):
             return None
         digest, imports, bindings = content[3:]
@@ -196,9 +197,9 @@ def require_unchanged(sources: Mapping[str, str], cache_file: Path | None, clust
 
 
 def _compiled(file: ModuleFile) -> _Module:
-    """Return the entry of a module without source; its imports are unknown, so its whole package counts."""
+    """Return the entry of a module that is compiled, or in an archive: its imports are unknown, its package counts."""
     others = tuple((name, ()) for name in modules_of(file.name.partition(".")[0]))
-    return _Module(hashlib.sha256(file.content()).hexdigest()[:16], others, {})
+    return _Module(hashlib.sha256(file.file.read_bytes()).hexdigest()[:16], others, {})
 
 
 def parse_module(text: str, name: str, *, is_package: bool = False) -> _Module:
@@ -313,48 +314,23 @@ def modules_named(kind: str, values: Iterable[Any]) -> set[str]:
     return modules
 
 
-@dataclass(frozen=True)
-class ModuleFile:
-    """A module on disk: the file that has it, which may be an archive of many, and how it is read."""
+class ModuleFile(NamedTuple):
+    """A module on disk: the file that has it, which may be an archive of many, and whether it is a package."""
 
     name: str
     file: Path
     is_package: bool
-    loader: Any
-    origin: str
-
-    @property
-    def place(self) -> str:
-        """What tells the module from all others: path of its file, and its own name where that holds several."""
-        return str(self.file) if str(self.file) == self.origin else f"{self.file}!{self.name}"
-
-    def source(self) -> str | None:
-        """Return the module's text, None if there is only a compiled form; raises OSError and ValueError."""
-        if self.origin.endswith(".py") and str(self.file) == self.origin:
-            return self.file.read_text(encoding="utf-8")
-        with suppress(ImportError, AttributeError):
-            text = self.loader.get_source(self.name)
-            return None if text is None else str(text)
-        return None
-
-    def content(self) -> bytes:
-        """Return the bytes of a compiled module; raises OSError."""
-        data = bytes(self.loader.get_data(self.origin))
-        # The header says when it was compiled.
-        return data[16:] if self.origin.endswith(".pyc") else data
 
 
 @cache
 def module_file(name: str) -> ModuleFile | None:
-    """Return where a module is stored; None if there is no such module, or no file that has it alone."""
+    """Return where a module is stored; None if there is no such module, or no file that has it."""
     spec = _module_spec(name)
-    loader, origin = getattr(spec, "loader", None), str(getattr(spec, "origin", None) or "")
-    if spec is None or loader is None or not spec.has_location:
+    if spec is None or spec.loader is None or not spec.has_location:
         return None
-    for path in (Path(origin), *Path(origin).parents):
-        if path.is_file():
-            return ModuleFile(name, path, spec.submodule_search_locations is not None, loader, origin)
-    return None
+    origin = Path(str(spec.origin or ""))
+    files = [path for path in (origin, *origin.parents) if path.is_file()]
+    return ModuleFile(name, files[0], spec.submodule_search_locations is not None) if files else None
 
 
 def modules_of(package: str) -> list[str]:

@@ -143,7 +143,8 @@ class Projection:
             self.experiment_id = self._mlflow_experiment(mlflow_experiment)
             if self._engine() is not None:
                 location = self.client.get_experiment(self.experiment_id).artifact_location
-                self.whole = WholeRuns.of(self._engine(), int(self.experiment_id), location)
+                whole = WholeRuns(self.client._tracking_client.store, int(self.experiment_id), location)
+                self.whole = whole if whole.fit else None
         self._read_runs()
         self.away = False
 
@@ -244,7 +245,7 @@ class Projection:
             self.runs[view.key] = (run_id, "RUNNING")
             whole.copy_artifacts(run_id, folder)
             if ends:
-                whole.end(run_id, view.status, stamp)
+                self.client.set_terminated(run_id, view.status, end_time=stamp)
         return run_id
 
     def _show_by_client(
