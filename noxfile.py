@@ -8,7 +8,11 @@ import nox
 
 nox.options.sessions = ["lint", "tests"]
 nox.options.reuse_existing_virtualenvs = True
-PLUGINS = ("./plugins/zslplat-outside", "./plugins/zslplat-papers")
+PLUGINS = (
+    "./plugins/zslplat-encoders[bert,handcrafted,onnx]",
+    "./plugins/zslplat-outside",
+    "./plugins/zslplat-papers",
+)
 TOOLS = ("build", "cffconvert", "check-wheel-contents", "py-rattler-build", "twine")
 # Every library is in use: kernels (numpy, scipy), tables (pandas), files (h5py, pyarrow), a study with its MLflow runs
 # (optuna, sqlalchemy), the command line (typer, rich), reports (jinja2, matplotlib), compiled loops (numba).

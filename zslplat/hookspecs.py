@@ -66,6 +66,11 @@ def zslplat_datasets() -> Mapping[str, Any]:  # type: ignore[empty-body]
 
 
 @hookspec
+def zslplat_encoders() -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """Return {name: class or "module:Class"} of encoders (subclasses of :class:`zslplat.api.Encoder`)."""
+
+
+@hookspec
 def zslplat_tasks() -> Mapping[str, Any]:  # type: ignore[empty-body]
     """Return {name: class or "module:Class"} of tasks (subclasses of :class:`zslplat.api.Task`)."""
 

@@ -27,7 +27,14 @@ from zslplat.spec import Spec
 
 GROUP = "zslplat"
 COMMAND_GROUP = "zslplat.commands"
-COMPONENTS = {"methods": "method", "kernels": "kernel", "datasets": "data set", "tasks": "task", "checks": "check"}
+COMPONENTS = {
+    "methods": "method",
+    "kernels": "kernel",
+    "datasets": "data set",
+    "encoders": "encoder",
+    "tasks": "task",
+    "checks": "check",
+}
 _MOST_NAMES = 20  # so many names fit into a message
 # All that hooks register by name: components, what is data, listeners, which no command names, and kinds of methods.
 REGISTERED = {
@@ -42,6 +49,7 @@ BASES = {
     "methods": "zslplat.methods.base.Method",
     "kernels": "zslplat.kernels.base.Kernel",
     "datasets": "zslplat.data.source.DataSource",
+    "encoders": "zslplat.data.encoder.Encoder",
     "tasks": "zslplat.tasks.base.Task",
     "checks": "zslplat.checks.base.Check",
     "listeners": "zslplat.listeners.Listener",

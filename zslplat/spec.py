@@ -3,8 +3,8 @@
 Grammar: ``name`` or ``name(key=value, ...)``; a value is a number, ``true``, ``false``, ``none``, a bare word, a
 quoted string, a list ``[a, b]``, a multiple of a unit of the data (``0.7*median``) or a further spec. Names may hold
 letters, digits, ``_``, ``-``, ``.`` and, as paths do, ``/``, with the distribution that registers them in front where
-two do (``zslplat-foo:mfmr``), and several may be joined by ``+`` (``features=cq+phog``); others are quoted. In double
-quotes, ``\\"`` is a quote and ``\\\\`` a backslash.
+two do (``zslplat-foo:mfmr``), and several may be joined by ``+`` (``features=cq+phog``), each with a weight
+(``0.3*att+0.7*text``); others are quoted. In double quotes, ``\\"`` is a quote and ``\\\\`` a backslash.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from typing import Any
 from zslplat.errors import UsageError, quoted
 from zslplat.multiples import PATTERN
 
+# More names behind a ``+``, each with a weight in front where it has one.
+_JOINED = r"(?:\+(?:\d[\d.]*\*)?\w[\w.\-]*)*"
 _TOKEN = re.compile(
-    rf"\s*(?:(?P<multiple>{PATTERN})"
+    rf"\s*(?:(?P<multiple>{PATTERN}[\w.\-]*{_JOINED})"
     r"|(?P<number>[+-]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?(?![\w.]))"
-    r"|(?P<word>(?:~|\.{1,2})?/[\w./~\-]*|(?:[A-Za-z_][\w./\-]*(?::[A-Za-z_][\w.\-]*)?|\d[\w.\-]*)(?:\+\w[\w.\-]*)*"
-    r"|[+-]?inf\b)"
+    r"|(?P<word>(?:~|\.{1,2})?/[\w./~\-]*|(?:[A-Za-z_][\w./\-]*(?::[A-Za-z_][\w.\-]*)?|\d[\w.\-]*)"
+    rf"{_JOINED}|[+-]?inf\b)"
     r"|(?P<string>\"(?:[^\"\\]|\\.)*\"|'[^']*')"
     r"|(?P<mark>[(),=\[\]]))"
 )

@@ -3,7 +3,7 @@
 import pytest
 import tomli_w
 
-from zslplat.data.feature_card import CARD_FILE, Download, Encoding, FeatureCard, card_of, load_card
+from zslplat.data.feature_card import CARD_FILE, Download, EncoderFacts, FeatureCard, card_of, load_card
 from zslplat.errors import DataError
 
 FULL = FeatureCard(
@@ -13,8 +13,11 @@ FULL = FeatureCard(
     "us",
     {"X": "rf504"},
     (Download(("https://a.example/x.zip", "https://b.example/x.zip"), "a" * 64, 12, "x.zip", "data/birds"),),
-    {"clip": Encoding("ViT-B-32", "openai", "b" * 64, "resize 224", "imagenet-1k"), "z": Encoding(pretraining=("ox",))},
-    {"clip": Encoding("ViT-B-32", preprocessing='a photo of a {}\n"quoted"')},
+    {
+        "clip": EncoderFacts("ViT-B-32", "openai", "b" * 64, "resize 224", "imagenet-1k"),
+        "z": EncoderFacts(pretraining=("ox",)),
+    },
+    {"clip": EncoderFacts("ViT-B-32", preprocessing='a photo of a {}\n"quoted"')},
 )
 
 

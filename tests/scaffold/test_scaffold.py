@@ -24,6 +24,7 @@ NAMES = {
     "feature-selection": "fisher-score",
     "exemplar": "whitened-cosine",
     "dataset": "toy-set",
+    "encoder": "cell-colours",
     "task": "worst-class",
     "check": "fold-at-zero",
     "command": "count-plugins",

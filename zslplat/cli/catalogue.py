@@ -9,7 +9,7 @@ from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json
 from zslplat.front.schema import REQUIRED, Option
 
-_KINDS = ("methods", "kernels", "datasets", "tasks")
+_KINDS = ("methods", "kernels", "datasets", "encoders", "tasks")
 _SHOWN = (*_KINDS, "suites")
 _LISTED = (*_SHOWN, "checks")
 _LABELS = {"knows": "knows of the scored batch"}
@@ -34,7 +34,7 @@ class ListOptions(TypedDict, total=False):
     what: Annotated[
         str | None,
         Option(
-            "methods, kernels, datasets, tasks, suites or checks; default: all but the checks.",
+            "methods, kernels, datasets, encoders, tasks, suites or checks; default: all but the checks.",
             complete=_LISTED,
             metavar="WHAT",
             positional=True,
@@ -50,7 +50,7 @@ class ListOptions(TypedDict, total=False):
 
 
 def list_(options: ListOptions) -> dict[str, str]:
-    """List methods, kernels, data sets, tasks, suites, checks.
+    """List methods, kernels, data sets, encoders, tasks, suites, checks.
 
     ``list methods`` says as well what each knows of the scored batch, ``list checks`` what each looks at; ``show`` and
     ``explain`` tell more. Exit code 1 where a plugin is broken.
@@ -159,7 +159,10 @@ class ShowOptions(TypedDict, total=False):
     """The options of ``show``."""
 
     name: Annotated[
-        str, Option("Name of a method, kernel, data set or task.", REQUIRED, complete="components", positional=True)
+        str,
+        Option(
+            "Name of a method, kernel, data set, encoder or task.", REQUIRED, complete="components", positional=True
+        ),
     ]
     json: Json
 

@@ -66,7 +66,7 @@ def registered(*kinds: str) -> Completer:
 
 methods, kernels, tasks = registered("methods"), registered("kernels"), registered("tasks")
 checks, suites, kinds = registered("checks"), registered("suites"), registered("kinds")
-components = registered("methods", "kernels", "datasets", "tasks")
+components = registered("methods", "kernels", "datasets", "encoders", "tasks")
 
 
 def datasets(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.class_lists import check_classes_of_splits, folds_from_matrix, matrix_from_rows, splits_from_folds
-from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
+from zslplat.data.dataset import ClassFold, Dataset, SignatureSet, weighted_sets
 from zslplat.data.feature_card import FeatureCard
 from zslplat.data.formats.array_likes import names_of, require_names
 from zslplat.data.formats.feature_files import squeeze_axes, without_identifiers, without_row_numbers
@@ -26,7 +26,7 @@ from zslplat.data.splits import (
 )
 from zslplat.data.store.precision import DOUBLE, in_type, narrow_rows, row_type
 from zslplat.data.store.rows import Rows, RowStream
-from zslplat.errors import DataError, UnknownNameError
+from zslplat.errors import DataError
 
 
 @dataclass
@@ -99,8 +99,8 @@ def assemble(raw: RawArrays, card: FeatureCard, source: Mapping[str, Any]) -> Da
     signatures = {
         name: _signatures(raw, name, signature_set, class_names, rows) for name, signature_set in raw.signatures.items()
     }
-    if raw.default_signatures and raw.default_signatures not in signatures:
-        raise UnknownNameError(f"signature set of {raw.where}", raw.default_signatures, signatures)
+    if raw.default_signatures:
+        weighted_sets(raw.default_signatures, signatures, raw.where)
     splits = rows_of_splits(raw.splits, rows, raw.where, raw.index_base, raw.notes)
     by_row = _folds_by_row(raw, y, splits)
     splits |= by_row

@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.store.rows import Rows, Source, View, in_row_order
-from zslplat.errors import DataError, UnknownNameError, quoted
+from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.names import counted, visible
 from zslplat.spec import Spec
 from zslplat.summary import Summary
@@ -279,16 +279,31 @@ class Dataset:
         return self.signature_set().values
 
     def signature_set(self, name: str = "") -> SignatureSet:
-        """Return the named signature set, or the default one."""
+        """Return the named signature set, or the default one; ``att+text`` and ``0.3*att+0.7*text`` join several."""
         name = name or self.default_signatures or next(iter(self.signatures), "")
         if not self.signatures:
             raise DataError(
                 f"{self.name} has no signatures, which say what describes a class; give a row of attributes per class, "
                 f"{signatures_line(self)}, or use a task that needs none, such as coding"
             )
-        if name not in self.signatures:
-            raise UnknownNameError(f"signature set of {self.name}", name, self.signatures)
-        return self.signatures[name]
+        terms = weighted_sets(name, self.signatures, self.name)
+        return self.signatures[name] if name in self.signatures else self._side_by_side(terms)
+
+    def _side_by_side(self, terms: Sequence[tuple[float, str]]) -> SignatureSet:
+        """Return signature sets as one: rows of length 1 in each, times the square root of its weight.
+
+        So inner products of rows are sums of cosines, weighted.
+        """
+        blocks, names = [], [name for _, one in terms for name in self.signatures[one].names]
+        for weight, one in terms:
+            values, described = self.class_signatures(one)
+            if described is not None and len(described) > len(self.class_names):
+                raise DataError(f"{self.name}: signature set {one!r} has several rows per class; use it alone")
+            ordered = values if described is None else values[np.argsort(described)]
+            lengths = np.linalg.norm(ordered, axis=1, keepdims=True)
+            blocks.append(math.sqrt(weight) * ordered / np.where(lengths > 0, lengths, 1.0))
+        joined = np.hstack(blocks)
+        return SignatureSet(joined, names=tuple(names) if len(names) == joined.shape[1] else ())
 
     def rows(self, split: str) -> np.ndarray:
         """Return the row indices of a named split."""
@@ -376,6 +391,31 @@ class Dataset:
             if both:
                 names = ", ".join(self.class_names[i] for i in sorted(both)[:5])
                 raise DataError(f"{self.name}, fold {fold.name!r}: classes on both sides: {names}")
+
+
+def weighted_sets(text: str, sets: Collection[str], where: str) -> list[tuple[float, str]]:
+    """Return the weights above 0 and the names of ``0.3*att+0.7*text``; a name alone has the weight 1.
+
+    Raises :class:`UnknownNameError` for a set that is not there, :class:`UsageError` for what is no weight.
+    """
+    if text in sets:
+        return [(1.0, text)]
+    terms = []
+    for term in text.split("+"):
+        factor, star, name = term.strip().rpartition("*")
+        if name.strip() not in sets:
+            raise UnknownNameError(f"signature set of {where}", name.strip(), sets)
+        try:
+            weight = float(factor) if star else 1.0
+        except ValueError:
+            weight = math.nan
+        if not 0 <= weight < math.inf:
+            raise UsageError(f"{where}: {factor!r} in signatures={text} is no weight; write 0.3*att+0.7*text")
+        terms.append((weight, name.strip()))
+    positive = [term for term in terms if term[0] > 0]
+    if not positive or len({name for _, name in positive}) < len(positive):
+        raise UsageError(f"{where}: signatures={text}; expected each set once, and a weight above 0")
+    return positive
 
 
 def option_line(dataset: Dataset, **options: Any) -> str:

@@ -49,11 +49,12 @@ _Entry = TypeVar("_Entry")
 
 
 @dataclass(frozen=True)
-class Encoding:
+class EncoderFacts:
     """How features or signatures were made.
 
-    ``weights_sha256`` is the digest of the file of weights. ``pretraining`` names the classes that the encoder was
-    trained on: a list of names, or the name of a list in :mod:`zslplat.data.exposure`, such as ``imagenet-1k``.
+    ``weights_sha256`` is the digest of the weights, ``packages`` the versions of what computed them. ``pretraining``
+    names the classes that the encoder was trained on: a list of names, or the name of a list in
+    :mod:`zslplat.data.exposure`, such as ``imagenet-1k``.
     """
 
     encoder: str = ""
@@ -61,6 +62,7 @@ class Encoding:
     weights_sha256: str = ""
     preprocessing: str = ""
     pretraining: str | tuple[str, ...] = ()
+    packages: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,8 @@ class FeatureCard:
     made_by: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[Download, ...] = ()
-    features: Mapping[str, Encoding] = field(default_factory=dict)
-    signatures: Mapping[str, Encoding] = field(default_factory=dict)
+    features: Mapping[str, EncoderFacts] = field(default_factory=dict)
+    signatures: Mapping[str, EncoderFacts] = field(default_factory=dict)
 
     def to_toml(self) -> str:
         """Return the content of the file, without empty values."""
@@ -112,11 +114,13 @@ def card_of(content: Mapping[str, Any], where: str) -> FeatureCard:
     """Return a card of its JSON form; raises :class:`DataError`, with the key, for what it cannot hold.
 
     >>> card_of({"licence": "CC0", "features": {"mnv2": {"pretraining": "imagenet-1k"}}}, "card").features["mnv2"]
-    Encoding(encoder='', weights='', weights_sha256='', preprocessing='', pretraining='imagenet-1k')
+    EncoderFacts(encoder='', weights='', weights_sha256='', preprocessing='', pretraining='imagenet-1k', packages='')
     """
     card = _entry(FeatureCard, content, where)
     encodings = {
-        part: {name: _entry(Encoding, one, f"{where}, {part}.{name}") for name, one in content.get(part, {}).items()}
+        part: {
+            name: _entry(EncoderFacts, one, f"{where}, {part}.{name}") for name, one in content.get(part, {}).items()
+        }
         for part in ("features", "signatures")
     }
     files = tuple(

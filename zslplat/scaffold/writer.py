@@ -36,6 +36,7 @@ class PluginForm:
 FORMS = {
     "kernel": PluginForm("kernel", "kernels", 'zslplat tune --method zskl-ort --kernel "$name"'),
     "dataset": PluginForm("data set", "datasets", "zslplat tune --method eszsl --dataset $name"),
+    "encoder": PluginForm("encoder", "encoders", "zslplat encode IMAGES --image-encoder $name --to DATA"),
     "task": PluginForm("task", "tasks", "zslplat show $name"),
     "check": PluginForm("check", "checks", "zslplat explain $code", ()),
     "command": PluginForm("command", "", "zslplat $name", ("typer>=0.17,<1",), COMMAND_GROUP),

@@ -15,6 +15,7 @@ from typing import Any
 
 from zslplat.checks.base import SCOPES
 from zslplat.checks.base import Check as CodedCheck
+from zslplat.data.encoder import Encoder
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
@@ -22,6 +23,7 @@ from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.base import Method
 from zslplat.tasks.base import Task
 from zslplat.testing.datasets import DATASET_CHECKS, data_root, loaded
+from zslplat.testing.encoders import ENCODER_CHECKS
 from zslplat.testing.isolation import ISOLATION_CHECKS, STATE_CHECKS, assert_no_traces
 from zslplat.testing.kernels import DERIVATIVE_CHECKS, KERNEL_CHECKS, general, ready
 from zslplat.testing.kits import kit_for_task, kit_of, player
@@ -83,6 +85,7 @@ _KINDS: tuple[tuple[type, str, Callable[[Any], tuple[Check, ...]]], ...] = (
             protocol_leaves_no_traces,
         ),
     ),
+    (Encoder, "an encoder", lambda encoder: ENCODER_CHECKS),
     (CodedCheck, "a check", lambda check: CODED_CHECKS),
 )
 
