@@ -76,18 +76,22 @@ class Estimate:
     @property
     def ends(self) -> tuple[float, float]:
         """The ends of the 95 % interval, within the bounds; NaN where nothing is known of the spread."""
+        return self.ends_at(LEVEL)
+
+    def ends_at(self, level: float) -> tuple[float, float]:
+        """Return the ends of the interval of a level, as :attr:`ends`."""
         if not self.freedom > 0:
             return math.nan, math.nan
         if self.error == 0:
-            return self._ends_without_spread()
-        half = quantile_t(self.freedom) * self.error
+            return self._ends_without_spread(level)
+        half = quantile_t(self.freedom, level) * self.error
         ends = [(self.estimate - half, self.estimate + half)]
         skewness = self.third / self.error**3
         if skewness:
-            bounds = [_untransformed(sign * quantile_t(self.freedom), skewness) for sign in (1, -1)]
+            bounds = [_untransformed(sign * quantile_t(self.freedom, level), skewness) for sign in (1, -1)]
             ends.append((self.estimate - self.error * bounds[0], self.estimate - self.error * bounds[1]))
         if self.moderated:
-            half = quantile_t(self.moderated[1]) * self.moderated[0]
+            half = quantile_t(self.moderated[1], level) * self.moderated[0]
             ends.append((self.estimate - half, self.estimate + half))
         low, high = min(low for low, _ in ends), max(high for _, high in ends)
         return (low, high) if self.bounds is None else (max(low, self.bounds[0]), min(high, self.bounds[1]))
@@ -131,10 +135,10 @@ class Estimate:
         needed = math.ceil(self.classes * (_detectable(math.inf, comparisons) * self.error / distance) ** 2)
         return max(needed, self.classes + 1, LEAST_CLASSES)
 
-    def _ends_without_spread(self) -> tuple[float, float]:
+    def _ends_without_spread(self, level: float) -> tuple[float, float]:
         if self.bounds is None:
             return math.nan, math.nan
-        unseen = 1 - ((1 - LEVEL) / 2) ** (1 / self.classes)
+        unseen = 1 - ((1 - level) / 2) ** (1 / self.classes)
         low, high = (self.estimate + unseen * (bound - self.estimate) for bound in self.bounds)
         return low, high
 

@@ -1,12 +1,14 @@
-"""``compare`` and ``report``: what is recorded, side by side in tables that fit a page, and as one HTML file."""
+"""``compare``, ``gate`` and ``report``: what is recorded as tables that fit a page, a verdict, and one HTML file."""
 
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from zslplat.cli.commands import Commands
-from zslplat.front.options import Json, SilenceOptions, TrackingOptions
-from zslplat.front.schema import Option
+from zslplat.front.options import Json, PlaceOptions, SilenceOptions, TrackingOptions
+from zslplat.front.schema import REQUIRED, Option
 from zslplat.front.table_options import CompareCommand
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ _ANY = 10_000  # more than any table needs
 def register(app: Commands) -> None:
     """Add the commands to the application."""
     app.command()(compare)
+    app.command()(gate)
     app.command()(report)
 
 
@@ -95,6 +98,47 @@ def _print_sheet(console: "Console", sheet: "Sheet") -> None:
 
 def _line(console: "Console", text: str) -> None:
     console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+class GateOptions(PlaceOptions, total=False):
+    """The options of ``gate``."""
+
+    new: Annotated[str, Option("A study, or a method with one.", REQUIRED, complete="studies", positional=True)]
+    against: Annotated[str, Option("The study to compare with, or a method with one.", REQUIRED, complete="studies")]
+    margin: Annotated[float, Option("How much worse NEW may be. 0: it must be better. -0.01: better by 0.01.", 0.0)]
+    looks: Annotated[int, Option("Tries for which the error is budgeted; each spends its share.", 200, least=1)]
+    json: Json
+
+
+def gate(options: GateOptions) -> None:
+    """Say whether a study may take the place of another, by validation alone.
+
+    Exit code 0: it passes, the interval of the difference lies above minus the margin. 1: it fails, the interval lies
+    below. 3: nobody can tell. The test split is not looked at. Each look spends one of --looks, so that a loop of so
+    many tries rarely has a false pass (docs/gate.md).
+    """
+    from contextlib import closing
+
+    from zslplat.cli.invocation import echo, print_json
+    from zslplat.cli.output import warn
+    from zslplat.cli.studies import study_called
+    from zslplat.front.progress import progress
+    from zslplat.front.requests import settings_of
+    from zslplat.records.opening import existing_records
+    from zslplat.records.overview import Overview
+    from zslplat.suites.gate import gate as decide
+
+    settings = settings_of(options)
+    with closing(existing_records(settings, warn)) as records:
+        overview = Overview(records)
+        new, base = (study_called(name, records, overview) for name in (options["new"], options["against"]))
+    with progress(quiet=True) as reporter:
+        decided = decide(settings, new, base, reporter, margin=options["margin"], looks=options["looks"])
+    if options["json"]:
+        print_json({**vars(decided), "exit_code": decided.exit_code})
+    else:
+        echo("\n".join(decided.lines))
+    raise typer.Exit(decided.exit_code)
 
 
 class ReportOptions(TrackingOptions, SilenceOptions, total=False):

@@ -115,7 +115,7 @@ def show(options: ShowStudyOptions) -> None:
     catch_up(settings, warn)
     records = existing_records(settings, warn)
     overview = Overview(records)
-    study = _study_called(options["study"], records, overview)
+    study = study_called(options["study"], records, overview)
     values, trials = overview.values(study), [record for _, record in overview.finished(study)]
     tests = list(records.evaluations(STUDY + study).values())
     mattered = None
@@ -156,7 +156,7 @@ def show(options: ShowStudyOptions) -> None:
         echo(f"test of trial {record['winner']}, repeat {record.get('repeat', 0)}{old}: {text}")
 
 
-def _study_called(name: str, records: Any, overview: Any) -> str:
+def study_called(name: str, records: Any, overview: Any) -> str:
     """Return the study of a name, or the one of a method; of several it raises :class:`AmbiguousNameError`."""
     from zslplat.data.catalogue import title_of
     from zslplat.errors import AmbiguousNameError, UnknownNameError

@@ -55,7 +55,7 @@ class EvaluationRequest:
     ``run``: the identifier under which it will be recorded; ``artifacts``: the folder for its files; ``thresholds``:
     see :class:`~zslplat.evaluation.jobs.EvaluateJob`; ``full``: make tables and figures, with ``maps`` maps as
     well; ``model``: keep what was learned for predictions, if it is of the test split and not larger than the settings
-    allow.
+    allow; ``outcomes``: write outcomes per row of validation folds, too.
     """
 
     label: str
@@ -67,6 +67,7 @@ class EvaluationRequest:
     full: bool = False
     maps: bool = False
     model: bool = False
+    outcomes: bool = False
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -273,7 +274,9 @@ class Session:
             artifacts=request.artifacts,
             matrices_bytes=request.matrices_bytes,
             replicates=REPLICATES if test and request.full else 0,
-            outcomes=self.records.evaluation_folder(request.run) if test and request.full else None,
+            outcomes=self.records.evaluation_folder(request.run)
+            if request.full and (test or request.outcomes)
+            else None,
             maps=request.maps,
             metric=experiment.search.get(METRIC, ""),
             test=test,

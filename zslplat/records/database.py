@@ -34,6 +34,7 @@ SCHEMA = 1
 # How the owners of sealed evaluations begin: analysis that selects by the test split. They are never recalled for other
 # studies or runs.
 SEALED = "oracle:"
+LOOKS = "looks:"  # how the names of facts begin that hold the looks of `zslplat gate`
 _METADATA = sa.MetaData()
 _EVALUATIONS = sa.Table(
     "zslplat_evaluations",
@@ -300,6 +301,26 @@ class Records:
             same = key_of({**experiment, "dataset": ""}, code, content.get("repeat", 0))
             looks[same][experiment.get("dataset", "")] += 1
         return sum(max(of_names.values()) for of_names in looks.values())
+
+    @patient
+    def looks(self, place: str) -> list[dict[str, Any]]:
+        """Return what `zslplat gate` has decided at one place: the same data, task and metric."""
+        with lasting_errors(self.url):
+            looks: list[dict[str, Any]] = json.loads(self._read_facts().get(LOOKS + place, "[]"))
+        return looks
+
+    @patient
+    def add_looks(self, place: str, looks: Sequence[Mapping[str, Any]]) -> None:
+        """Record looks that are not recorded yet; two commands that do so at once lose nothing."""
+        lock = file_lock(self._lock) if self._lock is not None else nullcontext()
+        with lasting_errors(self.url), lock, alone_on_server(self.url, "looks"):
+            recorded = self.looks(place)
+            recorded += [dict(look) for look in looks if dict(look) not in recorded]
+            self._write_facts(**{LOOKS + place: json.dumps(recorded)})
+
+    def places_of_looks(self) -> list[str]:
+        """Return the places that have looks."""
+        return [name.removeprefix(LOOKS) for name in self._facts if name.startswith(LOOKS)]
 
     def run_of(self, owner: str, key: str) -> str:
         """Return the identifier of an owner's run."""

@@ -193,6 +193,8 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
         split, fingerprint = other.place_of(owner, key)
         records.add_evaluation(owner, key, split, fingerprint, content)
         merged.evaluations += 1
+    for place in other.places_of_looks():
+        records.add_looks(place, other.looks(place))
     return merged
 
 

@@ -1,0 +1,134 @@
+"""The gate: the interval decides, validation alone is scored, looks are counted, and a loop rarely fools itself."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+from support import rows_of
+
+from zslplat.statistics import LEAST_CLASSES, estimate_mean
+from zslplat.suites.gate import CANNOT_TELL, FAIL, PASS, Gate, decide
+
+BASE = ("tune", "ridge-prototypes", "--trials", 2, "--study", "base", "-w", 1, "-q")
+NEW = ("tune", "eszsl", "--trials", 2, "--study", "new", "-w", 1, "-q")
+
+
+def interval(values, looks):
+    """Return the interval of Student's t test by the textbook."""
+    half = stats.t.ppf(1 - 0.05 / looks / 2, len(values) - 1) * stats.sem(values)
+    return values.mean() - half, values.mean() + half
+
+
+@pytest.mark.parametrize("looks", [1, 10, 200])
+def test_the_whole_interval_on_one_side_of_the_margin_decides(looks):
+    values = np.linspace(-0.1, 0.14, 25)  # symmetric: Hall's transformation changes nothing
+    low, high = interval(values, looks)
+    gap = estimate_mean(values)
+    assert decide(gap, 0.0, looks)[1] == pytest.approx((low, high))
+    for margin, verdict in (
+        *((-low + 1e-6, PASS), (-low - 1e-6, CANNOT_TELL)),
+        *((-high + 1e-6, CANNOT_TELL), (-high - 1e-6, FAIL)),
+    ):
+        assert decide(gap, margin, looks)[0] == verdict
+
+
+def test_few_classes_and_no_classes_decide_nothing():
+    request = Gate("new", "base", "per_class_accuracy", margin=0.4, looks=1)
+    few = request.decided(estimate_mean(np.full(LEAST_CLASSES - 1, 0.5)))
+    assert (few.verdict, few.exit_code, few.reason) == (CANNOT_TELL, 3, "5 classes, and 6 are the fewest on validation")
+    assert request.decided(None).reason == "no values per class on validation"
+    assert request.decided(estimate_mean(np.full(LEAST_CLASSES, 0.5))).verdict == PASS
+
+
+def test_a_loop_of_tries_without_gain_rarely_has_a_pass_with_the_budget_and_nearly_always_without():
+    rng, loops, tries = np.random.default_rng(3), 60, 100
+    gaps = [[estimate_mean(rng.normal(0, 0.05, 40)) for _ in range(tries)] for _ in range(loops)]
+
+    def passed(looks):
+        return sum(any(decide(gap, 0.0, looks)[0] == PASS for gap in loop) for loop in gaps)
+
+    assert passed(1) > 0.8 * loops
+    assert passed(tries) <= stats.binom.ppf(0.999, loops, 0.025)
+
+
+@pytest.fixture
+def ask(arranged, call):
+    """Two studies of a few trials, and the way to ask the gate about them."""
+    arranged(BASE, NEW)
+
+    def ask(*options, new="new", base="base"):
+        done = call("gate", new, "--against", base, *options, "--json")
+        return done.returncode, json.loads(done.stdout)
+
+    return ask
+
+
+def evaluations(store):
+    return rows_of(store / "optuna.db", "select owner, key, split from zslplat_evaluations order by id")
+
+
+@pytest.mark.long
+def test_the_difference_is_that_of_the_validation_scores_and_the_test_split_is_not_looked_at(ask, call, tmp_path):
+    before = evaluations(tmp_path / "mlruns")
+    code, said = ask("--margin", 0.5)
+    assert (code, said["verdict"], said["recorded"]) == (0, PASS, False)
+    values = {}
+    for study in ("new", "base"):
+        trials = json.loads(call("studies", "show", study, "--json").stdout)["trials"]
+        values[study] = max(trial["value"] for trial in trials)
+    # Folds have equally many classes, so the mean over classes is that over folds.
+    assert said["difference"] == pytest.approx(values["new"] - values["base"])
+    assert said["low"] < said["difference"] < said["high"]
+    assert (said["classes"], said["look"], said["spent"]) == (60, 1, pytest.approx(1 / 200))
+    assert said["noise_floor"] > 0
+    assert evaluations(tmp_path / "mlruns") == before
+    code, said = ask("--margin", -0.5)
+    assert (code, said["verdict"], said["look"]) == (1, FAIL, 2)
+    code, said = ask("--margin", -said["difference"])
+    assert (code, said["verdict"], said["look"]) == (3, CANNOT_TELL, 3)
+
+
+@pytest.mark.long
+def test_the_same_question_is_asked_once_and_a_spent_budget_decides_nothing(ask, call, tmp_path):
+    first, again = ask("--looks", 2)[1], ask("--looks", 2)[1]
+    assert again == {**first, "recorded": True}
+    assert ask("--looks", 2, new="base", base="new")[1]["spent"] == 1
+    code, said = ask("--margin", 0.5)
+    assert (code, said["verdict"], said["difference"]) == (3, CANNOT_TELL, None)
+    assert "budget of looks" in said["reason"]
+    # Another store takes over what was looked at; what lies in files is made again with the same numbers.
+    assert call("store", "merge", tmp_path / "mlruns", "--store", "other").returncode == 0
+    assert ask("--looks", 2, "--store", "other")[1]["recorded"]
+    assert call("store", "gc").returncode == 0
+    assert call("store", "check").returncode == 0
+    assert ask("--looks", 2)[1]["recorded"]
+
+
+@pytest.mark.long
+def test_it_leaves_nothing_that_is_not_recorded_and_the_reverse_question_has_the_reverse_answer(ask, call):
+    first = ask("--margin", 0.3)[1]
+    second = ask("--margin", 0.3, new="base", base="new")[1]
+    assert (second["difference"], second["noise_floor"]) == (
+        pytest.approx(-first["difference"]),
+        pytest.approx(first["noise_floor"]),
+    )
+    paths = json.loads(call("store", "gc", "--dry-run", "--json").stdout)["paths"]
+    assert [path for path in paths if "evaluations" in path] == []
+
+
+@pytest.mark.long
+def test_what_cannot_be_compared_is_refused_with_what_to_do(ask, call):
+    code, said = ask(base="new")
+    assert (code, "given twice" in said["error"]) == (2, True)
+    assert call(*NEW[:3], 3, "--study", "longer", "-w", 1, "-q").returncode == 0
+    code, said = ask(new="longer")
+    assert (code, "unequal budgets; give the command of the smaller again with --trials 3" in said["error"]) == (
+        2,
+        True,
+    )
+    assert call(*NEW[:4], "--study", "seeded", "--seed", 1, "-w", 1, "-q").returncode == 0
+    code, said = ask(new="seeded")
+    assert (code, "not validated on the same; tune both with one seed" in said["error"]) == (2, True)
+    code, said = ask(new="nothing")
+    assert (code, "unknown study or method" in said["error"]) == (2, True)
