@@ -106,7 +106,7 @@ def rows(call, folder):
     """Return the rows of ``compare``, which all have intervals."""
     done = call("compare", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["rows"]
+    found = json.loads(done.stdout)[0]["rows"]
     assert all(row["low"] is not None for row in found)
     return found
 

@@ -68,6 +68,7 @@ _CHECKS = {
         "ZSP513": "FaintColumns",
         "ZSP514": "DoublePrecision",
         "ZSP515": "SeenInPretraining",
+        "ZSP516": "FarValues",
     },
     "base": {
         "ZSP901": "FailedCheck",

@@ -50,6 +50,15 @@ def _escaped(character: str) -> str:
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 1 << 16 else f"\\U{number:08x}"
 
 
+def decimal(value: float, digits: int = 4, *, sign: bool = False) -> str:
+    """Return a number with so many decimals; one that they would round to 0 keeps the first that is not 0."""
+    from decimal import Decimal
+
+    plus = "+" if sign else ""
+    text = f"{value:{plus}.{digits}f}"
+    return text if float(text) or not abs(value) > 1e-9 else f"{Decimal(f'{value:.1g}'):{plus}f}"
+
+
 def counted(count: int, one: str, several: str = "") -> str:
     """Return a count with its noun: ``1 trial``, ``3 trials``."""
     return f"{count} {one if count == 1 else several or one + 's'}"

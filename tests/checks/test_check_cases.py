@@ -185,6 +185,7 @@ CASES = {
         data(exposures=(Exposure("res101", "imagenet-1k", 10, {"lion": "lion"}),)),
         data(exposures=(Exposure("res101", "imagenet-1k", 10, {}, {"pig": "hog, pig"}),)),
     ),
+    "ZSP516": (data(far_values=("row 9 has 1e+06 in column 3 (both from 0), the others lie from 1 to 3",)), data()),
     "ZSP506": (
         data(constant_dimensions={"att": ConstantDimensions(2, 35, 0.02)}),
         data(constant_dimensions={"att": ConstantDimensions(2, 35, 0.01)}),
@@ -230,10 +231,12 @@ def test_a_best_value_of_trials_that_are_all_equal_is_at_no_edge():
 
 def test_seen_and_unseen_classes_of_the_generalised_task_are_judged_apart():
     few = {**counts(*[100] * 30), **{f"new {n}": 100 for n in range(4)}}
-    told = study(true=few, seen=frozenset(counts(*[100] * 30)))
+    told = study(true=few, seen=frozenset(counts(*[100] * 30)), method="sae", dataset="birds.csv", task="gzsl")
     assert found("ZSP206", study(true=few)) == []
     (line,) = found("ZSP206", told)
     assert "the test has 4 unseen classes" in line
+    assert "zslplat tune sae -d birds.csv -t gzsl --class-folds 5" in line
+    assert found("ZSP206", replace(told, dataset="redrawn(draw=1, folds=5, of=birds.csv)")) == []
     assert found("ZSP207", told) == []
     (line,) = found("ZSP207", replace(told, true={**few, **{f"new {n}": 3 for n in range(4)}}))
     assert "test: 12 rows in 4 unseen classes, 3 of 'new 0'" in line

@@ -7,7 +7,9 @@ from rich.console import Console
 
 from zslplat.cli.grid_view import print_grid, print_plan
 from zslplat.evidence.scores import Scored
+from zslplat.front.benches import Grid
 from zslplat.front.grid_progress import GridTerminal, ended_text, grid_table, progress_text
+from zslplat.settings import resolve_settings
 from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, WAITING, Cell
 from zslplat.suites.entries import Entry
 from zslplat.suites.plan import Estimate, Plan
@@ -62,9 +64,11 @@ def test_brackets_in_names_are_no_markup(capsys):
     scored = Scored(row, row, row, values, {"per_class_accuracy": np.full((1, 9), 0.5)}, {}, "same")
     entry = Entry("study", {}, (0.5,), "per_class_accuracy", trials=1)
     result = GridResult(suite, (cell,), entries={cell.key: entry}, scores={cell.key: scored})
-    print_grid(result, (), as_json=False)
+    print_grid(Grid(result, resolve_settings({})), as_json=False, quiet=False)
     told = capsys.readouterr().out
     assert told.count(data) == told.count(row) == 2  # scores and budgets
+    print_grid(Grid(result, resolve_settings({})), as_json=False, quiet=True)
+    assert capsys.readouterr().out == "suite made: 1 done; 0 s\n"
     live = shown(grid_table([cell]))
     assert data in live
     assert row in live

@@ -140,7 +140,7 @@ def test_commands_and_records_say_what_a_method_knows(call, tmp_path):
     assert "knows of the scored batch: transductive\n" in tuned.stdout, tuned.stderr
     tested = call("run", "-m", "gfhf(balance=1)", "--test", "-q")
     assert tested.returncode == 0, tested.stderr
-    rows = json.loads(call("compare", "--json").stdout)["rows"]
+    rows = json.loads(call("compare", "--json").stdout)[0]["rows"]
     assert {row["knows"] for row in rows} == {"transductive", BOTH}
     assert BOTH in call("compare").stdout
 
@@ -152,7 +152,7 @@ def test_records_say_that_preprocessing_told_of_unseen_signatures(call):
     tested = call("run", "-m", "eszsl", "--test", *given)
     assert tested.returncode == 0, tested.stderr
     assert call("tune", "-m", "ridge-prototypes", "-n", 1, "--workers", 1, *given).returncode == 0
-    rows = json.loads(call("compare", "-d", DATA, "--json").stdout)["rows"]
+    rows = json.loads(call("compare", "-d", DATA, "--json").stdout)[0]["rows"]
     assert {row["knows"] for row in rows} == {"unseen signatures"}
     assert len(rows) == 2
 
@@ -160,7 +160,7 @@ def test_records_say_that_preprocessing_told_of_unseen_signatures(call):
 @pytest.mark.long
 def test_tables_print_knowledge_and_budgets(call, tmp_path):
     (tmp_path / "suite.toml").write_text(SUITE.replace("DATA", DATA))
-    done = call("bench", "suite.toml", "--out", "out", "-q")
+    done = call("bench", "suite.toml", "--out", "out")
     assert done.returncode == 0, done.stderr
     with open(tmp_path / "out" / "budgets.csv", newline="") as file:
         budgets = {row["row"]: row for row in csv.DictReader(file)}

@@ -242,3 +242,32 @@ def test_a_name_with_blanks_that_is_unknown_has_near_ones(call, tmp_path):
     for text in ("digit-pairs(rows=5", "(rows=5)", " "):
         with pytest.raises(UsageError, match=r"cannot read|is not a component"):
             parse_dataset(text)
+
+
+def test_all_faults_of_a_table_are_said_at_once_with_line_and_column(call, tmp_path):
+    lines = ["label,split,a,b"] + [f"c{k % 4},{'test_unseen' if k % 4 > 2 else 'train'},{k},{k % 7}" for k in range(40)]
+    lines[5] = lines[5].replace("c0", "C0")
+    lines[9] = lines[9].replace("train", "tran")
+    lines[11] = lines[11].rpartition(",")[0] + ",n/a"
+    lines[13] = lines[13] + ",1"
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "t.signatures.csv").write_text("class,x,y\n" + "".join(f"c{k},{k},{k * k}\n" for k in range(4)))
+    done = call("data", "check", "t.csv")
+    assert done.returncode == 1
+    assert [line for line in done.stdout.splitlines() if line.startswith("wrong")] == [
+        "wrong: t.csv, line 14 has 5 cells, the header has 4",
+        "wrong: t.csv, line 12, column b: 'n/a' is no finite number",
+        "wrong: t.csv, line 6, column label: class 'C0' has no line in t.signatures.csv; did you mean c0?",
+        "wrong: t.csv, line 10, column split: 'tran' is no split",
+    ]
+
+
+def test_a_number_far_from_all_others_is_named(call, tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X[7, 2] = 1e6
+    np.savez(tmp_path / "far.npz", X=X, y=np.arange(60) % 6)
+    done = call("data", "check", "far.npz")
+    assert "ZSP516 far: row 7 has 1e+06 in column 2 (both from 0), the others lie" in done.stdout
+    X[7, 2] = 6
+    np.savez(tmp_path / "far.npz", X=X, y=np.arange(60) % 6)
+    assert "ZSP516" not in call("data", "check", "far.npz").stdout

@@ -106,7 +106,7 @@ def test_a_study_is_shown_with_its_best_trials_first(made, call):
 def test_a_deleted_study_is_gone_everywhere_and_the_others_stay(call, tmp_path):
     for method in (ESZSL, GFHF):
         assert call("tune", "-m", method, "--study", method[:4], "--workers", 1, "-q").returncode == 0
-    store, kept = tmp_path / "mlruns", json.loads(call("compare", GFHF, "--json").stdout)["rows"]
+    store, kept = tmp_path / "mlruns", json.loads(call("compare", GFHF, "--json").stdout)[0]["rows"]
     before = len(tags_of(store, "zslplat.key"))
     artifacts, folders = set((store / "artifacts").iterdir()), set((store / "evaluations").iterdir())
     done = call("studies", "delete", "eszs")
@@ -129,7 +129,7 @@ def test_a_deleted_study_is_gone_everywhere_and_the_others_stay(call, tmp_path):
         for table in ("trial_user_attributes", "trial_params", "trial_values"):
             orphans = f"select count(*) from {table} where trial_id not in (select trial_id from trials)"
             assert connection.execute(orphans).fetchone() == (0,)
-    assert json.loads(call("compare", GFHF, "--json").stdout)["rows"] == kept
+    assert json.loads(call("compare", GFHF, "--json").stdout)[0]["rows"] == kept
     assert call("store", "check").returncode == 0
     assert json.loads(call("store", "rebuild", "--json").stdout)["studies"] == 1
     assert call("studies", "delete", "eszs", "--yes").returncode == 2

@@ -201,7 +201,7 @@ def test_compare_shows_what_is_recorded(call, tmp_path):
     assert done.returncode == 0, done.stderr
     shown = call("compare", "--json")
     assert shown.returncode == 0, shown.stderr
-    rows = json.loads(shown.stdout)["rows"]
+    rows = json.loads(shown.stdout)[0]["rows"]
     assert len(rows) == 3
     assert [row["group"] for row in rows] == ["inductive", "inductive", "transductive"]
     assert rows[0]["test"] >= rows[1]["test"]
@@ -233,13 +233,13 @@ def test_compare_shows_what_is_recorded(call, tmp_path):
         for arguments in ((name,), ("--against", name), ("gfhf", "--against", name)):
             found = call("compare", *arguments, "--json")
             assert found.returncode == 0, found.stderr
-            assert {row["method"] for row in json.loads(found.stdout)["rows"]} <= set(labels)
+            assert {row["method"] for row in json.loads(found.stdout)[0]["rows"]} <= set(labels)
     assert f"differences from {called[labels[0]]}" in call("compare", "--against", labels[0]).stdout
     # Of a study and single runs of a method the study is compared with.
     several = call("compare", "gfhf", "--against", "eszsl", "--json")
     assert several.returncode == 0, several.stderr
-    assert study in {row["study"] for row in json.loads(several.stdout)["rows"]}
-    assert study in {row["study"] for row in json.loads(call("compare", study, "--json").stdout)["rows"]}
+    assert study in {row["study"] for row in json.loads(several.stdout)[0]["rows"]}
+    assert study in {row["study"] for row in json.loads(call("compare", study, "--json").stdout)[0]["rows"]}
     seconds = call("compare", "--metric", "seconds")
     assert "seconds has no intervals" in seconds.stdout
     assert "has no intervals" not in table.stdout
@@ -256,7 +256,7 @@ def test_runs_on_other_test_rows_are_marked(call, tmp_path):
         assert done.returncode == 0, done.stderr
     shown = call("compare", *task, "--against", "llc(atoms=10)", "--json")
     assert shown.returncode == 0, shown.stderr
-    rows = json.loads(shown.stdout)["rows"]
+    rows = json.loads(shown.stdout)[0]["rows"]
     ends = {row["verdict_rows"]: row["difference_low"] for row in rows if row["difference"] is not None}
     assert all((row["verdict"] == "other rows") == (row["verdict_rows"] == "other rows") for row in rows)
     assert len(ends) == 2
@@ -274,7 +274,7 @@ def test_runs_on_other_test_rows_are_marked(call, tmp_path):
         connection.execute("update zslplat_evaluations set content = ? where id = ?", (json.dumps(record), number))
     connection.commit()
     connection.close()
-    rows = json.loads(call("compare", *task, "--json").stdout)["rows"]
+    rows = json.loads(call("compare", *task, "--json").stdout)[0]["rows"]
     assert "other rows" not in {row["verdict"] for row in rows}
 
 
@@ -287,7 +287,7 @@ def test_exemplar_methods_are_compared_over_drawn_halves_with_intervals(call):
         assert done.returncode == 0, done.stderr
     shown = call("compare", *task, "--against", "cosine", "--json")
     assert shown.returncode == 0, shown.stderr
-    first, second = json.loads(shown.stdout)["rows"]
+    first, second = json.loads(shown.stdout)[0]["rows"]
     for row in (first, second):
         assert row["low"] < row["test"] < row["high"]
     gap = first if first["difference"] is not None else second

@@ -53,7 +53,7 @@ def test_looks_are_settings_that_no_study_has_chosen(call, tmp_path):
     (line,) = [line for line in shown.stdout.splitlines() if line.startswith("warning: ZSP301 unequal budgets")]
     assert "searched 5 trials" in line
     silent = call("compare", "-d", "marked", "--silence", "ZSP301", "--json")
-    result = json.loads(silent.stdout)
+    (result,) = json.loads(silent.stdout)
     assert "ZSP301" in {one["code"] for one in result["findings"]}
     assert not any(line.startswith("ZSP301") for line in result["warnings"])
     assert result["silenced"] == 1

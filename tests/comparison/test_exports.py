@@ -49,8 +49,8 @@ def test_numbers_are_equal_to_the_last_bit_wherever_they_are_written(show, call,
     for ending in (".csv", ".json"):
         done = call("compare", "--out", tmp_path / f"table{ending}", "--json")
         assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == found.to_json()
-    assert json.loads((tmp_path / "table.json").read_text()) == found.to_json()
+    assert json.loads(done.stdout) == [found.to_json()]
+    assert json.loads((tmp_path / "table.json").read_text()) == [found.to_json()]
     with open(tmp_path / "table.csv", newline="", encoding="utf-8") as file:
         read = list(csv.DictReader(file))
     assert len(read) == len(found.rows)

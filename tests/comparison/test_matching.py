@@ -29,10 +29,7 @@ def three(made):
 def told(call, *arguments):
     done = call("compare", *arguments, "--json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    return [
-        (one["task"], [row["study"] for row in one["rows"]]) for one in (found if isinstance(found, list) else [found])
-    ]
+    return [(one["task"], [row["study"] for row in one["rows"]]) for one in json.loads(done.stdout)]
 
 
 @pytest.mark.parametrize(

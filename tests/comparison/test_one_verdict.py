@@ -39,8 +39,7 @@ def row(store):
 
 def rows_of(text):
     """The rows of a comparison in JSON."""
-    content = json.loads(text)
-    return [row for table in (content if isinstance(content, list) else [content]) for row in table["rows"]]
+    return [row for table in json.loads(text) for row in table["rows"]]
 
 
 def test_the_command_and_its_exports_have_the_digits_of_python(store, row, call, tmp_path):

@@ -56,7 +56,7 @@ def test_a_name_with_scores_on_every_data_set_is_ranked_as_one_method(scored, sh
         read = list(csv.DictReader(file))
     assert {row["short"] for row in read} == {"outside:good", "outside:bad"}
     assert {row["method"] for row in read} == set(methods)  # which scores they are stays in the files
-    written = json.loads((tmp_path / "table.json").read_text())
+    (written,) = json.loads((tmp_path / "table.json").read_text())
     assert {row["method"] for row in written["rows"]} == set(methods)
     assert [row["method"] for row in written["over_datasets"][0]["methods"]] == ["outside:good", "outside:bad"]
 

@@ -335,7 +335,7 @@ def test_the_command_shows_the_rows_of_the_function(made, show, call):
     ):
         done = call("compare", *arguments, "--json")
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout) == json.loads(json.dumps(found.to_json())), arguments
+        assert json.loads(done.stdout) == json.loads(json.dumps([found.to_json()])), arguments
 
 
 def test_the_table_fits_a_page_and_says_what_it_leaves_out(made, call):

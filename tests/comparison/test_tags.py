@@ -17,7 +17,7 @@ PLAIN, TOY = "plain(mix=0.3)", ("-d", "marked", "-w", 1, "-q")
 def shown(call, *tags):
     status, out, err = call("compare", "-d", "marked", *(part for tag in tags for part in ("--tag", tag)), "--json")
     assert status == 0, err
-    return {row["method"]: row["tags"] for row in json.loads(out)["rows"]}
+    return {row["method"]: row["tags"] for row in json.loads(out)[0]["rows"]}
 
 
 def looks(store):
@@ -48,7 +48,7 @@ def test_what_was_recorded_with_a_tag_is_found_by_it(call, tmp_path, monkeypatch
     # The same tag again is nothing new, whatever came between; another value is a further record of the run.
     for value in ("final", "other", "final"):
         assert call("run", "-m", PLAIN, "--test", *TOY, "--tag", f"purpose={value}").returncode == 0
-    every = json.loads(call("compare", "-d", "marked", "--all", "--json").stdout)["rows"]
+    every = json.loads(call("compare", "-d", "marked", "--all", "--json").stdout)[0]["rows"]
     tags = [row["tags"] for row in every if row["kind"] == "run"]
     assert sorted(tags, key=str) == [None, "purpose=final", "purpose=other"]
     # A project gives its tags in one place.

@@ -80,7 +80,7 @@ def test_two_seeds_are_two_data_sets_and_a_copy_with_other_signatures_is_none(ca
         asked = [part for name in names for part in ("--dataset", name)]
         status, out, _ = call("compare", *asked, "--store", tmp_path / "s", "--json")
         assert status == 0
-        return json.loads(out)["over_datasets"][0]["sets"]
+        return json.loads(out)[0]["over_datasets"][0]["sets"]
 
     assert counted(*sets[:2]) == 2
     assert counted(sets[0], sets[2]) == 1

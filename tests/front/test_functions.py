@@ -195,7 +195,7 @@ def test_an_option_of_the_task_is_swept_for_several_methods(studies):
 def test_a_comparison_is_that_of_the_command(studies, call, tmp_path):
     store, found = studies
     table = zslplat.compare(dataset="marked", store=store)
-    told = json.loads(call("compare", "-d", "marked", "--json", "--store", store).stdout)
+    (told,) = json.loads(call("compare", "-d", "marked", "--json", "--store", store).stdout)
     assert json.loads(json.dumps(table.tables[0].rows)) == told["rows"]
     assert table.to_frame()["test"].tolist() == [row["test"] for row in told["rows"]]
     assert table.best["validation"] == max(row["validation"] for row in told["rows"])

@@ -75,7 +75,7 @@ def test_two_stores_on_one_server_leave_each_other_alone(call, tmp_path):
     assert found["a"] != found["b"]
     for name in found:
         done = call("compare", "--json", *server, cwd=tmp_path / name)
-        assert [row["test"] for row in json.loads(done.stdout)["rows"]] == [found[name]]
+        assert [row["test"] for row in json.loads(done.stdout)[0]["rows"]] == [found[name]]
     with closing(sqlite3.connect(tmp_path / "shared.db")) as connection:
         stores = connection.execute(
             "select value, count(*) from tags where key = 'zslplat.store' group by value"
@@ -242,12 +242,12 @@ def test_lost_outcomes_cost_the_intervals_of_one_entry_until_its_command_is_give
     done = call("compare", "--json")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("warning: outcomes per row in") == 3
-    assert all(row["low"] is None for row in json.loads(done.stdout)["rows"])
+    assert all(row["low"] is None for row in json.loads(done.stdout)[0]["rows"])
     for method in (ESZSL, GFHF):
         assert call("tune", "-m", method, "--workers", 1, "-q").returncode == 0
     done = call("compare", ESZSL, GFHF, "--json")
     wanted = [row for row in before if not row["study"].startswith("run ")]
-    assert {row["study"]: row["low"] for row in json.loads(done.stdout)["rows"]} == {
+    assert {row["study"]: row["low"] for row in json.loads(done.stdout)[0]["rows"]} == {
         row["study"]: row["low"] for row in wanted
     }
 

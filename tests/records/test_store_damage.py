@@ -57,7 +57,7 @@ def test_outcomes_that_are_gone_altogether_are_said(call, arranged, tmp_path):
     arranged(RUN)
     shutil.rmtree(tmp_path / "mlruns" / "evaluations")
     done = call("compare", "--json")
-    assert json.loads(done.stdout)["rows"][0]["low"] is None
+    assert json.loads(done.stdout)[0]["rows"][0]["low"] is None
     assert "until then it has no intervals" in done.stderr
 
 
@@ -108,7 +108,7 @@ def test_one_damaged_record_is_named_and_costs_no_other(call, arranged, tmp_path
         damage(store, statement)
         done = call("compare", "--json")
         assert done.returncode == 0, (statement, done.stderr)
-        left = {row["study"] for row in json.loads(done.stdout)["rows"]}
+        left = {row["study"] for row in json.loads(done.stdout)[0]["rows"]}
         assert left == {name for name in sound if not name.startswith(lost)}
         assert "left out" in done.stderr
         checked = call("store", "check", "--json")

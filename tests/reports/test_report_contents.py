@@ -62,7 +62,7 @@ def whole(call, store, tmp_path):
 def test_numbers_are_those_of_compare_to_the_last_bit(call, store, whole):
     page = read_html(whole)
     for task in ("zsl", "gzsl"):
-        rows = json.loads(call("compare", "-t", task, "--json").stdout)["rows"]
+        rows = json.loads(call("compare", "-t", task, "--json").stdout)[0]["rows"]
         headings, shown = table_called(page, f"of task {task} on digit-pairs")
         headings = [heading.strip() for heading in headings]
         assert len(shown) == len(rows) >= 2
@@ -81,7 +81,7 @@ def test_json_has_the_rows_of_compare(call, store):
     done = call("report", "--json", "--task", "gzsl", "--out", "report.html")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    compared = json.loads(call("compare", "-t", "gzsl", "--json").stdout)
+    (compared,) = json.loads(call("compare", "-t", "gzsl", "--json").stdout)
     assert [chapter["rows"] for chapter in found["boards"]] == [compared["rows"]]
     assert found["bytes"] > 10_000
     assert found["replaced"] is False
@@ -210,7 +210,7 @@ def test_a_study_without_test_evaluations_is_shown_as_unfinished(call, store, tm
 
 
 def test_damaged_outcomes_of_one_run_leave_the_others_with_a_note(call, store, tmp_path):
-    run = json.loads(call("compare", "joint", "-t", "gzsl", "--json").stdout)["rows"][0]["runs"]
+    run = json.loads(call("compare", "joint", "-t", "gzsl", "--json").stdout)[0]["rows"][0]["runs"]
     folder = store / "evaluations" / run
     for path in folder.rglob("*"):
         if path.suffix in (".npz", ".csv", ".json"):

@@ -194,7 +194,7 @@ def test_a_suite_on_draws_has_each_draw_and_all_together_as_compare_has(call, tm
         (gap,) = csv.DictReader(file)
     assert f" #1{' of 3 class folds' if count == 3 else ''};" in call("compare", "-d", draw_spec(1, options)).stdout
     for asked in (("--suite", "suite"), ("-d", "marked"), ("-d", "marked", "--suite", "suite")):
-        content = json.loads(call("compare", *asked, "--against", "a", "--json").stdout)
+        (content,) = json.loads(call("compare", *asked, "--against", "a", "--json").stdout)
         rows = {row["short"]: row for row in content["rows"]}
         for row, name in (("a", "plain(mix=0.5, ridge=100)"), ("b", "plain")):
             line = next(s for s in scores if (s["row"], s["draw"]) == (row, "mean"))

@@ -211,11 +211,11 @@ def test_two_commands_share_a_grid(whole, leader, tmp_path):
 
 def test_a_row_that_fails_leaves_the_others_alone_and_absent_data_are_no_failure(call, tmp_path):
     (tmp_path / "suite.toml").write_text(SUITE.replace("[[row]]", BAD_ROW + "[[row]]", 1) + ABSENT)
-    done = call("bench", "suite.toml", "--out", "out", "--only", "elsewhere", "-q")
+    done = call("bench", "suite.toml", "--out", "out", "--only", "elsewhere")
     assert done.returncode == 0, done.stderr
     assert "left out: elsewhere: " in done.stdout
     assert not (tmp_path / "out").exists()
-    done = call("bench", "suite.toml", "--out", "out", "-q")
+    done = call("bench", "suite.toml", "--out", "out")
     assert done.returncode == 1
     assert "failed: toy / bad / zsl: " in done.stdout
     assert "failed: toy / bad / retrieval: zsl failed, whose parameters it would have had" in done.stdout
@@ -234,7 +234,7 @@ def test_budgets_are_equal_and_what_is_not_is_marked(call, tmp_path):
     )
     (tmp_path / "suite.toml").write_text(text)
     assert call("bench", "suite.toml", "--only", "third", "--trials", 3, "--repeats", 1, "-q").returncode == 0
-    done = call("bench", "suite.toml", "--out", "out", "--repeats", 1, "-q")
+    done = call("bench", "suite.toml", "--out", "out", "--repeats", 1)
     assert done.returncode == 0, done.stderr
     budgets = {line["row"]: line for line in lines_of(tmp_path / "out" / "budgets.csv")}
     assert {row: line["trials"] for row, line in budgets.items()} == {
@@ -254,7 +254,7 @@ def test_a_metric_that_no_record_has_is_named(call, tmp_path):
         'method = "plain"\n', 'method = "plain(mix=0.1)"\n'
     )
     (tmp_path / "suite.toml").write_text(text)
-    done = call("bench", "suite.toml", "--only", "plain", "--trials", 1, "--repeats", 1, "-q")
+    done = call("bench", "suite.toml", "--only", "plain", "--trials", 1, "--repeats", 1)
     assert done.returncode == 1
     assert "metric 'per_class_top_5' of task zsl is recorded of no row; recorded are" in done.stdout
 

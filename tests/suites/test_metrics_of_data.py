@@ -55,7 +55,7 @@ def test_rows_that_write_a_task_in_another_order_are_a_pair(folder):
 
 def test_a_metric_that_a_data_set_does_not_have_is_told_of(folder, call):
     (folder / "suite.toml").write_text(SUITE + '[metrics]\ncoding = ["accuracy"]\n')
-    done = call("bench", folder / "suite.toml", "--store", folder / "mlruns", "-q")
+    done = call("bench", folder / "suite.toml", "--store", folder / "mlruns")
     assert done.returncode == 1, done.stderr
     assert "metric 'accuracy' of task coding is recorded of no row of sets; recorded are" in done.stdout
     assert "4 of the suite's 8 cells" in done.stdout

@@ -71,7 +71,9 @@ def test_rows_of_open_verdicts_alone_get_further_folds(commands, settings, monke
     assert found.lines[0].startswith("decided: good - base on one, zsl per_class_accuracy: ahead, +0.")
     assert found.lines[1].startswith("open: alike - base")
     assert "about" in found.lines[1]
-    assert found.lines[2].startswith("5 more folds of all that is open take about")
+    assert found.lines[2] == "intervals and verdicts allow for a look after every fold"
+    assert found.lines[3].startswith("5 more folds of all that is open take about")
+    assert found.counts == "1 decided, 1 open"
 
 
 def test_rows_of_unequal_budgets_have_no_verdict(settings, monkeypatch):

@@ -85,7 +85,7 @@ def test_settings_follow_the_rules_of_the_file():
         ('method = "eszsl"', 'method = "eszls"', r"\[\[row\]\] 1 \('a'\), method: .*did you mean eszsl"),
         ('method = "eszsl"', 'method = "eszsl("', r"\[\[row\]\] 1 \('a'\), method: cannot read"),
         ('dataset = "digit-pairs"', 'dataset = "birds("', r"\[\[data\]\] 1 \('one'\), dataset: "),
-        ('dataset = "digit-pairs"', "", r"\[\[data\]\] 1 \('one'\): dataset is missing"),
+        ('dataset = "digit-pairs"', "", r"it lacks dataset in \[\[data\]\] 1; the smallest suite is"),
         ('name = "two"', 'name = "one"', r"two \[\[data\]\] are named 'one'"),
         ('name = "b"', 'name = "a"', r"two \[\[row\]\] are named 'a'"),
         ('name = "two"', 'name = " two"', r"\[\[data\]\] 2: name=' two'; expected a text in one line, without blanks"),

@@ -68,7 +68,7 @@ def test_commands_for_a_part_add_to_the_tables_and_say_how_many_cells_these_hold
 def test_a_command_for_a_part_with_other_trials_takes_nothing_out(one_by_one, call):
     store = one_by_one[0] / "mlruns"
     more = ("--trials", 3, "--store", store, "--data-root", one_by_one[0])
-    done = call("bench", one_by_one[0] / "suite.toml", "--only", "weighted", *more, "-q")
+    done = call("bench", one_by_one[0] / "suite.toml", "--only", "weighted", *more)
     assert done.returncode == 0, done.stderr
     assert f"tables: {store / 'suites' / 'suite'}, 4 of the suite's 8 cells" in done.stdout
     budgets = {line["row"]: line for line in lines_of(store / "suites" / "suite" / "budgets.csv")}
@@ -79,7 +79,7 @@ def test_a_command_for_a_part_with_other_trials_takes_nothing_out(one_by_one, ca
 def test_draws_that_another_command_carried_out_are_in_the_mean(call, tmp_path):
     text = SUITE.replace('["zsl", "retrieval"]', '["zsl"]').replace('only_tested = ["retrieval"]\n', "")
     (tmp_path / "suite.toml").write_text(text.replace('method = "plain"\n', 'method = "plain(mix=0.7)"\n'))
-    part = ("bench", "suite.toml", "--draws", 2, "--trials", 1, "--repeats", 1, "-q")
+    part = ("bench", "suite.toml", "--draws", 2, "--trials", 1, "--repeats", 1)
     folder = tmp_path / "mlruns" / "suites" / "suite-draws"
     assert call(*part, "--only", "plain").returncode == 0
     alone = lines_of(folder / "scores.csv")
@@ -155,11 +155,11 @@ def test_a_suite_goes_on_with_earlier_data_after_newer_ones_of_the_same_name(cal
     assert found[0] == found[2] != found[1]
     assert all(line["low"] for line in lines_of(tmp_path / "tables" / "differences.csv"))
     store = ("--task", "zsl", "--store", tmp_path / "s", "--json")
-    rows = json.loads(call("compare", "--dataset", "birds", *store)[1])["rows"]
+    rows = json.loads(call("compare", "--dataset", "birds", *store)[1])[0]["rows"]
     older = {row["study"] for row in rows}
     change(2)
     assert bench("--only", "plain") != found[0]
-    content = json.loads(call("compare", *older, "--dataset", "birds", *store)[1])
+    (content,) = json.loads(call("compare", *older, "--dataset", "birds", *store)[1])
     assert {row["study"] for row in content["rows"]} == older
     assert {row["unequal"].partition(";")[0] for row in content["rows"]} == {"other data"}
     # The suite is shown on the newest of its own data, whatever else was evaluated since.
@@ -168,5 +168,5 @@ def test_a_suite_goes_on_with_earlier_data_after_newer_ones_of_the_same_name(cal
         "run", "-m", "plain(mix=0.9)", "-d", "birds", "--test", "--data-root", tmp_path, "--store", tmp_path / "s"
     )
     assert done.returncode == 0, done.stderr
-    content = json.loads(call("compare", "--suite", "suite", "-d", "birds", *store)[1])
+    (content,) = json.loads(call("compare", "--suite", "suite", "-d", "birds", *store)[1])
     assert [row["unequal"].partition(";")[0] for row in content["rows"]] == ["other data"]

@@ -117,7 +117,7 @@ def test_finals_carry_what_was_chosen_and_both_results(store):
 
 def test_descriptions_hold_the_interval_of_compare_and_the_command_that_repeats_it(store, call, tmp_path):
     _, runs = page(store)
-    rows = json.loads(call("compare", "--dataset", "marked", "--json").stdout)["rows"]
+    rows = json.loads(call("compare", "--dataset", "marked", "--json").stdout)[0]["rows"]
     shown = {f"[{result(row['low'])}, {result(row['high'])}]" for row in rows}
     assert len(rows) == 3
     notes = [run.data.tags[NOTE] for run in runs if run.data.tags["stage"] in ("study", "final")]

@@ -81,7 +81,7 @@ def test_an_edited_method_is_refused_or_marked_and_an_edited_docstring_is_not_se
     assert trials_of(tmp_path / "mlruns")[:3] == before
     assert tags_of(tmp_path / "mlruns", "zslplat.code") == [json.loads(accepted.stdout)["code"]]
     compared = forked("compare", "-d", "marked", "--json", PYTHONPATH=path)
-    assert json.loads(compared.stdout)["rows"][0]["code"], compared.stderr
+    assert json.loads(compared.stdout)[0]["rows"][0]["code"], compared.stderr
 
 
 def test_comments_docstrings_layout_and_types_do_not_count():

@@ -136,7 +136,7 @@ def test_what_was_prepared_counts_in_what_a_method_costs_once_in_each_sum(call, 
     times = sum(prepared(counts).values())  # of validation
     trials = records_of(tmp_path / "mlruns")
     own = sum(record["seconds"] for record in trials)
-    (row,) = json.loads(call("compare", "--dataset", "marked", "--json").stdout)["rows"]
+    (row,) = json.loads(call("compare", "--dataset", "marked", "--json").stdout)[0]["rows"]
     # What several trials share counts once in their sum, however many of them there are ...
     made = {key: entry["seconds"] for record in trials for key, entry in record["prepared"].items()}
     assert len(made) == times
@@ -166,8 +166,8 @@ def test_a_single_run_is_shown_with_what_it_prepared_and_by_seconds_alike(call, 
     for temperature in (3, 5):
         method = f"counted(C=10,T={temperature})"
         assert call("run", "--test", "--method", method, "--dataset", "marked").returncode == 0
-    rows = json.loads(call("compare", "--dataset", "marked", "--json").stdout)["rows"]
+    rows = json.loads(call("compare", "--dataset", "marked", "--json").stdout)[0]["rows"]
     assert len(rows) == 2
     assert all(row["test_seconds"] >= 0.3 for row in rows)
     by_seconds = call("compare", "--dataset", "marked", "--metric", "seconds", "--json")
-    assert {row["test"] for row in json.loads(by_seconds.stdout)["rows"]} == {row["test_seconds"] for row in rows}
+    assert {row["test"] for row in json.loads(by_seconds.stdout)[0]["rows"]} == {row["test_seconds"] for row in rows}

@@ -157,7 +157,7 @@ def test_a_study_selects_by_the_metric_and_is_another_study(call, tmp_path):
     of_study = [r for r in records_of(tmp_path / "mlruns") if r["value"] == r["metrics"]["U_to_U"]]
     assert len(of_study) == 6
     assert of_study[study["winner"]]["value"] == max(r["value"] for r in of_study)
-    shown = json.loads(call("compare", "-t", "gzsl", "--all", "--json").stdout)
+    (shown,) = json.loads(call("compare", "-t", "gzsl", "--all", "--json").stdout)
     assert shown["metric"] == "AUSUC"  # the task's own, where they differ
     assert {row["selected_by"]: row["unequal"] for row in shown["rows"]} == {
         "AUSUC": "selected by AUSUC",

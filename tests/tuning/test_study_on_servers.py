@@ -118,7 +118,7 @@ def test_every_command_that_reads_records_reads_a_database(call, postgres, tmp_p
         done = call("store", "merge", tmp_path / "other" / "mlruns", "--json", *where)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["studies"] == taken
-    rows = json.loads(call("compare", "--dataset", "marked", "--json", *where).stdout)["rows"]
+    rows = json.loads(call("compare", "--dataset", "marked", "--json", *where).stdout)[0]["rows"]
     assert {row["test"] for row in rows} == {result["test"][0][result["primary"]]}
     assert call("store", "check", *where).returncode == 0
 

@@ -202,7 +202,8 @@ class UnequalBudgetsInSuite(Check):
     code, title, scope = "ZSP401", "unequal budgets across rows", "suite"
 
     def find(self, facts: SuiteFacts) -> Iterable[str]:
-        """Yield a line for each data set and task with unequal budgets."""
+        """Yield a line for each task and pair of unequal budgets, whatever the number of data sets that have it."""
+        places: dict[str, list[str]] = {}
         for place in dict.fromkeys((cell.data, cell.task) for cell in facts.cells):
             tuned = [
                 (cell.trials, cell.row)
@@ -210,10 +211,12 @@ class UnequalBudgetsInSuite(Check):
                 if (cell.data, cell.task) == place and cell.status == DONE and cell.trials and cell.trials > 1
             ]
             if tuned and max(tuned)[0] > MOST_UNEQUAL * min(tuned)[0]:
-                yield (
-                    f"unequal budgets on {place[0]}, task {place[1]}: {max(tuned)[1]} searched {max(tuned)[0]} trials "
-                    f"and {min(tuned)[1]} {min(tuned)[0]}"
-                )
+                (most, row), (least, other) = max(tuned), min(tuned)
+                text = f"task {place[1]}: {row} searched {most} trials and {other} {least}"
+                places.setdefault(text, []).append(place[0])
+        for text, data in places.items():
+            more = f" and {len(data) - 1} more" if len(data) > 1 else ""
+            yield f"unequal budgets on {data[0]}{more}, {text}"
 
 
 class MissingCells(Check):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from zslplat.checks.base import Check
 from zslplat.checks.facts import DataFacts
+from zslplat.names import counted
 
 MOST_CONSTANT, LARGEST_BEYOND = 0.2, 0.01
 _Pairs = tuple[tuple[str, str], ...]
@@ -88,7 +89,7 @@ class SameSignatures(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each set of signatures with such classes."""
-        yield from _pair_lines(facts, facts.equal_within, "pairs of classes have the same signature")
+        yield from _pair_lines(facts, facts.equal_within, "of classes with the same signature")
 
 
 class SignatureSeenBefore(Check):
@@ -98,7 +99,7 @@ class SignatureSeenBefore(Check):
 
     def find(self, facts: DataFacts) -> Iterable[str]:
         """Yield a line for each set of signatures with such classes."""
-        yield from _pair_lines(facts, facts.equal_across, "pairs of a seen and an unseen class have the same signature")
+        yield from _pair_lines(facts, facts.equal_across, "of a seen and an unseen class with the same signature")
 
 
 class UnshownAttributes(Check):
@@ -268,10 +269,27 @@ class SeenInPretraining(Check):
         yield from (f"{facts.subject}: {one.line}" for one in facts.exposures if one.seen or one.seen is None)
 
 
+class FarValues(Check):
+    """Speaks where one number of a column lies as far from all others as a hundred times the range of these.
+
+    Half of the column's numbers must differ, so that sparse columns are left out. Of normal numbers none is so far; of
+    Cauchy's, whose tails are the heaviest in use, one column in fifty is.
+    """
+
+    code, title, scope = "ZSP516", "a number far from all others", "data"
+
+    def find(self, facts: DataFacts) -> Iterable[str]:
+        """Yield a line for the first, and how many columns have one."""
+        if facts.far_values:
+            more = f" (and {counted(len(facts.far_values) - 1, 'more column')})" if len(facts.far_values) > 1 else ""
+            yield f"{facts.subject}: {facts.far_values[0]}{more}"
+
+
 def _of_signatures(facts: DataFacts, name: str) -> str:
     return f"{facts.subject}, signatures {name!r}" if name else facts.subject
 
 
 def _pair_lines(facts: DataFacts, pairs_by_set: Mapping[str, _Pairs], relation: str) -> Iterable[str]:
     for name, pairs in pairs_by_set.items():
-        yield f"{_of_signatures(facts, name)}: {len(pairs)} {relation}, first {pairs[0][0]!r} and {pairs[0][1]!r}"
+        what = f"{counted(len(pairs), 'pair')} {relation}, first {pairs[0][0]!r} and {pairs[0][1]!r}"
+        yield f"{_of_signatures(facts, name)}: {what}"

@@ -23,6 +23,8 @@ from zslplat.keys import key_of
 SAMPLED_NUMBERS, FEWEST_ROWS, MOST_ROWS = 6_000_000, 300, 3000
 REVEALING_SHARE, FEWEST_CLASSES = 0.9, 4
 TRAIN, VALIDATION, SEEN, UNSEEN = "train", "val", "test_seen", "test_unseen"
+# A number is far from all others of its column where it is so many times their range away.
+FAR = 100
 # A row of this many equal numbers or more was not measured.
 FEWEST_EQUAL = 8
 # Numbers that files write for missing ones.
@@ -81,7 +83,10 @@ def facts_from_json(content: Mapping[str, Any]) -> DataFacts:
     }
     columns = {
         "revealing": tuple(ColumnScore(**one) for one in content["revealing"]),
-        **{name: tuple(content[name]) for name in ("row_numbering", "disagreements", "classes_without_rows")},
+        **{
+            name: tuple(content[name])
+            for name in ("row_numbering", "far_values", "disagreements", "classes_without_rows")
+        },
     }
     by_set = {
         "constant_dimensions": {
@@ -280,6 +285,7 @@ def _read(dataset: Dataset, side: np.ndarray, sample: _Sample) -> dict[str, Any]
         largest = np.abs([*extremes.values()]).max(axis=(0, 1))
         kind = largest.dtype if largest.dtype.kind == "f" else np.dtype(np.float64)
         facts["tiny_columns"] = int(((largest > 0) & (largest < np.sqrt(np.finfo(kind).tiny))).sum())
+        facts["far_values"] = _far_values(dataset, sample, extremes)
     if False in extremes:
         constant = extremes[False][0] == extremes[False][1]
         mean = sums[False] / max(int(train.sum()), 1)
@@ -288,6 +294,31 @@ def _read(dataset: Dataset, side: np.ndarray, sample: _Sample) -> dict[str, Any]
         facts["constant_columns"] = int(constant.sum())
         facts["deviation_share"] = float(deviation[constant].sum()) / total if total > 0 else 0.0
     return facts
+
+
+def _far_values(dataset: Dataset, sample: _Sample, extremes: Mapping[bool, Sequence[np.ndarray]]) -> tuple[str, ...]:
+    """Return in words the number of each column that is far from all others, with its row.
+
+    ``extremes``: least and largest numbers of columns, of training rows and of others.
+    """
+    count = len(sample.X)
+    if count < FEWEST_ROWS // 10:
+        return ()
+    places = [1, count // 4, 3 * count // 4, count - 2]
+    least, quarter, half, most = np.partition(sample.X, places, axis=0)[places].astype(np.float64)
+    low = np.min([ends[0] for ends in extremes.values()], axis=0).astype(np.float64)
+    high = np.max([ends[1] for ends in extremes.values()], axis=0).astype(np.float64)
+    texts = []
+    for column in np.flatnonzero((half > quarter) & (np.maximum(high - most, least - low) > FAR * (most - least))):
+        value = high[column] if high[column] - most[column] > least[column] - low[column] else low[column]
+        row = next(
+            int(np.arange(len(dataset.X))[where][hit[0]])
+            for where, block in blocks_of(dataset.X)
+            if len(hit := np.flatnonzero(block.reshape(len(block), -1)[:, column] == value))
+        )
+        others = f"from {least[column]:.3g} to {most[column]:.3g}"
+        texts.append(f"row {row} has {value:.6g} in column {column} (both from 0), the others lie {others}")
+    return tuple(texts)
 
 
 def _repeated(digests: np.ndarray, side: np.ndarray) -> int:
@@ -355,7 +386,7 @@ def _unsplit(dataset: Dataset, unseen: Mapping[int, bool] | None) -> dict[str, i
 
 
 # Raised when the facts change, so that they are read again.
-_DATA_FACTS = 5
+_DATA_FACTS = 6
 
 
 def data_findings(dataset: Dataset, cache: Path | None = None) -> list[Finding]:

@@ -186,13 +186,15 @@ class DataFacts:
     and unseen ones differ in; ``zero_signatures`` the classes whose signatures are zero throughout; ``sentinels`` the
     numbers that stand for missing ones.
 
-    ``float32_loss`` says, for one column, what float32 would lose of rows that are float64. ``exposures`` say which
-    unseen classes the encoder of each feature set has been trained on.
+    ``float32_loss`` says, for one column, what float32 would lose of rows that are float64; ``far_values`` name the
+    numbers that lie far from all others of their column. ``exposures`` say which unseen classes the encoder of each
+    feature set has been trained on.
     """
 
     subject: str
     rows: int = 0
     float32_loss: str = ""
+    far_values: tuple[str, ...] = ()
     columns: int = 0
     test_rows: int = 0
     classes: int = 0

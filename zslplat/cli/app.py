@@ -107,11 +107,12 @@ def _carried_out(arguments: list[str], invocation: Invocation) -> tuple[int, str
         _forget_output()
         return 1, "the output was closed"
     except ZslplatError as error:
-        text = _masked(" ".join(str(error).split()))
+        message, _, example = str(error).partition("\n\n")
+        text = _masked(" ".join(message.split()))
         if error.exit_code == INTERRUPTED:
             return _shown(text, INTERRUPTED)
         ending = _failed(text, error.exit_code, invocation)
-        for line in corrected(arguments, error.name, error.candidates):
+        for line in [*example.splitlines(), *corrected(arguments, error.name, error.candidates)]:
             print(visible(f"  {_masked(line)}"), file=sys.stderr)
         return ending
     except OSError as error:

@@ -169,6 +169,7 @@ class ShowOptions(TypedDict, total=False):
 
 def show(options: ShowOptions) -> dict[str, str]:
     """Show what a component is: parameters, ranges, citation."""
+    from zslplat.cli.guidance import meaning_of
     from zslplat.cli.output import stdout_console
     from zslplat.errors import UnknownNameError
     from zslplat.registry import COMPONENTS, registry
@@ -178,11 +179,9 @@ def show(options: ShowOptions) -> dict[str, str]:
     spec = Spec.parse(options["name"])
     entries = [installed.entry(kind, spec.name) for kind in _KINDS if installed.claims(kind, spec.name)]
     if not entries:
-        is_check = installed.claims("checks", spec.name.upper())
+        commands = meaning_of(spec.name)
         names = {name for kind in _KINDS for name in installed.spellings(kind)}
-        raise UnknownNameError(
-            "component", spec.name, names, f"it is a check: zslplat explain {spec.name}" if is_check else ""
-        )
+        raise UnknownNameError("component", spec.name, names, f"did you mean {commands[0]}?" if commands else "")
     descriptions = [described(entry, spec) for entry in entries]
     if options["json"]:
         print_json(descriptions)

@@ -70,11 +70,14 @@ class _Page:
     options: Mapping[str, Option] = MappingProxyType({})
 
     def format_help_text(self: Any, ctx: Any, formatter: Any) -> None:
-        """Write what the command does: the first paragraph, or all of it."""
+        """Write what the command does: the first paragraph and the lines of an example, or all of it."""
         text = inspect.cleandoc(self.help or "").partition("\f")[0]
+        first, *others = text.split("\n\n")
+        shown = [part for part in others if ctx.meta.get(EVERYTHING) or part.startswith("    ")]
+        lines = [f"\b\n{part}" if part.startswith("    ") else part for part in (first, *shown)]
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(text if ctx.meta.get(EVERYTHING) else text.partition("\n\n")[0])
+            formatter.write_text("\n\n".join(lines))
 
     def format_options(self: Any, ctx: Any, formatter: Any) -> None:
         """Write the arguments, and the options heading by heading."""

@@ -88,8 +88,19 @@ def check(options: LookDataOptions) -> None:
     Exit code 1 where something looks wrong.
     """
     from zslplat.data.description import missing_parts
+    from zslplat.errors import DataError
 
-    look = _look(options)
+    try:
+        look = _look(options)
+    except DataError:
+        faults = _faults(options["name"])
+        if not faults:
+            raise
+        if options["json"]:
+            print_json({"faults": [{"what": what, "mend": line} for what, line in faults]})
+        for line in [] if options["json"] else _wrong(faults):
+            echo(line)
+        raise typer.Exit(1) from None
     missing = list(missing_parts(look.dataset))
     if options["json"]:
         print_json({**look.to_json(), "missing": [{"what": what, "mend": line} for what, line in missing]})
@@ -99,14 +110,25 @@ def check(options: LookDataOptions) -> None:
         raise typer.Exit(1)
 
 
+def _wrong(faults: list[tuple[str, str]]) -> list[str]:
+    return [line for what, mend in faults for line in (f"wrong: {what}", f"  mend: {mend}")]
+
+
+def _faults(name: str) -> list[tuple[str, str]]:
+    """Return what is wrong line by line where a data set is one table of CSV."""
+    from zslplat.data.formats.csv_faults import faults_of_table
+
+    path = Path(name)
+    return faults_of_table(path) if path.suffix == ".csv" and path.is_file() else []
+
+
 def _print_card(look: "_Look", missing: list[tuple[str, str]]) -> None:
     from zslplat.cli.output import stdout_console
     from zslplat.data.description import description_lines
 
     console = stdout_console()
     lines = [look.dataset.name, *(f"  {line}" for line in description_lines(look.dataset))]
-    for what, line in [*missing, *((finding.line, _remedy(finding.code)) for finding in look.findings)]:
-        lines += [f"wrong: {what}", f"  mend: {line}"]
+    lines += _wrong([*missing, *((finding.line, _remedy(finding.code)) for finding in look.findings)])
     lines += ["nothing looks wrong"] if not missing and not look.findings else []
     lines += [f"{look.silenced} silenced"] if look.silenced else []
     for line in lines:

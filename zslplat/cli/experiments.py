@@ -54,7 +54,7 @@ def tune(options: TuneCommand) -> None:
         write_study_file(path, {**options, "sampler": sampler}, TuneCommand)
         echo(f"wrote {path}; zslplat tune --config {shlex.quote(str(path))} carries it out")
         return
-    if options["class_folds"] is not None:
+    if options["class_folds"] is not None and not options["dry_run"]:
         from zslplat.cli.output import place_options
         from zslplat.front.class_folds import carry_out_folds
 
@@ -197,6 +197,10 @@ def cross_validate(options: CrossValidateCommand) -> None:
 def bench(options: BenchCommand) -> None:
     """Carry out a suite: a grid of methods x data sets x tasks.
 
+        tasks = ["zsl"]
+        data = [{ name = "pairs", dataset = "digit-pairs" }]
+        row = [{ name = "a", method = "eszsl" }, { name = "b", method = "sae" }]
+
     The same command goes on where it was stopped. A cell that fails leaves the others alone, and the exit code is 1;
     data sets that are not at hand are left out. Several commands may work on one suite in one store.
     """
@@ -213,6 +217,6 @@ def bench(options: BenchCommand) -> None:
         print_plan(planned, as_json=options["json"])
         return
     grid = carry_out_suite(options)
-    print_grid(grid.result, grid.settings.silenced, grid.decision, as_json=options["json"])
+    print_grid(grid, as_json=options["json"], quiet=options["quiet"])
     if grid.result.exit_code:
         raise typer.Exit(grid.result.exit_code)

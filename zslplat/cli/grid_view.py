@@ -9,17 +9,20 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from zslplat.cli.invocation import print_json
+from zslplat.cli.invocation import echo, print_json
 from zslplat.cli.output import print_warnings, stdout_console
 from zslplat.names import counted
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING
 
 
-def print_grid(result: Any, silenced: Sequence[str], decision: Any = None, *, as_json: bool) -> None:
-    """Print the tables of a grid, what failed, what was left out, and what its checks found."""
+def print_grid(grid: Any, *, as_json: bool, quiet: bool) -> None:
+    """Print the tables of a grid, what failed, what was left out, and what its checks found.
+
+    ``quiet``: one line, and what failed on standard error.
+    """
     from zslplat.suites.tables import SCORES, tables_of
 
-    unheard = result.missing_metrics()
+    result, decision, silenced = grid.result, grid.decision, grid.settings.silenced
     messages = result.messages(silenced)
     if as_json:
         tables = tables_of(result)
@@ -33,26 +36,22 @@ def print_grid(result: Any, silenced: Sequence[str], decision: Any = None, *, as
                 "out": result.out,
                 "cells_in_tables": result.filled_cells[0],
                 "cells_of_suite": result.filled_cells[1],
-                "warnings": [*unheard, *messages.lines],
+                "warnings": [*result.missing_metrics(), *messages.lines],
                 "findings": messages.findings,
                 "silenced": messages.silenced,
             }
         )
         return
+    if quiet:
+        warned = f", {counted(len(messages.lines), 'warning')}" if messages.lines else ""
+        echo(grid.headline + warned)
+        for line in grid.failures:
+            echo(line, err=True)
+        return
     console = stdout_console()
     for table in score_tables(result):
         console.print(table)
-    by_status = {status: len(result.having(status)) for status in (DONE, FAILED, SKIPPED)}
-    counts = ", ".join(f"{count} {status}" for status, count in by_status.items() if count)
-    lines = [f"suite {result.suite.name}: {counts}; {result.seconds:.0f} s"]
-    left_out = {cell.data: cell.reason for cell in result.having(SKIPPED)}
-    lines += [f"left out: {name}: {reason}" for name, reason in left_out.items()]
-    lines += [f"failed: {cell.title}: {cell.reason}" for cell in result.having(FAILED)]
-    lines += [f"failed: {line}" for line in unheard]
-    in_tables, cells = result.filled_cells
-    if result.out is not None and in_tables:
-        lines.append(f"tables: {result.out}, {in_tables} of the suite's {cells} cells")
-    for line in [*lines, *(decision.lines if decision else ())]:
+    for line in [grid.headline, *grid.lines]:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     print_warnings(console, messages.lines, messages.silenced)
 

@@ -106,7 +106,7 @@ def meaning_of(word: str) -> list[str]:
         "kernels": ("show",),
         "datasets": ("data info", "show"),
         "tasks": ("show",),
-        "suites": ("bench",),
+        "suites": ("bench --dry-run",),
     }
     name = word.partition("(")[0]
     commands = [command for kind, several in by_kind.items() if installed.claims(kind, name) for command in several]

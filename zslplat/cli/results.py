@@ -42,7 +42,7 @@ def compare(options: CompareCommand) -> None:
     There is a row per experiment, whatever the number of its studies and reruns. It shows what the newest code
     computed, and of that the study with the best validation.
 
-    Several tasks or metrics make a table each, below each other; JSON is then a list.
+    Several tasks or metrics make a table each, below each other; JSON is a list of them.
     """
     from zslplat.cli.invocation import print_json
     from zslplat.cli.output import print_warnings, stdout_console, warn
@@ -56,8 +56,7 @@ def compare(options: CompareCommand) -> None:
     if path is not None:
         export_each(tables, path)
     if options["json"]:
-        contents = [table.to_json() for table in tables]
-        print_json(contents[0] if len(contents) == 1 else contents)
+        print_json([table.to_json() for table in tables])
         return
     for table in tables:
         print_comparison(table, wide=options["wide"])

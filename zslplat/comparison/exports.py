@@ -146,7 +146,7 @@ def _write_csv(comparisons: Sequence[Comparison], path: Path) -> None:
 
 def _write_json(comparisons: Sequence[Comparison], path: Path) -> None:
     contents = [one.to_json() for one in comparisons]
-    path.write_text(plain_json(contents[0] if len(contents) == 1 else contents, indent=1) + "\n", encoding="utf-8")
+    path.write_text(plain_json(contents, indent=1) + "\n", encoding="utf-8")
 
 
 def _draw(comparisons: Sequence[Comparison], path: Path) -> None:

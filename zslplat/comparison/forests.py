@@ -12,7 +12,7 @@ from zslplat.comparison.compare import Comparison
 from zslplat.comparison.over_datasets import Difference, difference_of, pool_differences, reasons_not_pooled
 from zslplat.evidence.labels import dataset_titles
 from zslplat.figures import Forest, ForestRow
-from zslplat.names import counted
+from zslplat.names import counted, decimal
 
 if TYPE_CHECKING:  # it loads matplotlib
     from zslplat.pictures import Picture
@@ -141,5 +141,5 @@ def _ends(row: Row, low: str, high: str) -> Ends | None:
 
 def _note(value: float, ends: Ends | None, word: str) -> str:
     digits = 3 if max(abs(v) for v in (value, *(ends or ()))) < 10 else 1
-    interval = f" [{ends[0]:+.{digits}f}, {ends[1]:+.{digits}f}]" if ends else ""
-    return f"{value:+.{digits}f}{interval}  {word}".strip()
+    interval = f" [{', '.join(decimal(end, digits, sign=True) for end in ends)}]" if ends else ""
+    return f"{decimal(value, digits, sign=True)}{interval}  {word}".strip()

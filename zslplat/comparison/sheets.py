@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from zslplat.comparison.leaderboard import MOST_TIED, NO_PAIR, OTHER_DATA, OTHER
 from zslplat.comparison.over_datasets import rank_note
 from zslplat.evidence.labels import dataset_titles
 from zslplat.metrics.intervals import margin_of
+from zslplat.names import decimal
 from zslplat.statistics import NOT_ENOUGH
 from zslplat.tuning.code_changes import MEANING
 
@@ -142,7 +144,7 @@ def knows(row: Row) -> str:
 
 def number(value: float | None, *, sign: bool = False) -> str:
     """Return a score with four digits behind the point; nothing for None."""
-    return "" if value is None else f"{value:+.4f}" if sign else f"{value:.4f}"
+    return "" if value is None else decimal(value, sign=sign)
 
 
 def ends(row: Row, low: str, high: str, *, sign: bool = False) -> str:
@@ -153,8 +155,10 @@ def ends(row: Row, low: str, high: str, *, sign: bool = False) -> str:
 
 
 def p_value(value: float | None) -> str:
-    """Return a p-value with two digits that count; the smallest ones as a bound."""
-    return "" if value is None else "< .0001" if value < 1e-4 else f"{value:.2g}"
+    """Return a p-value with two digits that count, more where these would be .05; the smallest ones as a bound."""
+    if value is None or value < 1e-4:
+        return "" if value is None else "< .0001"
+    return next(text for digits in (2, 3, 4) if float(text := f"{value:.{digits}g}") != 0.05 or digits == 4)
 
 
 def whole(value: float | None) -> str:
@@ -302,18 +306,28 @@ def _notes(comparison: Comparison, rows: Sequence[Row], shown: Collection[str]) 
         count = f"{least} to {most}" if most > least else f"{most}"
         margin = margin_of(comparison.metric)
         neither = "no difference" if margin is None else f"neither a difference nor equality within {margin:g}"
-        folds = "" if any(row.get("draws") for row in rows) else "; tune with --class-folds 5 tests each class once"
-        lines.append(f"{NOT_ENOUGH}: {neither} can be shown; it would take about {count} classes like these{folds}")
+        lines.append(f"{NOT_ENOUGH}: {neither} can be shown; it would take about {count} classes like these")
+        if not any(row.get("draws") for row in rows):
+            lines.append(f"each class is tested once by: {_class_folds(comparison, rows)}")
     if "tied" in shown and any(row["tied"] for row in rows):
-        most = any(count > MOST_TIED for count in Counter(row["group"] for row in rows).values())
-        of = f" (the best {MOST_TIED} of each group have letters)" if most else ""
-        lines.append(
-            "tied: methods of a group that share a letter do not differ significantly, in whatever order they stand, "
-            f"after Holm's correction over all pairs, which are more than a verdict's rivals{of}"
-        )
+        largest = max(Counter(row["group"] for row in rows).values())
+        of = f" (the best {MOST_TIED} of each group have letters)" if largest > MOST_TIED else ""
+        pairs = f", after Holm's correction over all pairs of it{of}" if largest > 2 else ""
+        text = "methods of a group that share a letter do not differ significantly, in whatever order they stand"
+        lines.append(f"tied: {text}{pairs}")
     if _OF_PAIRS & set(shown):
         lines += _no_pairs(rows)
     return [*lines, *_remarks(rows)]
+
+
+def _class_folds(comparison: Comparison, rows: Sequence[Row]) -> str:
+    """Return the commands that compare the first undecided row with its baseline over all classes."""
+    row = next(row for row in rows if row["classes_to_decide"])
+    compared = [one for one in rows if one is row or one["method"] == row["baseline"]]
+    methods = [str(one["method"]).partition(" [")[0] for one in compared]
+    options = shlex.join(["-d", str(row["dataset"]), "-t", comparison.task])
+    tuned = [f"zslplat tune {shlex.quote(method)} {options} --class-folds 5" for method in methods]
+    return " && ".join([*tuned, f"zslplat compare -t {shlex.quote(comparison.task)}"])
 
 
 def _no_pairs(rows: Sequence[Row]) -> list[str]:

@@ -12,6 +12,7 @@ import numpy as np
 from zslplat.data.dataset import ClassFold
 from zslplat.data.splits import whole_numbers
 from zslplat.errors import DataError
+from zslplat.names import counted
 
 # What the lists of a fold are called, before its number.
 SIDES = ("trainclasses", "valclasses")
@@ -173,7 +174,8 @@ def check_classes_of_splits(
     both = np.intersect1d(y[splits.get("test_unseen", _NO_ROWS)], seen)
     if len(both):
         names = ", ".join(class_names[label] for label in both[:5])
-        raise DataError(f"{where}: {len(both)} classes are both in train and in test_unseen: {names}")
+        what = counted(len(both), "class is", "classes are")
+        raise DataError(f"{where}: {what} both in train and in test_unseen: {names}")
     unknown = np.setdiff1d(y[splits.get("test_seen", _NO_ROWS)], seen)
     if len(unknown):
         raise DataError(

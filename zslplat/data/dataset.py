@@ -383,7 +383,8 @@ class Dataset:
             both = np.intersect1d(self.y[self.rows("train")], self.y[self.rows("test_unseen")])
             if len(both):
                 names = ", ".join(self.class_names[i] for i in both[:5])
-                raise DataError(f"{self.name}: {len(both)} classes are both in train and in test_unseen: {names}")
+                what = counted(len(both), "class is", "classes are")
+                raise DataError(f"{self.name}: {what} both in train and in test_unseen: {names}")
 
     def _check_folds(self) -> None:
         for fold in self.folds:

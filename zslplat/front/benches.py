@@ -84,25 +84,39 @@ class Grid(Result):
         title = f"suite {self.result.suite.name}: task {cells[0].task}, test"
         return draw_figure(MatrixFigure(values, rows, data, title=title))
 
-    def _summary(self) -> Summary:
-        result = self.result
-        by_status = {status: len(result.having(status)) for status in (DONE, FAILED, SKIPPED)}
+    @property
+    def headline(self) -> str:
+        """How many cells ended how, in how many seconds, and what is decided."""
+        by_status = {status: len(self.result.having(status)) for status in (DONE, FAILED, SKIPPED)}
         counts = ", ".join(f"{count} {status}" for status, count in by_status.items() if count)
-        findings = result.messages(self.settings.silenced)
+        decided = f"; {self.decision.counts}" if self.decision else ""
+        return f"suite {self.result.suite.name}: {counts}; {self.result.seconds:.0f} s{decided}"
+
+    @property
+    def failures(self) -> list[str]:
+        """A line for each cell that failed, and for each metric that no record has."""
+        cells = [f"failed: {cell.title}: {cell.reason}" for cell in self.failed]
+        return cells + [f"failed: {line}" for line in self.result.missing_metrics()]
+
+    @property
+    def lines(self) -> list[str]:
+        """What was left out, what failed, where the tables are, and the verdicts that folds made."""
+        result = self.result
         left_out = {cell.data: cell.reason for cell in result.having(SKIPPED)}
-        frame = self.scores()[["data", "row", "task", "metric", "test"]]
-        table = {name: column.tolist() for name, column in frame.items()}
         in_tables, cells = result.filled_cells
         tables = f"tables: {result.out}, {in_tables} of the suite's {cells} cells"
-        lines = [
-            *([tables] if result.out is not None and in_tables else []),
+        return [
             *(f"left out: {name}: {reason}" for name, reason in left_out.items()),
-            *(f"failed: {cell.title}: {cell.reason}" for cell in self.failed),
-            *(f"failed: {line}" for line in result.missing_metrics()),
+            *self.failures,
+            *([tables] if result.out is not None and in_tables else []),
             *(self.decision.lines if self.decision else ()),
-            *warning_lines(findings.lines, findings.silenced),
         ]
-        return Summary(f"suite {result.suite.name}: {counts}", [table], lines)
+
+    def _summary(self) -> Summary:
+        findings = self.result.messages(self.settings.silenced)
+        frame = self.scores()[["data", "row", "task", "metric", "test"]]
+        table = {name: column.tolist() for name, column in frame.items()}
+        return Summary(self.headline, [table], [*self.lines, *warning_lines(findings.lines, findings.silenced)])
 
 
 def carry_out_suite(options: BenchCommand) -> Grid:

@@ -10,7 +10,6 @@ from zslplat.comparison.compare import compare
 from zslplat.comparison.forests import score_forest
 from zslplat.data.class_draws import drawn_spec
 from zslplat.drawing import draw_forest
-from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evidence.matching import Filters
 from zslplat.front.options import TuneCommand
@@ -51,7 +50,14 @@ class FoldedStudies(Result):
         row = self.row
         ends = "" if row["low_classes"] is None else f" [{row['low_classes']:.4f}, {row['high_classes']:.4f}]"
         classes = "" if row["classes"] is None else f" over {row['classes']} classes"
-        return f"test {row['metric']} {row['test']:.4f}{ends}{classes}"
+        return f"{self.title}: test {row['metric']} {row['test']:.4f}{ends}{classes}"
+
+    @property
+    def title(self) -> str:
+        """The method, the data and the folds in words."""
+        experiment = self.experiment
+        subject = f"{experiment.method.name} on {experiment.dataset_title}, task {experiment.task}"
+        return f"{subject}, {len(self.studies)} class folds"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row of all folds and what ``tune`` gives of each, as JSON holds it."""
@@ -69,8 +75,7 @@ class FoldedStudies(Result):
         from zslplat.pictures import Picture
 
         figure = Picture(figsize=(7.6, 1.2), layout="constrained", facecolor="white")
-        title = f"{self.experiment.dataset_title}, {len(self.studies)} class folds"
-        draw_forest(figure.add_subplot(), score_forest([self.row], f"{self.row['metric']}, test", title))
+        draw_forest(figure.add_subplot(), score_forest([self.row], f"{self.row['metric']}, test", self.title))
         return figure
 
     def _summary(self) -> Summary:
@@ -78,8 +83,7 @@ class FoldedStudies(Result):
         warnings = [line for study in self.studies for line in study.result.warnings]
         silenced = sum(study.result.silenced for study in self.studies)
         return Summary(
-            f"{self.experiment.method.name} on {self.experiment.dataset_title}, task {self.experiment.task}: "
-            f"{len(self.studies)} class folds, a study each",
+            f"{self.title}, a study each",
             [{"fold": frame.index.tolist(), **{name: frame[name].tolist() for name in frame.columns}}],
             [
                 self.headline,
@@ -91,9 +95,7 @@ class FoldedStudies(Result):
 def carry_out_folds(options: TuneCommand) -> FoldedStudies:
     """Tune and test every class fold by itself, and score all classes together; what is recorded is not done again."""
     experiment, study_options, settings = study_request(options)
-    folds = options["class_folds"]
-    if options["dry_run"] or folds is None:
-        raise UsageError("--dry-run plans one study; leave --class-folds out: so many folds take so many times as long")
+    folds = options["class_folds"] or 0
     studies = []
     with progress(quiet=options["quiet"]) as reporter:
         for fold in range(1, folds + 1):

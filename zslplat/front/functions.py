@@ -125,7 +125,7 @@ def tune(
     values |= {} if dataset is DEFAULT_DATASET else {"dataset": dataset}
     values |= {} if task is DEFAULT_TASK else {"task": task}
     request = complete_options(TuneCommand, values, "tune")
-    if request["class_folds"] is not None:
+    if request["class_folds"] is not None and not request["dry_run"]:
         from zslplat.front.class_folds import carry_out_folds
 
         return carry_out_folds(request)

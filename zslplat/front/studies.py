@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from zslplat.data.class_draws import drawn_spec
 from zslplat.drawing import draw_figure
 from zslplat.errors import UsageError
 from zslplat.evaluation.components import build_component, describe_knowledge
@@ -224,10 +225,14 @@ class Study(Result):
 
 @dataclass(frozen=True, repr=False)
 class StudyPlan(Shown):
-    """What a study would do: ``result`` holds all that the command prints as JSON; nothing was recorded."""
+    """What a study would do: ``result`` holds all that the command prints as JSON; nothing was recorded.
+
+    Of ``class_folds`` studies, one for each fold, it is the first.
+    """
 
     result: Rehearsal
     settings: Settings = field(repr=False)
+    class_folds: int | None = None
 
     @property
     def seconds(self) -> float | None:
@@ -253,9 +258,15 @@ class StudyPlan(Shown):
             f"test: {counted(plan.tests, 'evaluation')} of the best, on the test split",
             f"the trial that was to be timed failed: {plan.reason}" if plan.reason else self._times(),
             f"memory: about {plan.memory_bytes / 2**30:.2g} GiB in the workers together" if plan.memory_bytes else "",
+            self._folds(),
             "nothing is recorded; the same request without dry-run carries it out",
         ]
         return Summary(title, [], lines)
+
+    def _folds(self) -> str:
+        folds = self.class_folds or 0
+        total = f", about {duration(folds * self.seconds)} in all" if self.seconds else ""
+        return f"class folds: {folds}, a study each; this is the first{total}" if folds else ""
 
     def _default(self, name: str) -> str:
         defaults = self.result.defaults
@@ -277,7 +288,10 @@ def carry_out_study(options: TuneCommand) -> Study | StudyPlan:
     experiment, study_options, settings = study_request(options)
     with progress(quiet=options["quiet"]) as reporter:
         if options["dry_run"]:
-            return StudyPlan(rehearse(experiment, study_options, settings, reporter), settings)
+            folds = options["class_folds"]
+            if folds is not None:
+                experiment = replace(experiment, dataset=drawn_spec(experiment.dataset, 1, folds))
+            return StudyPlan(rehearse(experiment, study_options, settings, reporter), settings, folds)
         return Study(run_study(experiment, study_options, settings, reporter), experiment, settings)
 
 

@@ -55,7 +55,7 @@ class BenchArguments(TypedDict, total=False):
     suite: Annotated[
         Any,
         Option(
-            "Name of a suite (zslplat list suites), or a TOML file.",
+            "Name of a suite (zslplat list suites), or a TOML file with such lines.",
             REQUIRED,
             complete="suites",
             metavar="SUITE",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from zslplat.multiples import read_multiple
-from zslplat.names import NOTHING
+from zslplat.names import NOTHING, decimal
 from zslplat.reports.blocks import Cell
 
 METRICS = {
@@ -33,7 +33,7 @@ def number(value: float | None, *, sign: bool = False, digits: int = 4) -> str:
     """Return a score with four decimals, as ``compare`` shows it; a dash for what is not known."""
     if value is None or not math.isfinite(value):
         return NOTHING
-    return f"{value:+.{digits}f}" if sign else f"{value:.{digits}f}"
+    return decimal(value, digits, sign=sign)
 
 
 def short(value: object) -> str:

@@ -35,10 +35,8 @@ class Section:
     def text(self, key: str, *, default: None) -> str | None: ...
 
     def text(self, key: str, *, default: Any = ...) -> str | None:
-        """Return a text; without a default it must be there and not be empty."""
+        """Return a text; without a default it must not be empty."""
         value = self._value(key, default)
-        if value is ...:
-            raise UsageError(f"{self.where}: {key} is missing; a {self.kind} needs it")
         if value is not default and not (isinstance(value, str) and value.strip()):
             raise self._error(key, value, "text in quotes")
         return value  # type: ignore[no-any-return]

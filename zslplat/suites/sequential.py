@@ -82,7 +82,14 @@ class Decision:
         undecided = [one for one in self.verdicts if one.verdict == NOT_ENOUGH]
         made = [f"decided: {one}" for one in self.verdicts if one not in undecided]
         cost = f"{self.grid.suite.class_folds} more folds of all that is open take about {duration(self.seconds)}"
-        return [*made, *(f"open: {one}" for one in undecided), *([cost] if undecided else [])]
+        looks = "intervals and verdicts allow for a look after every fold"
+        return [*made, *(f"open: {one}" for one in undecided), looks, *([cost] if undecided else [])]
+
+    @property
+    def counts(self) -> str:
+        """How many verdicts are decided, and how many are open."""
+        undecided = sum(one.verdict == NOT_ENOUGH for one in self.verdicts)
+        return f"{len(self.verdicts) - undecided} decided, {undecided} open"
 
 
 def sequential_p(p_value: float, share: float, arrangement: int) -> float:

@@ -49,6 +49,9 @@ from zslplat.spec import Spec
 from zslplat.suites.sections import Section
 
 TRIALS, REPEATS = 20, 5
+SMALLEST = """tasks = ["zsl"]
+data = [{ name = "pairs", dataset = "digit-pairs" }]
+row = [{ name = "a", method = "eszsl" }, { name = "b", method = "sae" }]"""
 MEAN = "mean"  # what tables call the score of all draws of classes together
 
 
@@ -205,6 +208,7 @@ def suite_from(name: str, content: Mapping[str, Any], origin: str = "") -> Suite
             "more than dots"
         )
     top = Section(content, origin or f"suite {name}", "suite")
+    _require_keys(content, top.where)
     metrics = Section(top.mapping("metrics"), f"{top.where}, [metrics]", "task")
     suite = Suite(
         name=name,
@@ -230,6 +234,22 @@ def suite_from(name: str, content: Mapping[str, Any], origin: str = "") -> Suite
     suite = _written_alike(suite)
     _check(suite, top.where)
     return suite
+
+
+def _require_keys(content: Mapping[str, Any], where: str) -> None:
+    """Raise :class:`UsageError` that names all keys that a suite lacks, and shows the smallest suite."""
+    tables: dict[str, list[Any]] = {
+        key: list(content[key]) if isinstance(content.get(key), list | tuple) else [] for key in ("data", "row")
+    }
+    missing = [f"[[{key}]]" for key in tables if not content.get(key)]
+    for key, needed in (("data", ("name", "dataset")), ("row", ("name", "method"))):
+        for number, table in enumerate(tables[key], start=1):
+            absent = [name for name in needed if isinstance(table, Mapping) and name not in table]
+            missing += [f"{name} in [[{key}]] {number}" for name in absent]
+    if "tasks" not in content and not any("tasks" in table for of_key in tables.values() for table in of_key):
+        missing.insert(0, "tasks")
+    if missing:
+        raise UsageError(f"{where}: it lacks {', '.join(missing)}; the smallest suite is\n\n{SMALLEST}")
 
 
 def _tasks(section: Section) -> tuple[str, ...]:
@@ -305,8 +325,6 @@ def _row(section: Section) -> SuiteRow:
 def _check(suite: Suite, where: str) -> None:
     """Check what parts of a suite say of each other."""
     for what, names in (("[[data]]", [d.name for d in suite.data]), ("[[row]]", [r.name for r in suite.rows])):
-        if not names:
-            raise UsageError(f"{where}: it has no {what}; give at least one")
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise UsageError(f"{where}: two {what} are named {twice[0]!r}; names tell them apart")
     rows, data = [row.name for row in suite.rows], [entry.name for entry in suite.data]

@@ -72,7 +72,7 @@ def test_what_comes_later_is_shown_by_compare_and_mlflow(call, given, tmp_path):
     assert call(*words, "--seconds", 20).returncode == 0
     done = call(*words, "--seconds", 12.5, "--description", "a network", "--tag", "by=me")
     assert "recorded now, of repeat 0: seconds 12.5 in place of 20.0" in done.stdout
-    (row,) = json.loads(call("compare", "--dataset", DATA, "--json").stdout)["rows"]
+    (row,) = json.loads(call("compare", "--dataset", DATA, "--json").stdout)[0]["rows"]
     assert row["test_seconds"] == 12.5
     from mlflow.tracking import MlflowClient
 
@@ -107,5 +107,5 @@ def test_scores_made_elsewhere_take_tags_then_and_later(call, tmp_path):
     np.save(tmp_path / "s1.npy", np.random.default_rng(1).normal(size=(len(rows), len(classes))))
     seed = (*given[:4], tmp_path / "s1.npy", *given[5:], "--repeat", 1, "--tag", "last=x")
     assert call(*seed).returncode == 0
-    out = json.loads(call("compare", "--tag", " step=first ", "--json").stdout)
+    (out,) = json.loads(call("compare", "--tag", " step=first ", "--json").stdout)
     assert [row["tags"] for row in out["rows"]] == ["step=first, more=yes, last=x"]

@@ -223,7 +223,7 @@ def test_validation_that_comes_later_is_added_and_other_validation_is_refused(ca
     def row():
         done = call("compare", "--dataset", DATA, "--json")
         assert done.returncode == 0, done.stderr
-        (found,) = json.loads(done.stdout)["rows"]
+        (found,) = json.loads(done.stdout)[0]["rows"]
         return found
 
     assert row()["validation"] is None
@@ -275,7 +275,7 @@ def test_scores_of_several_seeds_are_one_entry_with_a_spread(call, settings, tmp
     assert later["method"] == first["method"]
     again = told("--scores", paths[0], "--scores", paths[1], "--scores", paths[2])
     assert (again["recalled"], again["test_evaluations"]) == (3, 3)
-    (row,) = json.loads(call("compare", "--dataset", DATA, "--json").stdout)["rows"]
+    (row,) = json.loads(call("compare", "--dataset", DATA, "--json").stdout)[0]["rows"]
     values = [metrics["per_class_accuracy"] for metrics in again["metrics"]]
     assert row["test"] == pytest.approx(np.mean(values), abs=1e-15)
     assert row["spread"] == pytest.approx(np.std(values, ddof=1), abs=1e-15)
@@ -291,7 +291,7 @@ def test_what_was_known_of_the_batch_is_declared_and_sorts_the_entry(call, setti
     given = ("score", "--name", "net", "--manifest", "split", "--scores", random_scores(tmp_path / "split"))
     done = call(*given, "--knows", "trained on the web,transductive", "--seconds", 12.5, "--json")
     assert json.loads(done.stdout)["knows"] == "transductive, trained on the web"
-    (row,) = json.loads(call("compare", "--dataset", DATA, "--json").stdout)["rows"]
+    (row,) = json.loads(call("compare", "--dataset", DATA, "--json").stdout)[0]["rows"]
     assert (row["group"], row["knows"]) == ("transductive", "transductive, trained on the web")
     assert row["test_seconds"] == 12.5
     for word, meant in (("transductiv", "transductive"), ("unseen", "unseen signatures")):

@@ -25,7 +25,7 @@ def test_scores_made_elsewhere_are_shown_by_their_test_and_not_mixed_with_that_o
     tests = [word for seed in (0, 1) for word in ("--scores", random_scores(split, "test", seed))]
     done = call(*given, *tests, *(word for fold in folds for word in ("--validation", fold)), "--knows", "transductive")
     assert done.returncode == 0, done.stderr
-    (row,) = json.loads(call("compare", "-d", DATA, "-t", "gzsl", "--json").stdout)["rows"]
+    (row,) = json.loads(call("compare", "-d", DATA, "-t", "gzsl", "--json").stdout)[0]["rows"]
     for names in ((), ("outside:net",)):
         page = reported(call, tmp_path, *names)
         headings, ((*line,),) = table_called(page, "of task gzsl on")

@@ -123,7 +123,7 @@ def test_tuning_reports_the_rows_that_are_left(call, tmp_path):
     assert call("tune", "-m", "eszsl", "-d", DATA, "-n", 2, "--workers", 1, "-q").returncode == 0
     # Another task scores other rows: they share no table.
     for task in ("zsl", "zsl(imbalance=10)"):
-        rows = json.loads(call("compare", "-d", DATA, "-t", task, "--json").stdout)["rows"]
+        rows = json.loads(call("compare", "-d", DATA, "-t", task, "--json").stdout)[0]["rows"]
         assert [row["method"] for row in rows] == ["eszsl"]
 
 

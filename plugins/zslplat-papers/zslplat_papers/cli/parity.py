@@ -49,6 +49,10 @@ def parity(options: ParityOptions) -> None:
     for line in lines:
         shown.add_row(*line)
     stdout_console().print(shown, markup=False)
+    printed = {row["method"] for row in rows if row["variant"] == "paper"}
+    departing = [row["method"] for row in rows if row["verdict"] == "departs" and row["variant"] == "default"]
+    for method in [name for name in departing if name in printed][:1]:
+        echo(f"next: zslplat tune {method} --set variant=paper tunes the form that the paper prints")
     if out is not None:
         echo(f"written: {out}")
 

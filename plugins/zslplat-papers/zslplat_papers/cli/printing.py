@@ -9,6 +9,7 @@ from rich.table import Table as Shown
 
 from zslplat.cli.invocation import print_json
 from zslplat.cli.output import stdout_console
+from zslplat.statistics import NOT_ENOUGH
 from zslplat_papers.published import load_table
 from zslplat_papers.reproduction.claim_plan import plans
 from zslplat_papers.reproduction.claims import Judged, single_line
@@ -96,7 +97,10 @@ def print_claims(judgements: Sequence[Judged], *, details: bool, quiet: bool = F
             shown.add_row(f"{claim.id}\n{claim.text}", claim.printed, by, judged.verdict.verdict, why)
         console.print(shown, markup=False)
     counts = {name: sum(judged.verdict.verdict == name for judged in judgements) for name in CLAIM_VERDICTS}
-    console.print("; ".join(f"{name}: {count}" for name, count in counts.items()), highlight=False, markup=False)
+    text = "; ".join(f"{name}: {count}" for name, count in counts.items())
+    undecided = counts[NOT_ENOUGH] and not quiet
+    text += "\nnext: zslplat claims --plan shows what would decide the open ones" if undecided else ""
+    console.print(text, highlight=False, markup=False)
 
 
 def print_plans(judgements: Sequence[Judged], *, as_json: bool) -> None:
@@ -105,17 +109,20 @@ def print_plans(judgements: Sequence[Judged], *, as_json: bool) -> None:
     if as_json:
         print_json([plan.to_json() for plan in listed])
         return
-    shown = Shown(
-        "claim", "difference", "would have been seen", "precision needed", "what would decide", "core-seconds"
-    )
+    shown = Shown()
+    shown.add_column("claim", no_wrap=True)
+    for column in ("difference", "would have been seen", "precision needed", "what would decide", "core-seconds"):
+        shown.add_column(column)
     for plan in listed:
         numbers = [f"{plan.difference:+.3f}", f"{plan.smallest:.3f}", f"x {plan.times:.1f}"]
-        shown.add_row(plan.claim, *numbers, str(plan), f"{plan.seconds:.0f}")
+        shown.add_row(plan.claim, *numbers, str(plan), f"{plan.seconds:.0f}" if plan.steps else "-")
     console = stdout_console()
     console.print(shown, markup=False)
     total = sum(plan.seconds for plan in listed if not plan.data_sets)
-    text = f"{len(listed)} open claims; those that need no further data set take {total:.0f} core-seconds"
-    console.print(text, highlight=False, markup=False)
+    lines = [f"{len(listed)} open claims; those that need no further data set take {total:.0f} core-seconds"]
+    lines.append("what would have been seen counts from 0, or from the margin of a claim that two are close")
+    lines += [f"next: {plan.command}" for plan in listed if plan.command][:1]
+    console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
 
 
 def _cells(results: list[Made], *, dry_run: bool) -> Shown:

@@ -241,15 +241,16 @@ def keep(options: KeepOptions) -> None:
     from zslplat.front.benches import carry_out_suite, suite_request
     from zslplat_papers.reproduction.suite_results import check_kept_suite, compare_scores, earlier_scores, keep_grid
 
-    suite, _, settings = suite_request(options)  # type: ignore[arg-type]
+    suite, _, _ = suite_request(options)  # type: ignore[arg-type]
     check_kept_suite(suite, options["results"])
     before = earlier_scores(suite.name, options["results"])
-    result = carry_out_suite(options).result  # type: ignore[arg-type]
+    grid = carry_out_suite(options)  # type: ignore[arg-type]
+    result = grid.result
     agreement, files = compare_scores(result, before), keep_grid(result, options["results"])
     if options["json"]:
         print_json({"kept": agreement.to_json(), "files": files})
     else:
-        print_grid(result, settings.silenced, as_json=False)
+        print_grid(grid, as_json=False, quiet=options["quiet"])
         echo("\n".join([*([agreement.line] if agreement.line else []), *(f"kept: {path}" for path in files)]))
     if result.exit_code:
         raise typer.Exit(result.exit_code)

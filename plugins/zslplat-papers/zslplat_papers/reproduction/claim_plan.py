@@ -10,6 +10,7 @@ Ten draws of the classes of one data set have each class several times: what mor
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -35,11 +36,15 @@ CLOSED = ("claims-coding", "claims-faces", "claims-semfs", "claims-slem")
 
 @dataclass(frozen=True)
 class Step:
-    """More of one data set: what it would have instead of what it has, and the core-seconds of that."""
+    """More of one data set: what it would have instead of what it has, and the core-seconds of that.
+
+    ``class_folds``: how many folds of all classes that is, None for more of anything else.
+    """
 
     data: str
     what: str
     seconds: float
+    class_folds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,13 @@ class Plan:
     def seconds(self) -> float:
         """The core-seconds of the steps."""
         return sum(step.seconds for step in self.steps)
+
+    @property
+    def command(self) -> str:
+        """The command that carries out the first class folds, empty where there are none."""
+        folded = [step for step in self.steps if step.class_folds]
+        words = [f"zslplat claims {self.claim} --run --class-folds {step.class_folds}" for step in folded[:1]]
+        return "".join(f"{line} --only {shlex.quote(folded[0].data)}" for line in words)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain values."""
@@ -125,7 +137,8 @@ def _steps(judged: Judged, mean: MeanDifference, times: float) -> tuple[list[Ste
             continue
         used.add(family)
         # Folds test all classes anew; draws go on from those that are there.
-        steps.append(Step(data, text, seconds * (more if "folds" in text else more - 1)))
+        folds = int(text.split()[0]) if "class folds" in text else None
+        steps.append(Step(data, text, seconds * (more if folds else more - 1), folds))
         missing -= (more - 1) * precision[family]
     return steps, max(missing, 0.0)
 
