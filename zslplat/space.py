@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from zslplat.errors import UsageError, quoted
+from zslplat.errors import UnknownNameError, UsageError, quoted
 from zslplat.multiples import read_multiple, write_multiple
 from zslplat.registry import known_as
 from zslplat.spec import Spec, parse_value
@@ -315,9 +315,10 @@ def check_value(owner: str | type, name: str, value: Any, parameters: Mapping[st
     """
     legal = parameters[name].legal
     if not legal.contains(value):
-        if isinstance(owner, type):
-            owner = known_as(owner)
-        raise UsageError(f"{owner}: {name}={quoted(value)} is out of range; expected {legal}")
+        registered = isinstance(owner, type)
+        owner = known_as(owner) if isinstance(owner, type) else owner
+        more = f"; zslplat show {owner} lists the ranges" if registered else ""
+        raise UsageError(f"{owner}: {name}={quoted(value)} is out of range; expected {legal}{more}")
 
 
 def is_active(dimension: Range, values: Mapping[str, Any]) -> bool:
@@ -367,7 +368,7 @@ def _parse_interval(text: str, match: re.Match[str], *, whole: bool) -> Real | I
     steps = _steps(text, {flag for flag in flags if flag.isdecimal()})
     flags = {flag for flag in flags if not flag.isdecimal()}
     if flags - {"log", "int"}:
-        raise _range_error(text, f"unknown flag {sorted(flags - {'log', 'int'})[0]!r}")
+        raise UnknownNameError(f"flag of the range {text!r},", sorted(flags - {"log", "int"})[0], ("log", "int"))
     if not low < high or not (math.isfinite(low) and math.isfinite(high)):
         raise _range_error(text, "the low end must be below the high end, both finite")
     if "log" in flags and low <= 0:

@@ -121,6 +121,12 @@ class Command(_Page, TyperCommand):
                 if type(error).__name__ == "MissingParameter" and missing is not None:
                     name = error.param.name  # type: ignore[attr-defined]
                     raise UsageError(f"{ctx.command_path} needs {_metavar(name)}: {missing.help}") from None
+                wrong = getattr(error, "param", None)
+                if type(error).__name__ == "BadParameter" and wrong is not None and "valid" in str(error):
+                    whole = "integer" in str(error)
+                    flag, example = wrong.opts[0], 20 if whole else 0.5
+                    expected = f"expected a {'whole ' * whole}number, as in {ctx.command_path} {flag} {example}"
+                    raise UsageError(f"{flag}: {expected}") from None
                 if type(error).__name__ != "NoSuchOption" or ctx.resilient_parsing:
                     raise
                 name = error.option_name  # type: ignore[attr-defined]
@@ -144,6 +150,8 @@ class Command(_Page, TyperCommand):
         near = near_names(name, flags)
         usual = "" if near else f"{ctx.command_path} --help-all shows all options"
         hint = argument_hint(key, self.options).replace("_", "-") or usual
+        if name in ("-q", "--quiet") and "json" in self.options:
+            hint = f"leave it out, as no progress is shown; {ctx.command_path} --json is for programs"
         raise UnknownNameError(f"option of {ctx.command_path}", name, flags, hint)
 
 

@@ -1,6 +1,7 @@
 """``predict``, ``export`` and ``models``: what final evaluations learned, used on rows of one's own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,9 @@ from zslplat.cli.invocation import echo, print_json
 from zslplat.front.options import Json, Quiet, StoreOptions, TrackingOptions
 from zslplat.front.schema import REQUIRED, Option
 from zslplat.names import counted
+
+_LATEST = "latest"
+_MOST_TRIED = 20  # models, newest first
 
 app = Commands(help="Models of final evaluations: list, show, remove.", default="list")
 
@@ -27,7 +31,7 @@ class PredictOptions(StoreOptions, total=False):
         Path,
         Option("Rows, unprocessed as data sets hold them: .npy (n, d), .csv or .parquet.", REQUIRED, by_position=True),
     ]
-    run: Annotated[str, Option("Run, study or method with a model, latest, or the folder of a model.", "latest")]
+    run: Annotated[str, Option("Run, study or method with a model, latest, or the folder of a model.", _LATEST)]
     output: Annotated[Path, Option("File for the predictions: .csv or .parquet.", Path("predictions.csv"))]
     signatures: Annotated[
         Path | None,
@@ -52,8 +56,8 @@ def predict(options: PredictOptions) -> None:
     model = place.load()
     if not options["quiet"]:
         echo(place.line(model), err=True)
-    rows = RowFile(options["input"], model.features.views)
-    with progress(quiet=options["quiet"]) as reporter:
+    with progress(quiet=options["quiet"]) as reporter, _other_models(options):
+        rows = RowFile(options["input"], model.features.views)
         if rows.ignored:
             reporter.note(f"{options['input']}: columns that are no features are ignored: {', '.join(rows.ignored)}")
         if model.joint:
@@ -73,6 +77,35 @@ def predict(options: PredictOptions) -> None:
         print_json({"rows": done, "output": str(options["output"]), **names, "model": model.describe()})
     else:
         echo(f"{counted(done, 'row')}: predictions in {options['output']}")
+
+
+@contextmanager
+def _other_models(options: PredictOptions) -> Iterator[None]:
+    """Let an error about rows or signatures name the newest model that takes them, where no model was named."""
+    from zslplat.errors import UsageError, ZslplatError
+    from zslplat.front.requests import settings_of
+    from zslplat.models.predictions import RowFile, predictions
+    from zslplat.records.opening import existing_records
+    from zslplat.serving.runs import find_model, stored_models
+
+    try:
+        yield
+    except ZslplatError as error:
+        if options["run"] != _LATEST or not options["input"].is_file():
+            raise
+        settings = settings_of(options)
+        with closing(existing_records(settings, lambda text: None)) as records:
+            models = [one for one in reversed(stored_models(settings, records)) if not one.problem]
+        for one in models[:_MOST_TRIED]:
+            try:
+                model = find_model(one.run, settings).load()
+                rows = RowFile(options["input"], model.features.views)
+                next(predictions(model, rows, options["signatures"], generalised=options["generalised"]))
+            except ZslplatError:
+                continue
+            reason = str(error).partition("; zslplat models")[0]
+            raise UsageError(f"{reason}; the model of {one.dataset} fits: add --run {one.run}") from None
+        raise
 
 
 class ExportOptions(TrackingOptions, total=False):

@@ -417,6 +417,12 @@ def _add_dataset(
             f"{dataset}: measured by {optimised.name}, in a table of its own (--metric {optimised.name})"
         )
         return
+    selected = dict.fromkeys(e.scored.primary.name for e in on_dataset if e.scored.primary is not None)
+    others = [name for name in selected if name != metric]
+    if request.metric is None and others:
+        collected.notes.append(
+            f"{dataset}: shown is {metric}; some were selected by {', '.join(others)} (--metric {others[0]} shows it)"
+        )
     if not any(metric in e.scored.values for e in on_dataset) and any(metric in e.scored.values for e in entries):
         collected.notes.append(f"{dataset}: {metric} is not recorded there")
         return

@@ -172,10 +172,21 @@ def is_path(name: str) -> bool:
     return "/" in name or os.sep in name or name.endswith((*FILE_SUFFIXES, *_OTHER_SUFFIXES))
 
 
+REDRAWN = "redrawn"  # names a data set with its classes drawn anew
+
+
 def title_of(spec: Spec) -> str:
     """Return what tables and reports call a data set: its name, or that of the file or folder that is read."""
     if spec.name == IN_MEMORY and "name" in spec.parameters:
         return str(spec.parameters["name"])
+    if spec.name == REDRAWN:
+        of, draw = parse_dataset(str(spec.parameters.get("of", "digit-pairs"))), int(spec.parameters.get("draw", 1))
+        folds = spec.parameters.get("folds")
+        if not folds:
+            return f"{title_of(of)}, draw {draw} of its classes"
+        arrangement, fold = divmod(draw - 1, int(folds))
+        more = f", arrangement {arrangement + 1}" if arrangement else ""
+        return f"{title_of(of)}, fold {fold + 1} of {folds}{more}"
     path = Path(str(next((spec.parameters[key] for key in ("path", "folder") if key in spec.parameters), spec.name)))
     return path.stem if path.suffix in FILE_SUFFIXES else path.name
 

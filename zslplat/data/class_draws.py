@@ -36,7 +36,7 @@ from itertools import chain
 
 import numpy as np
 
-from zslplat.data.catalogue import open_source, parse_dataset
+from zslplat.data.catalogue import REDRAWN, open_source, parse_dataset
 from zslplat.data.dataset import Dataset
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.splits import hold_out_rows
@@ -45,7 +45,7 @@ from zslplat.registry import ByName
 from zslplat.space import Integer, Optional, Text, parameter
 from zslplat.spec import Spec
 
-NAME = "redrawn"
+NAME = REDRAWN
 SUPERCLASS = "superclass"  # a signature set of this name says which classes are of one superclass: they are equal
 
 

@@ -144,7 +144,7 @@ def _with_encodings(dataset: Dataset, card: FeatureCard) -> Dataset:
     return replace(dataset, source={**dataset.source, "encodings": encodings}) if any(encodings.values()) else dataset
 
 
-HOW_TO_SET = "--data-root, ZSLPLAT_DATA_ROOT or data_root in zslplat.toml"
+HOW_TO_SET = "--data-root (in Python data_root=...), ZSLPLAT_DATA_ROOT or data_root in zslplat.toml"
 
 
 def find_path(places: DataPlaces, name: str, suffixes: Sequence[str] = ()) -> Path:

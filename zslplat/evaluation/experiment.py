@@ -58,8 +58,8 @@ class Experiment:
 
     @property
     def dataset_text(self) -> str:
-        """The data set as messages have it: its spec, or the name that data in memory were given."""
-        return self.dataset_title if self.dataset.name == IN_MEMORY else str(self.dataset)
+        """The data set as messages have it: its spec, or a title of data in memory and of drawn classes."""
+        return title_of(self.dataset) if self.dataset.name in (IN_MEMORY, REDRAWN) else str(self.dataset)
 
     def evaluation(
         self,

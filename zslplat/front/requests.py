@@ -110,8 +110,16 @@ def experiment_of(
     if metric := options.get("metric"):
         from zslplat.evaluation.components import build_component
         from zslplat.evaluation.criteria import search_entry
+        from zslplat.registry import names
 
-        search = search_entry(build_component("tasks", protocol), metric)
+        built = build_component("tasks", protocol)
+        try:
+            search = search_entry(built, metric)
+        except UnknownNameError as error:
+            others = [name for name in names("tasks") if component("tasks", name).kind == built.kind]
+            having = [name for name in others if error.name in build_component("tasks", Spec(name)).criteria()]
+            hint = f"task {having[0]} has it: add --task {having[0]}" if having else ""
+            raise UnknownNameError(error.kind, error.name, error.choices, hint) from None
     return Experiment(spec, dataset, protocol, space, features, signatures, options["seed"], search=search)
 
 

@@ -99,7 +99,7 @@ def read_signatures(S: Any, classes: Sequence[Any] | None, what: str = "S") -> S
     several signatures. Raises :class:`DataError` for what is no matrix of finite numbers.
     """
     if S is None:
-        raise UsageError(f"{what} is missing; give the signatures of the classes, one row per class")
+        raise UsageError(f"{what} is missing; write fit(X, y, S): the signatures of the classes, one row per class")
     if isinstance(S, Mapping):
         if classes is not None:
             raise UsageError(f"{what} names its classes, and so does classes; give one of the two")

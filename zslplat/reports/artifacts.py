@@ -66,10 +66,11 @@ class ClassScores:
 _MEASURES = ("accuracy_calibrated", "accuracy_among_all", "accuracy", "average_precision")
 
 
-def class_scores(tested: Sequence[Evaluation], warn: Warn | None = None) -> ClassScores | None:
-    """Return the scores per class of repeats; None where no table says them."""
+def class_scores(tested: Sequence[Evaluation], warn: Warn | None = None, metric: str = "") -> ClassScores | None:
+    """Return the scores per class of repeats, those behind ``metric``; None where no table says them."""
+    measures = _MEASURES[1:] if metric == "H" else _MEASURES
     tables = [table for table in (table_of(evaluation, "per_class", warn) for evaluation in tested) if "class" in table]
-    measure = next((name for name in _MEASURES if tables and all(name in table for table in tables)), None)
+    measure = next((name for name in measures if tables and all(name in table for table in tables)), None)
     if measure is None or any(table["class"] != tables[0]["class"] for table in tables):
         return None
     first = tables[0]

@@ -26,7 +26,9 @@ def differences_of_best(chapter: Chapter, context: PageContext) -> Iterator[Bloc
     """Yield the difference per class between the two best on validation, or on test where that is not known of two."""
     two, validated = _two_best(chapter)
     by_label = [
-        (label, class_scores(entry.tested, context.notes.append)) for label, entry in chapter.shown if label in two
+        (label, class_scores(entry.tested, context.notes.append, chapter.primary.name))
+        for label, entry in chapter.shown
+        if label in two
     ]
     by_label.sort(key=lambda pair: two.index(pair[0]))
     scores = [(label, per_class) for label, per_class in by_label if per_class is not None]

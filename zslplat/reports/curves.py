@@ -26,7 +26,7 @@ Points = tuple[list[float], list[float]]
 
 def seen_unseen_chart(chapter: Chapter, context: PageContext) -> Iterator[Chart]:
     """Yield the accuracy on seen against that on unseen classes over all biases; nothing for other tasks."""
-    lines, rows, cut = [], [], False
+    lines, rows, cut, of_h = [], [], False, chapter.primary.name == "H"
     for label, entry in chapter.shown:
         recorded = table_of(entry.tested[0], "seen_unseen_curve", context.notes.append)
         if not {"unseen", "seen"} <= set(recorded):
@@ -37,7 +37,7 @@ def seen_unseen_chart(chapter: Chapter, context: PageContext) -> Iterator[Chart]
         metrics = entry.tested[0].record["metrics"]
         marks = [
             (metrics[u], metrics[s])
-            for u, s in (("U_to_T", "S_to_T"), ("calibrated_u", "calibrated_s"))
+            for u, s in (("U_to_T", "S_to_T"), ("calibrated_u", "calibrated_s"))[: 1 if of_h else 2]
             if u in metrics and s in metrics
         ]
         # No row is right beyond the ends: the curve is a staircase from (0, s) to (u, 0).
@@ -46,11 +46,12 @@ def seen_unseen_chart(chapter: Chapter, context: PageContext) -> Iterator[Chart]
         rows.append([Cell(label), *(cell(metrics.get(name)) for name in names)])
     if not lines:
         return
+    chosen = "no bias, as H has none" if of_h else "the bias that validation chose, or no bias"
     title = f"Seen-unseen curves on {chapter.title}"
     description = (
         "Accuracy on seen classes against accuracy on unseen classes, both among all classes, as the bias of "
-        "calibrated stacking goes from all seen to all unseen; the large mark is the bias that validation "
-        "chose, or no bias. " + "; ".join(f"{row[0].text}: area {row[1].text}" for row in rows)
+        f"calibrated stacking goes from all seen to all unseen; the large mark is {chosen}. "
+        + "; ".join(f"{row[0].text}: area {row[1].text}" for row in rows)
     )
     heads = ["AUSUC", "U→T", "S→T", "H", "U→T, chosen bias", "S→T, chosen bias", "H, chosen bias"]
     table = TableBlock(f"{title}: areas and points", [Column("method"), *(Column(h, True) for h in heads)], rows)
@@ -62,7 +63,7 @@ def seen_unseen_chart(chapter: Chapter, context: PageContext) -> Iterator[Chart]
         square=True,
     )
     svg = line_chart(lines, axes, context.key(), title, description)
-    note = "Large marks: the bias that validation chose (no bias where it chose none). First repeat of each method."
+    note = f"Large marks: {chosen}. First repeat of each method."
     note += f" Curves are thinned to {MOST_POINTS} points." if cut else ""
     yield Chart(svg, title, description, _legend(lines), table, note)
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from zslplat.checks.base import drop_silenced
 from zslplat.comparison.leaderboard import GROUPS, turned
 from zslplat.comparison.sheets import same_score
+from zslplat.data.class_draws import divided_anew, several_draws
 from zslplat.evaluation.experiment import VALIDATION
-from zslplat.evidence.labels import name_by_rows
+from zslplat.evidence.labels import dataset_titles, name_by_rows
 from zslplat.evidence.matching import fits
 from zslplat.evidence.results import Record, Result
 from zslplat.names import NOTHING, counted, duration
@@ -97,9 +98,7 @@ def _glance(contents: Contents) -> Section:
         Column("how sure"),
         Column("cost", True, "seconds of the leader's search and final evaluation"),
     ]
-    rows = [
-        line for position, chapter in enumerate(contents.chapters, start=1) for line in _glance_rows(chapter, position)
-    ]
+    rows = [line for subject in _subjects(contents) for line in _glance_rows(*subject)]
     blocks.append(TableBlock("Who leads, by how much, how sure, at what cost", columns, rows, _LEADER))
     blocks.append(Folded("Test scores of all methods", [score_table(contents.chapters, contents.suite)]))
     return Section("At a glance", "glance", blocks)
@@ -112,22 +111,40 @@ _LEADER = (
 )
 
 
-def _glance_rows(chapter: Chapter, position: int) -> Iterator[list[Cell]]:
-    groups = list(dict.fromkeys(str(row["group"]) for row in chapter.rows))
+def _subjects(contents: Contents) -> Iterator[tuple[str, str, Sequence[Record], bool]]:
+    """Yield heading, anchor, rows, and whether larger is better: of class folds all together, of the rest each chapter.
+
+    A split beside folds of its classes is left out.
+    """
+    datasets = [chapter.dataset for chapter in contents.chapters if chapter.rows]
+    pooled = {one.datasets[0] for one in contents.across if len(one.datasets) == 1}
+    apart = {dataset for dataset, (scheme, _) in several_draws(datasets).items() if scheme in pooled}
+    apart |= divided_anew([*datasets, *pooled])
+    for position, one in enumerate(contents.across, start=1):
+        if len(one.datasets) == 1:
+            (title,) = dataset_titles(one.datasets).values()
+            yield f"{one.task} on {title}", f"across-{position}", one.rows, one.maximise
+    for position, chapter in enumerate(contents.chapters, start=1):
+        if chapter.dataset not in apart:
+            yield chapter.heading, _anchor(position), chapter.rows, chapter.primary.maximise
+
+
+def _glance_rows(heading: str, anchor: str, all_rows: Sequence[Record], maximise: bool) -> Iterator[list[Cell]]:
+    groups = list(dict.fromkeys(str(row["group"]) for row in all_rows))
     if not groups:
-        yield [Cell(chapter.heading, link=_anchor(position)), *[Cell(NOTHING)] * 8]
-    sign = 1 if chapter.primary.maximise else -1
-    by_group = [[row for row in chapter.rows if row["group"] == group] for group in groups]
+        yield [Cell(heading, link=anchor), *[Cell(NOTHING)] * 8]
+    sign = 1 if maximise else -1
+    by_group = [[row for row in all_rows if row["group"] == group] for group in groups]
     for rows in [rows for rows in by_group if len(rows) > 1] or by_group[:1]:
         leader, chosen = _leader(rows), any(row["validation"] is not None for row in rows)
         if not chosen:
             leader = max(rows, key=lambda row: sign * float(row["test"]))
         rivals = [row for row in rows if row is not leader and row["difference"] is not None] if chosen else []
         rival = max(rivals, key=lambda row: sign * float(row["test"]), default=None)
-        about = chapter.heading + (f", {rows[0]['group']}" if len(groups) > 1 else "")
+        about = heading + (f", {rows[0]['group']}" if len(groups) > 1 else "")
         seconds = _seconds(leader)
         name = str(leader["short"]) + ("" if chosen or len(rows) == 1 else " (on test)")
-        line = [Cell(about, link=_anchor(position)), Cell(name, strong=True), cell(leader["test"])]
+        line = [Cell(about, link=anchor), Cell(name, strong=True), cell(leader["test"])]
         line.append(Cell(span(leader["low_classes"], leader["high_classes"], digits=3)))
         if rival is None:
             line += [*[Cell(NOTHING)] * 3, Cell("alone" if len(rows) == 1 else "no score on validation")]

@@ -140,7 +140,7 @@ def _folds(entry: Result) -> Sequence[Record]:
 def _outcome(entry: Result, label: str, context: PageContext) -> Iterator[Block]:
     if not entry.tested:
         return
-    scores = class_scores(entry.tested, context.notes.append)
+    scores = class_scores(entry.tested, context.notes.append, entry.primary.name if entry.primary else "")
     if scores is not None and np.isfinite(scores.scores).any():
         style = context.number(label)
         drawn = context.fitting(lambda: [class_chart(scores, label, style, context)], "Scores per class")

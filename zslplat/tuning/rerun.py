@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from zslplat.data.catalogue import title_of
 from zslplat.errors import AmbiguousNameError, StoreError, near_names
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.reporter import Reporter
+from zslplat.keys import METRIC
 from zslplat.listeners import run_of_alias
 from zslplat.records.database import SEALED, EvaluationRecord, Records
 from zslplat.records.studies import STUDY
@@ -59,10 +61,11 @@ def _final_record(settings: Settings, records: Records, name: str) -> Evaluation
     fitting = newest[:1] if name == LATEST else [final for final in newest if final.study == name]
     of_method = [final for final in newest if name in (methods[final.run], methods[final.run].partition("(")[0])]
     fitting = fitting or [final for final in of_method if final.study] or of_method
+    identities = records.identities()
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise AmbiguousNameError("run", name, {final.run: _described(final) for final in fitting})
+        raise AmbiguousNameError("run", name, {final.run: _described(final, identities) for final in fitting})
     error = StoreError(
         f"run {name!r} is not recorded in {settings.store} as one evaluation; give the RUN of one as commands print "
         "it, MLflow's id of one, a study, a method or latest"
@@ -70,14 +73,18 @@ def _final_record(settings: Settings, records: Records, name: str) -> Evaluation
     names = {text for final in newest for text in (final.study, methods[final.run].partition("(")[0]) if text}
     error.name, error.candidates = name, dict.fromkeys(near_names(name, names), "")
     if not error.candidates:
-        error.candidates = {final.run: _described(final) for final in newest[:_MOST_CANDIDATES]}
+        error.candidates = {final.run: _described(final, identities) for final in newest[:_MOST_CANDIDATES]}
     raise error
 
 
-def _described(final: EvaluationRecord) -> str:
+def _described(final: EvaluationRecord, identities: Mapping[str, Mapping[str, Any]]) -> str:
     experiment, value = final.record["experiment"], final.record.get("value")
     of = f", study {final.study}" if final.study else ""
-    reached = "" if value is None else f": {value:.4f}"
+    metric = str(identities.get(final.study, {}).get(METRIC, "")).partition(",")[0]
+    if metric in final.record["metrics"]:
+        reached = f": {metric} {final.record['metrics'][metric]:.4f}"
+    else:
+        reached = "" if value is None else f": {value:.4f}"
     dataset = title_of(Spec.parse(experiment["dataset"]))
     return f"{experiment['method'].partition('(')[0]} on {dataset}, {experiment['task']}{reached}{of}"
 

@@ -61,7 +61,7 @@ class ZeroShotPipeline(Pipeline):
     True
     """
 
-    def fit(self, X: Any, y: Any, S: Any, *, classes: Sequence[Any] | None = None) -> Self:
+    def fit(self, X: Any, y: Any, S: Any = None, *, classes: Sequence[Any] | None = None) -> Self:
         """Learn preprocessing and method of rows X (n, d), their labels y (n,) and the signatures S of the classes.
 
         Raises :class:`~zslplat.errors.DataError` where shapes do not fit, values are not finite, a label has no
@@ -69,12 +69,12 @@ class ZeroShotPipeline(Pipeline):
         """
         described_classes = read_signatures(S, classes)
         numbers = class_numbers(y, described_classes)
-        seen = np.unique(numbers)
-        if len(seen) < 2:
-            raise DataError(f"y holds {len(seen)} class; at least two are needed to learn from")
         method, rows = self._begun(X)
         if len(rows) != len(numbers):
             raise DataError(f"{len(rows)} rows in X but {len(numbers)} labels in y")
+        seen = np.unique(numbers)
+        if len(seen) < 2:
+            raise DataError(f"y holds {len(seen)} class; at least two are needed to learn from")
         values, described = described_classes.of(seen)
         unseen, _ = described_classes.of(np.setdiff1d(np.arange(len(described_classes)), seen))
         steps = self.preprocessing.signatures
