@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from zslplat.errors import UnknownNameError, UsageError, quoted
+from zslplat.errors import UsageError, near_names, quoted
 from zslplat.multiples import read_multiple, write_multiple
 from zslplat.registry import known_as
 from zslplat.spec import Spec, parse_value
@@ -368,7 +368,10 @@ def _parse_interval(text: str, match: re.Match[str], *, whole: bool) -> Real | I
     steps = _steps(text, {flag for flag in flags if flag.isdecimal()})
     flags = {flag for flag in flags if not flag.isdecimal()}
     if flags - {"log", "int"}:
-        raise UnknownNameError(f"flag of the range {text!r},", sorted(flags - {"log", "int"})[0], ("log", "int"))
+        flag = sorted(flags - {"log", "int"})[0]
+        unknown = _range_error(text, f"unknown flag {flag!r}")
+        unknown.name, unknown.candidates = flag, dict.fromkeys(near_names(flag, ("log", "int")), "")
+        raise unknown
     if not low < high or not (math.isfinite(low) and math.isfinite(high)):
         raise _range_error(text, "the low end must be below the high end, both finite")
     if "log" in flags and low <= 0:

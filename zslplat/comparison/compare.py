@@ -221,6 +221,9 @@ def compare(
     images: dict[str, set[str]] = {}
     for entry in entries:
         images.setdefault(entry.result.dataset, set()).update(entry.result.images)
+    rows = [row for row in collected.rows if row["dataset"] in counted_once] if len(counted_once) > 1 else []
+    baselines = request.common_baselines
+    pooled = over_datasets(rows, counted_once, images, maximise=maximise, metric=name, baselines=baselines)
     return Comparison(
         task=task,
         datasets=shown,
@@ -229,16 +232,7 @@ def compare(
         rows=collected.rows,
         names=names,
         notes=collected.notes,
-        over_datasets=over_datasets(
-            [row for row in collected.rows if row["dataset"] in counted_once],
-            counted_once,
-            images,
-            maximise=maximise,
-            metric=name,
-            baselines=request.common_baselines,
-        )
-        if len(counted_once) > 1
-        else [],
+        over_datasets=pooled,
         findings=collected.findings,
         silenced=settings.silenced,
         hidden_results={
@@ -418,11 +412,9 @@ def _add_dataset(
         )
         return
     selected = dict.fromkeys(e.scored.primary.name for e in on_dataset if e.scored.primary is not None)
-    others = [name for name in selected if name != metric]
-    if request.metric is None and others:
-        collected.notes.append(
-            f"{dataset}: shown is {metric}; some were selected by {', '.join(others)} (--metric {others[0]} shows it)"
-        )
+    if request.metric is None:
+        notes = (f"shown is {metric}; some were selected by {name} (--metric {name})" for name in selected)
+        collected.notes += [f"{dataset}: {note}" for note, name in zip(notes, selected, strict=True) if name != metric]
     if not any(metric in e.scored.values for e in on_dataset) and any(metric in e.scored.values for e in entries):
         collected.notes.append(f"{dataset}: {metric} is not recorded there")
         return
