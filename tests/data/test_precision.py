@@ -279,7 +279,7 @@ def test_rows_of_a_model_are_refused_where_its_numbers_do_not_reach():
 
 
 def test_rows_in_files_of_a_model_are_refused_beyond_float64(tmp_path):
-    (tmp_path / "rows.csv").write_text("0.5,9007199254740993\n")
+    (tmp_path / "rows.csv").write_text("a,b\n0.5,9007199254740993\n")
     with pytest.raises(DataError, match=LOST):
         list(RowFile(tmp_path / "rows.csv", (View("", (2,)),)).blocks(10))
 

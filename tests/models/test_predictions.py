@@ -164,9 +164,13 @@ def test_rows_that_do_not_fit_are_refused_with_what_was_expected(model, rows, er
     ("name", "content", "told"),
     [
         ("rows.npy", b"\x93NUMPY\x01\x00rubbish", "cannot be read"),
-        ("rows.csv", b"1,2,3\n4,5,6\n", "3 columns; the model takes rows of 12"),
-        ("rows.csv", b",".join([b"1"] * 12) + b"\n" + b",".join([b"x"] * 12), "could not convert"),
-        ("rows.csv", b"", "holds no rows"),
+        ("rows.csv", b"1,2,3\n4,5,6\n", "line 1 holds numbers; write the names of the columns there"),
+        (
+            "rows.csv",
+            b",".join(b"f%d" % i for i in range(12)) + b"\n" + b",".join([b"x"] * 12),
+            "no numbers are in .*f0",
+        ),
+        ("rows.csv", b"", "Empty CSV file"),
         ("rows.parquet", b"PAR1", "cannot be read as a Parquet file"),
         ("rows.txt", b"1", "rows are read from .npy, .csv, .parquet"),
     ],
@@ -255,14 +259,15 @@ def test_a_frame_written_as_parquet_names_classes_by_its_index(model, tmp_path):
 @pytest.mark.parametrize(
     ("first", "told"),
     [
-        (",".join(map(str, range(12))), "counts the columns"),
-        (",".join(["1"] * 11) + ",", "after row 0"),  # an empty cell is no name of a column
-        (",".join(["1"] * 11) + ",2 # no", "after row 0"),
+        (",".join(map(str, range(12))), "line 1 holds numbers"),
+        (",".join(["1"] * 11) + ",", "line 1 holds numbers"),  # an empty cell is no name of a column
+        (",".join(["1"] * 11) + ",2 # no", "line 1 holds numbers"),
         ("# not a row", "columns"),
     ],
 )
 def test_no_line_of_a_file_of_rows_is_passed_over(model, tmp_path, first, told):
     rows = ",".join(["1"] * 12)
-    (tmp_path / "rows.csv").write_text(f"{rows}\n{first}\n" if first.startswith("#") else f"{first}\n{rows}\n")
+    names = ",".join(f"f{place}" for place in range(12))
+    (tmp_path / "rows.csv").write_text(f"{names}\n{first}\n" if first.startswith("#") else f"{first}\n{rows}\n")
     with pytest.raises((DataError, UsageError), match=told):
         list(RowFile(tmp_path / "rows.csv", model.features.views).blocks(8))

@@ -1,6 +1,6 @@
 """Predictions of a saved model: for the rows of a file, written as they are made, and as MLflow asks for them.
 
-Rows in a file, read block by block: ``.npy``, ``.csv`` or ``.parquet``. Memory does not grow with the file.
+Rows in a file: ``.npy`` and ``.parquet``, of which memory holds a block at a time, or ``.csv``, which is read whole.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from itertools import islice
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ from zslplat.data.formats.bounds import reading
 from zslplat.data.formats.feature_files import is_identifier
 from zslplat.data.formats.fields import ALIASES
 from zslplat.data.store.atomic_files import replacing
-from zslplat.data.store.precision import DOUBLE, beyond_whole, in_type, require_exact
+from zslplat.data.store.precision import DOUBLE, in_type
 from zslplat.data.store.rows import View
-from zslplat.errors import DataError, StoreError, UsageError, require_package
+from zslplat.errors import DataError, StoreError, UsageError, quoted, require_package
 from zslplat.models.model import SavedModel, load_saved
 
 SUFFIXES = (".npy", ".csv", ".parquet")
@@ -40,39 +39,26 @@ class RowFile:
             raise UsageError(f"{path}: no such file of rows; expected one of {', '.join(SUFFIXES)}")
         if path.suffix.lower() not in SUFFIXES:
             raise UsageError(f"{path}: rows are read from {', '.join(SUFFIXES)}; save them as one of these")
-        self.path, self.views, self.suffix = path, views, path.suffix.lower()
+        self.path, self.views = path, views
         self.width = sum(view.width for view in views)
-        self.rows = self._count()
+        self._table = None if path.suffix.lower() == ".npy" else _table_of(path)
+        self.rows = len(self._array()) if self._table is None else self._table.rows
         self.ignored = self._ignored()
 
     def blocks(self, rows: int) -> Iterator[np.ndarray]:
         """Yield (n, d) blocks of at most so many rows, in order; raises :class:`DataError` for what cannot be read."""
-        read = {".npy": self._of_npy, ".csv": self._of_csv, ".parquet": self._of_parquet}[self.suffix]
-        any_rows = False
-        for block in read(rows):
-            any_rows = any_rows or len(block) > 0
-            yield block
-        if not any_rows:
+        if not self.rows:
             raise DataError(f"{self.path}: holds no rows")
-
-    def _count(self) -> int | None:
-        if self.suffix == ".npy":
-            return len(self._array())
-        if self.suffix == ".parquet":
-            return int(self._parquet().rows)
-        return None
+        yield from self._of_npy(rows) if self._table is None else self._of_table(self._table, rows)
 
     def _ignored(self) -> list[str]:
         """Return the named columns beside the features: labels, splits and identifiers, where the others fit."""
-        names: list[str] = []
-        if self.suffix == ".parquet":
-            lists, names = _columns(self._parquet().schema)
-            names = [] if self._chosen(lists) else names
-        elif self.suffix == ".csv":
-            with suppress(OSError, UnicodeDecodeError), self.path.open(encoding="utf-8-sig", newline="") as file:
-                names = _cells(next((line for line in file if line.strip()), ""))
-        beside = [name for name in names if name in _BESIDE or is_identifier(name)]
-        return beside if len(names) - len(beside) == self.width else []
+        if self._table is None:
+            return []
+        lists, numbers = _columns(self._table.schema)
+        beside = [name for name in self._table.schema.names if name in _BESIDE or is_identifier(name)]
+        fits = not self._chosen(lists) and len([name for name in numbers if name not in beside]) == self.width
+        return beside if fits else []
 
     def _array(self) -> np.ndarray:
         """Return the rows of an ``.npy`` file, mapped."""
@@ -90,58 +76,15 @@ class RowFile:
         for first in range(0, len(array), rows):
             yield np.array(array[first : first + rows]).reshape(-1, self.width)
 
-    def _of_csv(self, rows: int) -> Iterator[np.ndarray]:
-        first = 1
-        try:
-            with self.path.open(encoding="utf-8-sig", newline="") as file:
-                lines = (line for line in file if line.strip())
-                begin = next(lines, "")
-                header = _cells(begin)
-                # Words alone are names of columns; a row with an empty cell or a slip is none, and is refused below.
-                first_lines = [begin] if any(map(_is_number, header)) else []
-                names = [] if first_lines else header
-                if len(header) > 2 and header == [str(number) for number in range(len(header))]:
-                    raise UsageError(
-                        f"{self.path}: the first line, 0,1,2, ..., counts the columns, as pandas writes them without "
-                        "names; write the rows with header=False, or give the columns names"
-                    )
-                columns = [i for i, name in enumerate(names) if name not in self.ignored] if self.ignored else None
-                while chunk := [*first_lines, *islice(lines, rows - len(first_lines))]:
-                    block = np.loadtxt(
-                        chunk, np.float64, comments=None, delimiter=",", usecols=columns, ndmin=2, quotechar='"'
-                    )
-                    if block.shape[1] != self.width:
-                        shown = f", {', '.join(names[:4])} ..." if names else ""
-                        raise UsageError(
-                            f"{self.path}: {block.shape[1]} columns{shown}; the model takes rows of {self.width} "
-                            f"numbers, and nothing beside them; {_OTHER_MODEL}"
-                        )
-                    if beyond_whole(block):
-                        require_exact(",".join(chunk).replace('"', "").split(","), str(self.path))
-                    yield block
-                    first, first_lines = first + len(block), []
-        except (OSError, ValueError) as error:
-            text = " ".join(str(error).split())
-            raise DataError(
-                f"{self.path}: cannot be read after row {first - 1} ({text}); expected {self.width} numbers a line, "
-                "separated by commas"
-            ) from error
-
-    def _parquet(self) -> Any:
-        # The library is large, and few processes read Parquet.
-        require_package("pyarrow", "files", f"{self.path}: reading parquet")
-        from zslplat.data.formats.arrow_files import ParquetPart
-
-        return ParquetPart(self.path)
-
-    def _of_parquet(self, rows: int) -> Iterator[np.ndarray]:
-        part = self._parquet()
+    def _of_table(self, part: Any, rows: int) -> Iterator[np.ndarray]:
         lists, numbers = _columns(part.schema)
         chosen, numbers = self._chosen(lists), [name for name in numbers if name not in self.ignored]
         if not chosen and len(numbers) != self.width:
+            texts = [name for name in part.schema.names if name not in (*numbers, *lists, *self.ignored)]
+            others = f"; no numbers are in {', '.join(map(quoted, texts[:4]))}" if texts else ""
             raise UsageError(
-                f"{self.path}: {len(numbers)} columns of numbers and {len(lists)} of lists; the "
-                f"model takes rows of {self.width} numbers: as many columns, or one column of lists called features"
+                f"{self.path}: {len(numbers)} columns of numbers and {len(lists)} of lists{others}; the model takes "
+                f"{self.width} numbers a row: as many columns, or one of lists called features; {_OTHER_MODEL}"
             )
         if not chosen:
             yield from part.blocks(numbers, rows, (self.width,), np.dtype(np.float64))
@@ -174,6 +117,14 @@ class RowFile:
         return lists if len(lists) == 1 else []
 
 
+def _table_of(path: Path) -> Any:
+    # The library is large, and few processes read tables.
+    require_package("pyarrow", "files", f"{path}: reading {path.suffix[1:]}")
+    from zslplat.data.formats.arrow_files import ParquetPart
+
+    return ParquetPart(path)
+
+
 def _columns(schema: Any) -> tuple[list[str], list[str]]:
     """Return the names of the columns of lists, and of numbers, without what pandas calls an index."""
     from zslplat.data.formats.arrow_files import is_list, is_number
@@ -181,18 +132,6 @@ def _columns(schema: Any) -> tuple[list[str], list[str]]:
     lists = [column.name for column in schema if is_list(column.type)]
     numbers = [column.name for column in schema if is_number(column.type) and not column.name.startswith("__index")]
     return lists, numbers
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip().strip('"') for cell in line.split(",")]
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 OUTPUT_SUFFIXES = (".csv", ".parquet")

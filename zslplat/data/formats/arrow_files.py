@@ -163,7 +163,10 @@ class _Csv:
         self._file = file
         with file.open(encoding="utf-8-sig", errors="replace") as lines:
             first = [cell.strip() for cell in lines.readline().split(",")]
-        if all(map(csv_tables.is_number, first)):
+        numbers = [cell for cell in first if csv_tables.is_number(cell)]
+        # pandas counts columns without names; any other number stands in a row, which would be passed over.
+        counts = [str(place + int(numbers[:1] == ["1"])) for place in range(len(numbers))]
+        if numbers and (numbers != counts or len(numbers) == len(first)):
             raise DataError(
                 f"{file}: line 1 holds numbers; write the names of the columns there, such as label,split,f0,f1"
             )

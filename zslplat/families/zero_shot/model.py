@@ -20,7 +20,6 @@ from zslplat.kinds import protocol_of
 from zslplat.models.folder import Model, using_content
 from zslplat.models.model import SavedModel, finite, frozen_features, ranked_columns, require_names
 
-_INDEX = "__index_level_0__"  # what pandas calls the index of a frame that has no name
 FORM = "one line per class: its name, then its attributes, such as zebra,0.8,0,1"
 
 
@@ -41,8 +40,8 @@ class NewClasses:
     def of(cls, source: Any) -> NewClasses:
         """Read classes from what was given; raises :class:`DataError` and :class:`UsageError` for what is unfit.
 
-        ``source``: the path of a CSV or Parquet file, {name: signature (a,), or several of them (k, a)}, a pandas frame
-        with the names as its index, or a pair of names (m,) and signatures (m, a).
+        ``source``: the path of a CSV, Parquet or ``.npz`` file, {name: signature (a,), or several of them (k, a)}, a
+        pandas frame with the names as its index, or a pair of names (m,) and signatures (m, a).
         """
         if isinstance(source, NewClasses):
             return source
@@ -66,16 +65,21 @@ class NewClasses:
 
     @classmethod
     def read(cls, path: Path) -> NewClasses:
-        """Read a CSV or Parquet file; raises :class:`DataError` for one that cannot be used."""
+        """Read a CSV, Parquet or ``.npz`` file; raises :class:`DataError` for one that cannot be used."""
         if not path.is_file():
             raise UsageError(f"{path}: no such file of signatures; expected {FORM}")
-        if path.suffix.lower() == ".parquet":
-            names, values, columns = _read_parquet(path)
-        else:
+        if path.suffix.lower() == ".csv":
             table = read_signatures(path)
-            lines = np.asarray(table.classes).tolist()
-            names, values, columns = lines, np.asarray(table.values), tuple(table.names)
-        return cls._of_rows(names, values, columns, str(path))
+        else:
+            # The library that reads tables is large, and few processes read any.
+            require_package("pyarrow", "files", f"{path}: reading signatures that are no CSV")
+            from zslplat.data.formats import parquet_columns
+
+            table = parquet_columns.read_signatures(path)
+        if table.classes is None:
+            raise DataError(f"{path}: names no classes; expected {FORM}")
+        names = np.asarray(table.classes).tolist()
+        return cls._of_rows(names, np.asarray(table.values), tuple(table.names), str(path))
 
     @classmethod
     def _of_rows(
@@ -128,28 +132,6 @@ def _named(attributes: Sequence[str]) -> str:
     if not attributes:
         return ""
     return ": " + ", ".join(attributes[:5]) + (f", ... {attributes[-1]}" if len(attributes) > 5 else "")
-
-
-def _read_parquet(path: Path) -> tuple[list[str], np.ndarray, tuple[str, ...]]:
-    require_package("pyarrow", "files", f"{path}: reading parquet")
-    from zslplat.data.formats.arrow_files import ParquetPart
-
-    part = ParquetPart(path)
-    columns = part.schema.names
-    named = next((name for name in ("class", "label", "name", _INDEX) if name in columns), None)
-    others = [name for name in columns if name != named]
-    if named is None or not others:
-        raise DataError(f"{path}: columns {', '.join(columns[:5])}; expected 'class' and the attributes beside it")
-    names = names_of(part.column(named), f"{path}, column {named!r}")
-    values = [part.column(name) for name in others]
-    if len(values) == 1 and values[0].ndim == 2:
-        return names, values[0], ()
-    bad = next((name for name, value in zip(others, values, strict=True) if value.dtype.kind not in "fiub"), None)
-    if bad is not None:
-        raise DataError(f"{path}: column {bad!r} holds no numbers; expected 'class' and the attributes beside it")
-    dtype = np.result_type(*values)
-    values = [in_type(value, dtype, f"{path}, column {name!r}") for name, value in zip(others, values, strict=True)]
-    return names, np.column_stack(values), tuple(others)
 
 
 @dataclass(frozen=True)
