@@ -20,17 +20,14 @@ def split_names(arrays):
 
 
 def write_npy(folder, drop=(), **changes):
-    """Write each array as a file; the names of classes as a list of lines."""
+    """Write each array as a file."""
     folder.mkdir(parents=True)
     arrays = {**toy(), **changes}
     names = {"X": "features", "y": "labels", "S": "signatures"}
     for key, values in arrays.items():
         if key in drop:
             continue
-        if key == "class_names":
-            (folder / "class_names.txt").write_text("\n".join(values) + "\n")
-        else:
-            np.save(folder / f"{names.get(key, key)}.npy", values)
+        np.save(folder / f"{names.get(key, key)}.npy", values)
     return folder
 
 

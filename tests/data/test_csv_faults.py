@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from array_toys import write_csv
 
-from zslplat.data.formats.csv_tables import read_lines
 from zslplat.data.formats.parquet import CsvSource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
@@ -87,12 +86,3 @@ def test_a_class_may_be_called_with_a_comma_in_quotes(folder):
     for path in folder.glob("*.csv"):
         path.write_text(re.sub("^ox,", '"bear, polar",', path.read_text(), flags=re.MULTILINE))
     assert load(folder).class_names[0] == "bear, polar"
-
-
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [("a\n\n", ["a"]), ("a\n\n\n", ["a"]), ("a\n\nb\n\n", ["a", "", "b"]), ("\n", [""]), ("class\na\n", ["a"])],
-)
-def test_blank_lines_at_the_end_are_none(tmp_path, text, lines):
-    (tmp_path / "names.csv").write_text(text)
-    assert read_lines(tmp_path / "names.csv") == lines

@@ -163,30 +163,17 @@ def test_views_have_the_same_fingerprint_in_every_format(tmp_path, kind):
 # -- what else files say ----------------------------------------------------------------------------------------------
 
 
-def test_small_parts_of_an_npy_folder_may_be_texts(tmp_path):
+def test_signatures_of_an_npy_folder_may_be_a_table_that_names_classes(tmp_path):
     arrays = toy()
-    folder = write_npy(tmp_path / "d", drop=["y", "S", "class_names", *SPLITS, "groups"])
-    (folder / "labels.csv").write_text("\n".join(["label", *(NAMES[c] for c in arrays["y"])]) + "\n")
+    folder = write_npy(tmp_path / "d", drop=["y", "S", "class_names"])
+    np.save(folder / "labels.npy", np.array(NAMES)[arrays["y"]])
     lines = [",".join([n, *map(str, r)]) for n, r in zip(NAMES, arrays["S"].tolist(), strict=True)]
     (folder / "signatures.csv").write_text("\n".join(["class,a,b,c", *lines]) + "\n")
-    (folder / "splits.json").write_text(json.dumps({split: arrays[split].tolist() for split in SPLITS}))
-    (folder / "groups.txt").write_text("\n".join(map(str, arrays["groups"])) + "\n")
     (folder / "notes.txt").write_text("left alone")
-    (folder / "notes.json").write_text("left alone")
+    (folder / "labels.csv").write_text("left alone")
     found = NpySource(path=str(folder)).load(DataPlaces())
     same(found, as_npz(tmp_path))
     assert found.signature_set().names == ("a", "b", "c")
-    (folder / "splits.json").unlink()
-    (folder / "splits.csv").write_text("\n".join(split_names(arrays)) + "\n")
-    same(NpySource(path=str(folder)).load(DataPlaces()), as_npz(tmp_path))
-    (folder / "splits.csv").unlink()
-    for split in SPLITS:
-        (folder / f"{split}.txt").write_text("\n".join(map(str, arrays[split])) + "\n")
-    same(NpySource(path=str(folder)).load(DataPlaces()), as_npz(tmp_path))
-    for split in SPLITS:
-        (folder / f"{split}.txt").unlink()
-    np.savez(folder / "splits.npz", **{split: np.isin(np.arange(30), arrays[split]) for split in SPLITS})
-    same(NpySource(path=str(folder)).load(DataPlaces()), as_npz(tmp_path))
 
 
 def test_further_signature_sets_and_those_of_rows_are_kept(tmp_path):

@@ -60,21 +60,16 @@ def test_what_is_wrong_with_a_folder_of_npy_files(tmp_path, case):
 
 def test_files_that_contradict_each_other_or_are_damaged(tmp_path):
     source = npy(tmp_path)
-    (tmp_path / "d" / "labels.csv").write_text("ox\n" * 30)
-    with pytest.raises(DataError, match=r"labels\.csv and labels\.npy say the same; leave one out"):
+    (tmp_path / "d" / "signatures.csv").write_text("ox,1\n")
+    with pytest.raises(DataError, match=r"signatures\.csv and signatures\.npy say the same; leave one out"):
         load(source)
-    (tmp_path / "d" / "labels.csv").unlink()
+    (tmp_path / "d" / "signatures.csv").unlink()
     np.save(tmp_path / "d" / "split.npy", np.full(30, "train"))
     with pytest.raises(DataError, match=r"split and train both say which rows .* split=none or train=none"):
         load(source)
     assert len(load(NpySource(path=str(tmp_path / "d"), split=None)).splits) == 3
     (tmp_path / "d" / "split.npy").unlink()
-    (tmp_path / "d" / "splits.json").write_text("[1]")
-    with pytest.raises(DataError, match=r"splits\.json: expected an object of lists"):
-        load(source)
-    (tmp_path / "d" / "splits.json").unlink()
-    (tmp_path / "d" / "labels.txt").write_text("ox\n")
-    (tmp_path / "d" / "labels.npy").unlink()
+    np.save(tmp_path / "d" / "labels.npy", np.zeros(1, dtype=int))
     with pytest.raises(DataError, match="30 rows of features but 1 labels, in features and labels"):
         load(source)
     (tmp_path / "d" / "features.npy").write_bytes(b"no array")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -51,14 +49,6 @@ def test_a_file_of_another_kind_is_not_taken_for_pickled_objects(tmp_path):
     (folder / "labels.npy").write_bytes(b"ant\nbat\n")
     with pytest.raises(DataError, match=r"labels\.npy: cannot be read .*the magic string is not correct"):
         NpySource(path=str(folder)).load(DataPlaces())
-
-
-def test_splits_in_json_may_begin_with_a_byte_order_mark(tmp_path):
-    folder = write_npy(tmp_path / "d", drop=SPLITS)
-    splits = {name: sorted(toy()[name].tolist()) for name in SPLITS}
-    (folder / "splits.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(splits).encode())
-    found = NpySource(path=str(folder)).load(DataPlaces()).splits
-    assert {name: rows.tolist() for name, rows in found.items()} == splits
 
 
 def test_an_attribute_that_holds_texts_is_not_left_out_in_silence(tmp_path):

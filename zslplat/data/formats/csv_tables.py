@@ -1,4 +1,4 @@
-"""Text files: a table as Arrow has it, signatures of classes, one text a line. Errors name line, column and cell."""
+"""Text files: a table as Arrow has it, and signatures of classes. Errors name line, column and cell."""
 
 from __future__ import annotations
 
@@ -53,9 +53,6 @@ def not_utf8(path: Path, error: UnicodeDecodeError) -> str:
     return f"line {line} is no text in UTF-8; save the file as UTF-8"
 
 
-_HEADERS = ("label", "labels", "class", "split", "splits", "group", "groups")
-
-
 def _read_lines(path: Path) -> list[list[str]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -64,28 +61,6 @@ def _read_lines(path: Path) -> list[list[str]]:
         raise DataError(f"{path}: {not_utf8(path, error)}") from error
     except (OSError, ValueError, csv.Error) as error:
         raise DataError(f"{path}: cannot be read ({error})") from error
-
-
-def _single_cells(path: Path) -> list[str]:
-    """Return the cell of every line, empty for a blank one; raises :class:`DataError` for lines of several."""
-    lines = _read_lines(path)
-    for number, line in enumerate(lines, start=1):
-        if any(line[1:]):
-            raise DataError(
-                f"{path}: line {number} has {len(line)} cells, {', '.join(map(shown, line[:3]))}; expected one a line: "
-                "leave other columns out; texts with commas are quoted"
-            )
-    return [line[0] if line else "" for line in lines]
-
-
-def read_lines(path: Path) -> list[str]:
-    """Return the cell of every line; a first line that names the column and blank lines at the end are none."""
-    cells = _single_cells(path)
-    if cells and cells[0].lower() in _HEADERS:
-        cells = cells[1:]
-    while cells and not cells[-1] and len(cells) > 1:
-        cells.pop()
-    return cells
 
 
 def read_signatures(path: Path) -> RawSignatures:

@@ -1,25 +1,16 @@
-"""A folder of ``.npy`` files: features that are read through memory maps, block by block, and small parts beside them.
+"""A folder of ``.npy`` files, read through memory maps, the features block by block.
 
-A file plays the part that its name says, by the names of :mod:`zslplat.data.formats.fields`:
-
-``features.npy``           or ``X.npy``: (n, d) numbers or (n, p, p) matrices; ``features-<view>.npy`` and
-                           ``X_<view>.npy`` hold named feature sets of the same rows
-``labels.npy``             or ``y``, ``label``; also ``labels.csv`` or ``labels.txt``, one line per row
-``signatures.npy``         or ``S``, one row per class; ``signatures-<name>.npy`` adds a further set; as ``.csv`` with
-                           the class, then its attributes, in each line
-``row_signatures.npy``     one row per row of the features
-``class_names.npy``        or ``.txt``, ``.csv`` (one per line), ``.json`` (a list)
-``train.npy``, ...         row indices or masks, also ``test_seen``, ``test_unseen``, ``test``; or all of them in
-                           ``splits.npz`` or ``splits.json``; or one name per row in ``splits.npy``, ``.csv``, ``.txt``
-``folds.npy``              by class or by row; ``folds.json`` likewise
-``groups.npy``             or ``.csv``, ``.txt``, one entry per row
+A file plays the part that its name says, by the names of :mod:`zslplat.data.formats.fields`: ``features.npy`` or
+``X.npy`` (n, d) or (n, p, p), ``labels.npy``, ``signatures.npy``, ``train.npy`` and so on. ``features-<view>.npy`` and
+``X_<view>.npy`` hold named feature sets of the same rows, ``signatures-<name>.npy`` a further set of signatures.
+Signatures may be ``.csv`` files with the class, then its attributes, in each line.
 
 Other files are left alone. Pickled objects are never read.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,20 +21,17 @@ from zslplat.data.assembly import RawSignatures
 from zslplat.data.formats import csv_tables
 from zslplat.data.formats.bounds import reading, require_memory
 from zslplat.data.formats.feature_files import Piece, in_natural_order, rows_of_a_block, stream_of
-from zslplat.data.formats.fields import ALIASES, Fields, FieldsSource
-from zslplat.data.formats.npz import NpzFile
+from zslplat.data.formats.fields import Fields, FieldsSource
 from zslplat.data.store.rows import RowStream, Stored
 from zslplat.errors import DataError
 
-_SUFFIXES = (".npy", ".npz", ".csv", ".txt", ".json")
-
 _FEATURES = ("X", "features")
 
-_SETS = ("S_", "S-", "signatures_", "signatures-", "row_signatures_", "row_signatures-", "signature_classes_")
+_SETS = ("S", "signatures")
 
 
 class NpyFolder(Fields):
-    """The files of a folder, each a field; those of ``splits.npz`` and ``splits.json`` are ``splits/<name>``."""
+    """The files of a folder, each a field."""
 
     thing = "file"
     holder = "the folder"
@@ -51,41 +39,22 @@ class NpyFolder(Fields):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._files: dict[str, Path] = {}
-        self._splits: dict[str, np.ndarray] = {}
-        for file in in_natural_order(path.iterdir()):
-            if not _is_field(file):
-                continue
-            if file.stem in ALIASES["split"] and file.suffix in (".npz", ".json"):
-                self._splits |= {f"splits/{name}": rows for name, rows in _read_splits(file).items()}
-                continue
-            self._add(file.stem, file)
-        self.names = (*self._files, *self._splits)
-
-    def _add(self, name: str, file: Path) -> None:
-        if name in self._files:
-            raise DataError(f"{self.path}: {self._files[name].name} and {file.name} say the same; leave one out")
-        self._files[name] = file
+        for file in filter(_is_field, in_natural_order(path.iterdir())):
+            if file.stem in self._files:
+                raise DataError(f"{path}: {self._files[file.stem].name} and {file.name} say the same; leave one out")
+            self._files[file.stem] = file
+        self.names = tuple(self._files)
 
     def read(self, name: str) -> np.ndarray:
-        """Return the content of a file as an array of numbers or texts."""
-        if name in self._splits:
-            return self._splits[name]
+        """Return the content of an ``.npy`` file."""
         path = self._files[name]
-        if path.suffix == ".npy":
-            array = _map_file(path)
-            require_memory(array.nbytes, str(path))
-            return np.array(array)
-        if path.suffix == ".json":
-            return _array_of(_read_json(path), path)
-        lines = csv_tables.read_lines(path)
-        return np.array(lines, dtype=np.str_) if name in ALIASES["class_names"] else _numbers_where_they_are(lines)
+        array = _map_file(path)
+        require_memory(array.nbytes, str(path))
+        return np.array(array)
 
     def features(self, name: str) -> np.ndarray | RowStream:
         """Return the rows of an ``.npy`` file as a stream."""
-        path = self._files[name]
-        if path.suffix != ".npy":
-            raise DataError(f"{path}: features of a folder of .npy files must be an .npy file; save it with numpy.save")
-        return npy_stream(path)
+        return npy_stream(self._files[name])
 
     def indices(self, name: str, base: int) -> np.ndarray:
         """Return row indices, as many as there are, or a mask."""
@@ -94,9 +63,7 @@ class NpyFolder(Fields):
     def signatures(self, name: str) -> RawSignatures:
         """Return signatures; those of a ``.csv`` file name their classes."""
         path = self._files[name]
-        if path.suffix == ".csv":
-            return csv_tables.read_signatures(path)
-        return RawSignatures(self.read(name))
+        return csv_tables.read_signatures(path) if path.suffix == ".csv" else RawSignatures(self.read(name))
 
 
 class NpySource(FieldsSource, thing="file (without its suffix)"):
@@ -155,18 +122,10 @@ class NpySource(FieldsSource, thing="file (without its suffix)"):
 
 
 def _is_field(file: Path) -> bool:
-    """Tell whether a file is a field: any ``.npy`` file, and others whose names say what they are."""
-    if not file.is_file() or file.name.startswith(".") or file.suffix not in _SUFFIXES:
+    """Tell whether a file is a field: any ``.npy`` file, and signatures in CSV."""
+    if not file.is_file() or file.name.startswith("."):
         return False
-    small = {alias for names in ALIASES.values() for alias in names} - set(ALIASES["X"])
-    if file.suffix == ".npz":
-        return file.stem in ALIASES["split"]
-    return file.suffix == ".npy" or file.stem in small or file.stem.startswith(_SETS)
-
-
-def _numbers_where_they_are(lines: list[str]) -> np.ndarray:
-    cells = np.array(lines, dtype=np.str_)
-    return cells.astype(np.int64) if np.char.isdigit(cells).all() else cells
+    return file.suffix == ".npy" or (file.suffix == ".csv" and re.split("[-_]", file.stem)[0] in _SETS)
 
 
 def npy_stream(path: Path) -> RowStream:
@@ -198,31 +157,4 @@ def _map_file(path: Path) -> np.ndarray:
     """Return an ``.npy`` file mapped read-only, or read where it is empty."""
     with reading(path, "an .npy file", "save it with numpy.save as an array of numbers or strings"):
         array: np.ndarray = np.lib.format.open_memmap(path, mode="r")
-    return array
-
-
-def _read_splits(path: Path) -> dict[str, np.ndarray]:
-    if path.suffix == ".json":
-        content = _read_json(path)
-        if not isinstance(content, dict):
-            raise DataError(f'{path}: expected an object of lists of rows, {{"train": [0, 1, ...], ...}}')
-        return {str(name): _array_of(rows, path) for name, rows in content.items()}
-    file = NpzFile(path)
-    return {name: file.read(name) for name in file.names}
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: cannot be read as JSON ({error}); correct it or remove it") from error
-
-
-def _array_of(content: Any, path: Path) -> np.ndarray:
-    try:
-        array = np.array(content)
-    except ValueError:
-        array = np.array(None)
-    if array.dtype.kind not in "biufU" or array.ndim == 0:
-        raise DataError(f"{path}: expected a list of numbers or of texts, or of such lists of equal length")
     return array
