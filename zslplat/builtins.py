@@ -122,7 +122,7 @@ def zslplat_suites() -> dict[str, Path]:
     """The built-in suites."""
     return {
         name: _SUITES / f"{name}.toml"
-        for name in ("mfmr", "quick", "zero-shot", "zero-shot-3h", "zero-shot-full", "zskl")
+        for name in ("mfmr", "quick", "shared-space", "zero-shot", "zero-shot-3h", "zero-shot-full", "zskl")
     }
 
 

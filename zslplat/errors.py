@@ -142,6 +142,10 @@ class UnknownDataError(NotAtHand, UnknownNameError):
     """A data set, or its folder or file, by a name that the data root does not have; it may come there later."""
 
 
+class NoSharedSpaceError(NotAtHand, DataError):
+    """Signatures that do not lie in the space of the features, for a method that takes both as they are."""
+
+
 class PluginError(ZslplatError):
     """A plugin is broken or clashes with another one."""
 

@@ -39,7 +39,7 @@ def test_the_interval_is_that_of_the_comparison(settings):
     (chosen,) = controls_of(
         records,
         records.identities()[own],
-        "zero-shot",
+        "ridge-prototypes",
         "",
         Metric(METRIC),
         lambda found: asked.append(found) or (0.1, 0.2),
@@ -61,7 +61,7 @@ def test_a_control_of_the_studys_own_preprocessing_stands_behind_a_better_one(se
     identity = made.records.identities()[own]
 
     def controls(words):
-        controls = controls_of(made.records, identity, "zero-shot", words, Metric(METRIC), lambda records: None)
+        controls = controls_of(made.records, identity, "ridge-prototypes", words, Metric(METRIC), lambda records: None)
         return [(control.study, control.same_preprocessing) for control in controls]
 
     assert controls("center, l2") == [(better, False), (alike, True)]
@@ -75,7 +75,7 @@ def test_a_control_is_compared_by_the_metric_of_the_study_whatever_selected_it(s
     opened = made.records.study(control)
     opened.note("about", {**opened.values()["about"], "primary": {"name": "per_sample_accuracy", "maximise": True}})
     identity = made.records.identities()[own]
-    (found,) = controls_of(made.records, identity, "zero-shot", "", Metric(METRIC), lambda records: None)
+    (found,) = controls_of(made.records, identity, "ridge-prototypes", "", Metric(METRIC), lambda records: None)
     tests = made.records.evaluations(STUDY + control).values()
     assert found.test == pytest.approx(np.mean([record["metrics"][METRIC] for record in tests]))
-    assert controls_of(made.records, identity, "zero-shot", "", Metric("mAP"), lambda records: None) == ()
+    assert controls_of(made.records, identity, "ridge-prototypes", "", Metric("mAP"), lambda records: None) == ()

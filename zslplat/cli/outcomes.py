@@ -118,7 +118,7 @@ def headline(study: Any, experiment: Any, settings: Any, warn: Callable[[str], N
     interval = ends(row, "low_classes", "high_classes")
     covered = f"on other classes like these {interval} (95 %)" if interval else "of too few classes for an interval"
     lines = [f"test {metric} {number(row['test'])}, {covered}"]
-    name = kind_of(task.kind).control
+    name = by_name[study.name].about.get("control", kind_of(task.kind).control)
     if control:
         gap = ends(row, "difference_low_classes", "difference_high_classes", sign=True)
         text = f"{number(row['difference'], sign=True)}" + (f" ({gap})" if gap else "")

@@ -15,6 +15,7 @@ from zslplat.checks.base import Finding, drop_silenced
 from zslplat.comparison.leaderboard import (
     choices_notes,
     comparison_findings,
+    data_notes,
     group_of,
     larger_is_better,
     leaderboard,
@@ -423,9 +424,8 @@ def _add_dataset(
         collected.notes.append(f"{dataset}: {request.baseline} is not recorded; differences are as without it")
     rows = _rows(request, dataset, on_dataset, newest_data(results), metric, optimised, baseline)
     collected.rows += [{"dataset": dataset, "task": request.task_spec, "metric": metric, **row} for row in rows]
-    seen_before = (line for e in on_dataset for line in e.result.about.get("data", {}).get("exposures", ()))
-    collected.notes += [f"{dataset}: {line}" for line in dict.fromkeys(seen_before)]
     collected.notes += choices_notes({e.short: e.result for e in on_dataset}, request.table.overview, request.task)
+    collected.notes += data_notes([e.result for e in on_dataset], dataset, request.task, request.baseline)
     validated = baseline is not None or any(optimised.name in e.scored.validation for e in on_dataset)
     if not validated and any(row["difference"] is not None for row in rows):
         collected.notes.append(

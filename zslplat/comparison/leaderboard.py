@@ -11,6 +11,7 @@ the second: a zero-shot test has few classes, and rows within a class are not in
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -37,11 +38,12 @@ from zslplat.evidence.matching import BASELINE, index_of
 from zslplat.evidence.results import Result, ResultGroup
 from zslplat.evidence.scores import Scored
 from zslplat.keys import EXPERIMENT_CHOICES
-from zslplat.kinds import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
+from zslplat.kinds import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES, kind_of
 from zslplat.records.costs import full_seconds, mean_known, most_bytes
 from zslplat.records.database import Records
 from zslplat.records.overview import Overview
 from zslplat.records.studies import RECALLED_FROM
+from zslplat.spec import Spec
 from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, LEVEL, MARGIN, NOT_ENOUGH
 from zslplat.tasks.base import Metric, Task
 
@@ -292,6 +294,19 @@ def row_details(group: ResultGroup, knows: str | None, seconds: float | None) ->
         "folded": len(group.others),
         "others": ", ".join(quoted_in_list(other.name) for other in group.others),
     }
+
+
+def data_notes(results: Sequence[Result], dataset: str, task: Task, against: str | None) -> list[str]:
+    """Return what the encoder of a data set has seen, and its control where that is not the usual one of the kind."""
+    seen_before = (line for one in results for line in one.about.get("data", {}).get("exposures", ()))
+    notes = [f"{dataset}: {line}" for line in dict.fromkeys(seen_before)]
+    controls = {str(one.about.get("control", "")) for one in results} - {"", kind_of(task.kind).control}
+    for control in sorted(controls) if against is None else ():
+        command = shlex.join(["zslplat", "tune", "-m", control, "-d", dataset, "-t", results[0].task])
+        here = any(Spec.parse(str(one.identity["method"])).name == control for one in results)
+        mend = f"--against {control}" + ("" if here else f", once it is recorded ({command})")
+        notes.append(f"{dataset}: differences from the control, {control}: {mend}")
+    return notes
 
 
 def choices_notes(results: Mapping[str, Result], overview: Overview, task: Task) -> list[str]:

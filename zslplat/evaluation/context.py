@@ -138,6 +138,7 @@ class ExperimentContext:
 
         Nothing is stored, and the test problem is not kept.
         """
+        self.task.require(self.method_class, self.dataset)
         if VALIDATION in splits and not self.has_problems(VALIDATION):
             self._validation = self._build_validation()
         if TEST in splits and not self.has_problems(TEST):
@@ -303,6 +304,7 @@ def describe_surroundings(
         **({"tags": dict(tags)} if tags else {}),
         "primary": {"name": primary.name, "maximise": primary.maximise},
         "preprocessing": preprocessing,
+        "control": task.control_on(data),
         "from_memory": method is not None and FROM_MEMORY in method.tags,
         "own_ranges": list(own_ranges),
         "data": {

@@ -141,7 +141,8 @@ class _Grid:
         if cell.status == SKIPPED and all(
             other.status != SKIPPED for other in self.cells.values() if other.data == cell.data
         ):
-            self.reporter.note(f"data set {cell.data!r} is left out: {cell.reason}")
+            what = f"data set {cell.data!r}" if self.absent[cell.data] else cell.title
+            self.reporter.note(f"{what} is left out: {cell.reason}")
         if change.entry is not None:
             self.entries[cell.key] = change.entry
         self.cells[cell.key] = cell

@@ -39,6 +39,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import FrozenFeatures
 from zslplat.errors import MethodError, UnknownNameError
 from zslplat.figures import Figure, Table
+from zslplat.kinds import kind_of
 from zslplat.metrics.intervals import ClassValues
 from zslplat.space import Parameterised, Space, check_value
 from zslplat.tasks.row_outcomes import RowOutcomes
@@ -181,6 +182,14 @@ class Task(Parameterised, ABC):
         A suite that asks for another one is refused before anything is computed; none: the task does not say.
         """
         return ()
+
+    def control_on(self, dataset: Dataset) -> str:
+        """Return the method that others are compared with on a data set, an empty text where there is none."""
+        return kind_of(self.kind).control
+
+    def require(self, method: Any, dataset: Dataset) -> None:
+        """Raise :class:`DataError` where a data set is not what a method (a class) is for; nothing here."""
+        return
 
     def criteria(self) -> tuple[str, ...]:
         """Return the metrics by which validation may select: all but standard deviations."""

@@ -96,7 +96,7 @@ def study_findings(
         controls=controls_of(
             session.records,
             experiment.to_json(),
-            context.task.kind,
+            about["control"],
             about["preprocessing"],
             primary,
             lambda control: lead_ends(session.records, context.task, test, control, primary.name),

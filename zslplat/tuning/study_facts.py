@@ -14,7 +14,6 @@ import numpy as np
 from zslplat.checks.facts import ControlScore, SearchedRange, TrialFacts
 from zslplat.errors import StoreError
 from zslplat.evaluation.scoring.outcomes import read_outcomes, replicates
-from zslplat.kinds import kind_of
 from zslplat.metrics.intervals import centred_ends, over_repeats
 from zslplat.records.database import Records
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Scaled, Space
@@ -111,7 +110,7 @@ def outcome_facts(folder: Path, metric: str) -> dict[str, Any]:
 def controls_of(
     records: Records,
     identity: Mapping[str, Any],
-    kind: str,
+    control: str,
     preprocessing: str,
     metric: Metric,
     lead: Callable[[Sequence[Mapping[str, Any]]], tuple[float, float] | None],
@@ -119,17 +118,16 @@ def controls_of(
     """Return the recorded control of a study on the same data and task: the one whose validation is best.
 
     Behind it, where its preprocessing is another one than the study's, the best of those with the study's own.
-    ``identity``: the experiment of the study in JSON form, ``kind`` that of its task, ``metric`` what scores are
+    ``identity``: the experiment of the study in JSON form, ``control`` the method, ``metric`` what scores are
     compared by; ``lead`` gives the interval of the study's lead by the control's test records. Empty where nothing is
     recorded, or the study's method is the control itself.
     """
-    name = kind_of(kind).control
-    if not name or _bare(identity["method"]) == name:
+    if not control or _bare(identity["method"]) == control:
         return ()
     controls: list[tuple[float, ControlScore, Sequence[Mapping[str, Any]]]] = []
     for study_name, other in records.identities().items():
         same = all(other.get(key) == identity.get(key) for key in ("dataset", "task", "data", "seed"))
-        if not same or _bare(other.get("method", "")) != name:
+        if not same or _bare(other.get("method", "")) != control:
             continue
         with suppress(StoreError):
             study = records.study(study_name)
@@ -160,7 +158,7 @@ def controls_of(
     first, *others = ordered
     alike = [one for one in others if one[1].same_preprocessing and not first[1].same_preprocessing]
     shown = [first, *alike[:1]]
-    return tuple(dataclasses.replace(control, lead=lead(scored)) for _, control, scored in shown)
+    return tuple(dataclasses.replace(score, lead=lead(scored)) for _, score, scored in shown)
 
 
 def _in_short(method: Any) -> str:

@@ -5,7 +5,8 @@ import pytest
 from scipy.special import logsumexp
 
 from zslplat import load_dataset
-from zslplat.errors import DataError
+from zslplat.errors import DataError, NoSharedSpaceError
+from zslplat.families.zero_shot.methods.ridge_prototypes import RidgePrototypes
 from zslplat.families.zero_shot.methods.shared_space import (
     CosineAdapter,
     CosineCentred,
@@ -102,5 +103,56 @@ def test_what_each_knows_of_the_batch_is_declared():
 @pytest.mark.parametrize("method", [CosineSignatures, CosineAdapter, CosineCentred, CosineEM])
 def test_spaces_that_are_not_shared_are_refused_with_a_way_out(method):
     X, y, S = problem()
-    with pytest.raises(DataError, match=r"10 features and 4 attributes.*signatures=.*ridge-prototypes"):
+    with pytest.raises(DataError, match=r"10 features and 4 attributes.*ridge-prototypes"):
         method().fit(X, y, S[:, :4])
+
+
+def test_a_task_names_the_signatures_that_share_the_space_or_another_method():
+    drawn, pairs = load_dataset("shared-space"), load_dataset("digit-pairs")
+    ZeroShot().require(CosineSignatures, drawn)
+    ZeroShot(signatures="attributes").require(RidgePrototypes, drawn)
+    with pytest.raises(NoSharedSpaceError, match=r"64 features and 16 attributes; use --task '.*=texts\)'"):
+        ZeroShot(signatures="attributes").require(CosineSignatures, drawn)
+    with pytest.raises(NoSharedSpaceError, match="use ridge-prototypes, which maps them"):
+        ZeroShot().require(CosineEM, pairs)
+
+
+def test_the_control_depends_on_the_data_and_the_task():
+    drawn, pairs = load_dataset("shared-space"), load_dataset("digit-pairs")
+    assert ZeroShot().control_on(drawn) == "cosine-signatures"
+    assert ZeroShot(signatures="attributes").control_on(drawn) == ZeroShot().control_on(pairs) == "ridge-prototypes"
+    assert ZeroShot(shots=2).control_on(drawn) == "class-means"
+
+
+SUITE = """
+summary = "with and without a shared space"
+trials = 1
+tasks = ["zsl"]
+[[data]]
+name = "texts"
+dataset = "shared-space"
+[[data]]
+name = "digits"
+dataset = "digit-pairs"
+[[row]]
+name = "cosine"
+method = "cosine-signatures"
+[[row]]
+name = "ridge"
+method = "ridge-prototypes"
+"""
+
+
+@pytest.mark.long
+def test_a_suite_leaves_out_the_rows_that_need_a_shared_space_and_says_why(call, tmp_path):
+    (tmp_path / "both.toml").write_text(SUITE)
+    done = call("bench", tmp_path / "both.toml", "--workers", 1)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "digits / cosine / zsl is left out: cosine-signatures needs features and signatures of one space" in done.stderr
+    )
+    shown = call("compare", "cosine-signatures", "-d", "shared-space").stdout
+    assert "shared-space: differences from the control, cosine-signatures: --against cosine-signatures\n" in shown
+    shown = call("compare", "ridge-prototypes", "-d", "shared-space").stdout
+    assert "once it is recorded (zslplat tune -m cosine-signatures -d shared-space -t zsl)" in shown
+    assert "control" not in call("compare", "-d", "shared-space", "--against", "cosine-signatures").stdout

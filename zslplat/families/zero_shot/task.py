@@ -41,8 +41,8 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.store.rows import take_rows
-from zslplat.errors import DataError, MethodError, OutcomeWarning
-from zslplat.kinds import protocol_of, require_kind
+from zslplat.errors import DataError, MethodError, NoSharedSpaceError, OutcomeWarning
+from zslplat.kinds import SHARED_SPACE, protocol_of, require_kind
 from zslplat.names import counted
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Real, Space, parameter
@@ -93,6 +93,28 @@ class ZeroShotTask(ClassTask):
         if self.imbalance is None or (fold and not self.imbalanced_validation):
             return rows
         return imbalanced_rows(rows, dataset.y[rows], self.imbalance, (self.imbalance_seed, 4, fold))
+
+    def control_on(self, dataset: Dataset) -> str:
+        """Return the cosine where features and signatures share a space, class means with shots, else the usual one."""
+        if self.shots:
+            return "class-means"
+        return "cosine-signatures" if self.shares_space(dataset) else super().control_on(dataset)
+
+    def shares_space(self, dataset: Dataset) -> bool:
+        """Whether signatures have the dimensions of the features, as those of one encoder pair have."""
+        signatures = dataset.signature_set(self.signatures)
+        return not signatures.per_row and dataset.X.shape[1:] == signatures.values.shape[1:]
+
+    def require(self, method: Any, dataset: Dataset) -> None:
+        """Raise :class:`NoSharedSpaceError` for a method of a shared space where there is none."""
+        if SHARED_SPACE in method.tags and not self.shares_space(dataset):
+            width, shape = dataset.signature_set(self.signatures).values.shape[1], dataset.X.shape[1:]
+            fitting = [name for name, one in dataset.signatures.items() if one.values.shape[1:] == shape]
+            hint = f"--task '{self.name}(signatures={fitting[0]})'" if fitting else "ridge-prototypes, which maps them"
+            raise NoSharedSpaceError(
+                f"{known_as(method)} needs features and signatures of one space: {dataset.name} has "
+                f"{' x '.join(map(str, shape))} features and {width} attributes; use {hint}"
+            )
 
     def with_shots(
         self, dataset: Dataset, train: np.ndarray, unseen: np.ndarray, *, fold: int = 0

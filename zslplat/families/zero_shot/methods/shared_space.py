@@ -70,8 +70,8 @@ class CosineSignatures(ZeroShotMethod):
         if X.shape[1] != S.shape[1]:
             raise DataError(
                 f"{known_as(type(self))} needs features and signatures of one space, and got {X.shape[1]} features and "
-                f"{S.shape[1]} attributes; choose signatures of the features' encoder with --task 'zsl(signatures=...)'"
-                ", or ridge-prototypes, which learns a map"
+                f"{S.shape[1]} attributes; use signatures of the features' encoder, "
+                "or ridge-prototypes, which maps them"
             )
         return {}
 
