@@ -104,7 +104,6 @@ def zslplat_datasets() -> dict[str, str]:
         "csv": "zslplat.data.formats.parquet:CsvSource",
         "npy": "zslplat.data.formats.npy_folder:NpySource",
         "parquet": "zslplat.data.formats.parquet:ParquetSource",
-        "torch": "zslplat.data.formats.torch_files:TorchSource",
         "hdf5": "zslplat.data.formats.hdf5:Hdf5Source",
     }
 

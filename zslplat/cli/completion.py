@@ -17,7 +17,7 @@ import typer
 COMPLETING = "_ZSLPLAT_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 # Those of zslplat.data.catalogue, which takes longer to load than a key may wait.
-_DATA_SUFFIXES = (".csv", ".parquet", ".h5", ".hdf5", ".pt", ".pth", ".npz")
+_DATA_SUFFIXES = (".csv", ".parquet", ".h5", ".hdf5", ".npz")
 Completer = Callable[[str], list[str]]
 
 

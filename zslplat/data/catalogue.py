@@ -20,7 +20,6 @@ from zslplat.data.formats.in_memory import NAME as IN_MEMORY
 from zslplat.data.formats.npy_folder import NpySource
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.parquet import CsvSource, ParquetSource
-from zslplat.data.formats.torch_files import TorchSource
 from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import HOW_TO_SET, DataPlaces, DataSource, FileSource
 from zslplat.errors import (
@@ -34,13 +33,11 @@ from zslplat.errors import (
 )
 from zslplat.spec import Spec, format_value
 
-LAYOUTS: tuple[type[FileSource], ...] = (
-    *(Xlsa17, NpySource, ParquetSource, CsvSource, Hdf5Source, TorchSource, NpzSource),
-)
+LAYOUTS: tuple[type[FileSource], ...] = (*(Xlsa17, NpySource, ParquetSource, CsvSource, Hdf5Source, NpzSource),)
 FILE_SUFFIXES = tuple(suffix for layout in LAYOUTS for suffix in layout.suffixes)
 EXPECTED = ", ".join(layout.expected for layout in LAYOUTS[:-1]) + f", or {LAYOUTS[-1].expected}"
 # Of files that are no data sets; a name that ends so is a path, and never taken for the slip of another name.
-_OTHER_SUFFIXES = (".mat", ".csv", ".tsv", ".txt", ".json", ".xls", ".xlsx", ".pkl", ".zip", ".gz")
+_OTHER_SUFFIXES = (".mat", ".csv", ".tsv", ".txt", ".json", ".xls", ".xlsx", ".pkl", ".pt", ".pth", ".zip", ".gz")
 _MOST_FOLDERS = 200  # that are looked into for others, of each
 
 

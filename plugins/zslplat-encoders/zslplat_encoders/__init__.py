@@ -21,3 +21,9 @@ def zslplat_encoders() -> dict[str, str]:
         "transformers": "zslplat_encoders.torch_models:Transformers",
         "word-vectors": "zslplat_encoders.word_vectors:WordVectors",
     }
+
+
+@hookimpl
+def zslplat_datasets() -> dict[str, str]:
+    """Return the loader of features that torch saved."""
+    return {"torch": "zslplat_encoders.torch_files:TorchSource"}
