@@ -10,7 +10,8 @@ import pytest
 import tomli_w
 from xlsa17_toys import LISTS, NAMES, UNSEEN, WRITERS, toy_arrays, write_folder
 
-from zslplat.data.formats.xlsa17 import Xlsa17
+from zslplat.data.dataset import ClassFold
+from zslplat.data.formats.xlsa17 import Xlsa17, feature_files
 from zslplat.data.source import DataPlaces
 from zslplat.data.store.rows import Stored
 from zslplat.errors import DataError, UnknownNameError, UsageError
@@ -135,6 +136,29 @@ def test_splits_file_checksum_and_texts_are_recorded(tmp_path):
     assert dataset.licence == "CC0"
     assert dataset.default_signatures == "original_att"
     assert Xlsa17(path="toy", field="att").load(places).default_signatures == "att"
+
+
+@pytest.mark.parametrize("kind", ["v5", "v7.3"])
+def test_splits_of_imagenet_are_lists_of_classes_with_wordnet_ids(tmp_path, kind):
+    X, y, S, _ = toy_arrays()
+    folder = tmp_path / "ImageNet"
+    folder.mkdir()
+    lists = {"train_classes": [1, 2, 3], "val_classes": [5, 6], "hops2": [4], "mp500": [7, 8], "all": [9]}
+    WRITERS[kind](folder / "ImageNet_splits.mat", {key: np.array([one]) for key, one in lists.items()})
+    S = np.vstack([S, S[:1]])  # a class without rows
+    words = {"w2v": S, "wnids": [f"n0000000{number}" for number in range(1, 10)], "words": [*NAMES, "yak"]}
+    WRITERS[kind](folder / "ImageNet_w2v.mat", words)
+    WRITERS[kind](folder / "res101.mat", {"features": X.T.astype(np.uint8), "labels": y[:, None] + 1.0})
+    assert feature_files(folder) == ["res101"]
+    data = Xlsa17(path="ImageNet", test_unseen="mp500").load(DataPlaces(tmp_path))
+    assert data.class_names[:2] == ("n00000001 ox", "n00000002 mole")
+    assert np.array_equal(data.signature_set().values, S)
+    assert set(data.y[data.rows("train")]) == {0, 1, 2, 4, 5}
+    assert set(data.y[data.rows("test_unseen")]) == {6, 7}
+    assert data.folds == (ClassFold("fold-1", (0, 1, 2), (4, 5)),)
+    assert set(Xlsa17(path="ImageNet").load(DataPlaces(tmp_path)).y[data.rows("train")]) == {0, 1, 2, 4, 5}
+    with pytest.raises(DataError, match="no row is of the classes of test_unseen; 'all' needs rows of other features"):
+        Xlsa17(path="ImageNet", test_unseen="all").load(DataPlaces(tmp_path))
 
 
 # -- the kept copy ----------------------------------------------------------------------------------------------------

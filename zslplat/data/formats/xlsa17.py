@@ -11,6 +11,10 @@
 
 Several features files (``features=cq+lss+phog``) are named views of the same rows; their labels must agree.
 
+ImageNet's splits are lists of classes: ``ImageNet_splits.mat`` has ``train_classes``, ``val_classes`` and ``hops2``,
+``mp500`` and so on, one of which is unseen (``test_unseen=hops2``). ``ImageNet_w2v.mat`` has ``w2v`` (c, a), ``wnids``
+and ``words``, in the order of the classes.
+
 ``train_loc`` and ``val_loc`` together also cover ``test_seen_loc`` in most of the published files. They serve here only
 to tell which *classes* a validation fold holds, and only through their rows that are in ``trainval_loc``.
 """
@@ -50,6 +54,9 @@ from zslplat.space import Choice, Optional, Text, parameter
 _VERSION = 1  # of what is kept on disk; a new number leaves older entries unused
 
 _BLOCK_ROWS = 4096
+
+# The end of the name of a file that describes classes which the splits file lists.
+_WORDS = "_w2v"
 
 _SCALES = ("scale", "feature_scale")
 
@@ -165,7 +172,7 @@ class _Layout:
 
 def feature_files(folder: Path) -> list[str]:
     """Return the names that ``features=`` can take in this folder: its ``.mat`` files that are no splits files."""
-    return sorted(p.stem for p in folder.glob("*.mat") if "_splits" not in p.stem)
+    return sorted(p.stem for p in folder.glob("*.mat") if "_splits" not in p.stem and not p.stem.endswith(_WORDS))
 
 
 def splits_files(folder: Path) -> list[str]:
@@ -174,7 +181,9 @@ def splits_files(folder: Path) -> list[str]:
 
 
 def _find_splits(folder: Path, signatures: str) -> Path:
-    for name in (f"{signatures}_splits.mat", f"{signatures}.mat"):
+    words = sorted(folder.glob(f"*{_WORDS}.mat"))
+    alone = [f"{words[0].stem.removesuffix(_WORDS)}_splits.mat"] if len(words) == 1 and signatures == "att" else []
+    for name in (f"{signatures}_splits.mat", f"{signatures}.mat", *alone):
         if (folder / name).is_file():
             return folder / name
     present = ", ".join(splits_files(folder)) or "none"
@@ -295,9 +304,12 @@ def _features(path: Path, cache: Path | None) -> tuple[np.ndarray | Rows, np.nda
 def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
     """Read the splits file and the class lists, check that all fit together, and build the data set."""
     file, options = MatlabFile(layout.splits), layout.options
-    field = str(options.get("field", "att"))
+    by_class = "train_classes" in file
+    words = MatlabFile(layout.splits.with_name(layout.splits.name.replace("_splits", _WORDS))) if by_class else file
+    field = str(options.get("field", "w2v" if by_class else "att"))
     # Class order is the order of the columns; it must never be sorted or made unique.
-    S = np.ascontiguousarray(in_type(file.numbers(field).T, DOUBLE, f"{layout.splits}, {field!r}"))
+    stored = words.numbers(field) if by_class else file.numbers(field).T
+    S = np.ascontiguousarray(in_type(stored, DOUBLE, f"{words.path}, {field!r}"))
     if not np.isfinite(S).all():
         column = int(np.argmax(~np.isfinite(S).all(axis=1)))
         raise DataError(f"{layout.splits}: {field!r} of class {column + 1} holds NaN or infinity")
@@ -315,19 +327,25 @@ def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
             f"{layout.name}: labels of {layout.features[0].name} run to {y.max() + 1} but {field!r} of "
             f"{layout.splits.name} has {len(S)} signatures; every label needs one"
         )
-    names, named = _class_names(layout, file, len(S))
+    names, named = _class_names(layout, words, len(S))
     fields = {
         "train": options.get("trainval", "trainval_loc"),
         "test_seen": options.get("test_seen", "test_seen_loc"),
         "test_unseen": options.get("test_unseen", "test_unseen_loc"),
     }
-    splits = {
-        split: row_indices(file.vector(name), len(y), f"{layout.splits}, {name}", base=1)
-        for split, name in fields.items()
-        if name is not None
-    }
+    folds: tuple[ClassFold, ...] = ()
+    remarks: list[str] = []
+    if by_class:
+        splits, folds = _splits_of_classes(file, y, len(S), str(options.get("test_unseen", "hops2")))
+    else:
+        splits = {
+            split: row_indices(file.vector(name), len(y), f"{layout.splits}, {name}", base=1)
+            for split, name in fields.items()
+            if name is not None
+        }
     check_classes_of_splits(layout.name, y, names, splits)
-    folds, remarks = _folds(layout, file, y, splits, names if named else ())
+    if not by_class:
+        folds, remarks = _folds(layout, file, y, splits, names if named else ())
     stem = layout.splits.stem.removesuffix("_splits")
     stems = "+".join(path.stem for path in layout.features)
     signatures = stem if field == "att" else field if stem == "att" else f"{stem}-{field}"
@@ -359,7 +377,10 @@ def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
 def _class_names(layout: _Layout, file: MatlabFile, count: int) -> tuple[tuple[str, ...], bool]:
     """Return the names of the classes in order, and whether they are more than numbers counted from 1."""
     listed = layout.folder / "allclasses.txt"
-    if "allclasses_names" in file:
+    if "wnids" in file:
+        pairs = zip(file.strings("wnids"), file.strings("words"), strict=True)
+        names, where = [f"{wnid} {word}" for wnid, word in pairs], f"{file.path}, wnids"
+    elif "allclasses_names" in file:
         names, where = file.strings("allclasses_names"), f"{layout.splits}, allclasses_names"
     elif listed.is_file():
         names, where = read_lines(listed), str(listed)
@@ -369,6 +390,25 @@ def _class_names(layout: _Layout, file: MatlabFile, count: int) -> tuple[tuple[s
         raise DataError(f"{where}: {len(names)} names for {count} classes")
     require_names(names, where)
     return tuple(names), True
+
+
+def _splits_of_classes(
+    file: MatlabFile, y: np.ndarray, count: int, unseen: str
+) -> tuple[dict[str, np.ndarray], tuple[ClassFold, ...]]:
+    """Return the rows of the splits of lists of classes, and the fold that the lists make of the training classes."""
+    train, validation, test = (
+        np.unique(class_ids(file.vector(name), f"{file.path}, {name}", base=1))
+        for name in ("train_classes", "val_classes", unseen)
+    )
+    if max(map(np.max, (train, validation, test))) >= count:
+        raise DataError(f"{file.path}: lists classes beyond the {count} that are described")
+    rows = {"train": np.flatnonzero(np.isin(y, [*train, *validation])), "test_unseen": np.flatnonzero(np.isin(y, test))}
+    lacking = next((name for name, of_split in rows.items() if not len(of_split)), "")
+    if lacking:
+        raise DataError(f"{file.path}: no row is of the classes of {lacking}; {unseen!r} needs rows of other features")
+    present = np.unique(y)
+    sides = (tuple(map(int, np.intersect1d(side, present))) for side in (train, validation))
+    return rows, (ClassFold("fold-1", *sides),)
 
 
 def _folds(
