@@ -5,13 +5,17 @@ import io
 import json
 import re
 import shutil
+import sys
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow
 import pytest
 import tomli_w
-from array_toys import toy
+from array_toys import NAMES, toy
 from download_toys import archive_of, serving
+from pyarrow import parquet
 from support import one_line
 
 from zslplat.data.feature_card import CARD_FILE, card_of, load_card
@@ -231,3 +235,36 @@ def test_croissant_of_others_gives_texts_and_files():
     assert card_of_croissant(content, "file") == own
     with pytest.raises(DataError, match=r"is no Croissant: conformsTo is ''; expected 'http://mlcommons"):
         card_of_croissant({"name": "birds"}, "file")
+
+
+def test_a_data_set_of_the_hub_needs_its_library_and_becomes_parquet(call, tmp_path, root, monkeypatch):
+    """Without the library a line says how to get it; with one, each split is a file, and a card says where from."""
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(DataError, match=r"hub:me/birds: the library datasets is not installed; pip install 'zslplat-p"):
+        fetch_set("hub:me/birds", root)
+    saved = tmp_path / "birds"
+    saved.mkdir()
+
+    class Rows:
+        info = SimpleNamespace(description="42 kinds", license="CC0", citation="")
+
+        def __init__(self, rows):
+            self.rows = rows
+
+        def to_parquet(self, path):
+            X, y = toy()["X"][self.rows], toy()["y"][self.rows]
+            columns = {"label": [NAMES[k] for k in y], "features": [row.tolist() for row in X]}
+            parquet.write_table(pyarrow.table(columns), path)
+
+    rows = {split: Rows(toy()[split]) for split in ("train", "test_seen", "test_unseen")}
+    library = SimpleNamespace(load_from_disk=lambda path: rows if path == str(saved) else None)
+    monkeypatch.setitem(sys.modules, "datasets", library)
+    came = fetch_set(f"hub:{saved}", root)
+    assert came.trust.startswith("the hub and the library datasets")
+    data = load_dataset("birds", data_root=root)
+    assert (data.description, data.licence) == ("42 kinds", "CC0")
+    assert {name: len(index) for name, index in data.splits.items()} == {name: len(toy()[name]) for name in rows}
+    assert not fetch_set(f"hub:{saved}", root).new
+    library.load_from_disk = lambda path: {}[path]
+    with pytest.raises(DataError, match=r"KeyError.*; correct the name, or look whether the hub answers"):
+        fetch_set(f"hub:{saved}", tmp_path / "other")

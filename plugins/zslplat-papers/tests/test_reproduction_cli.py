@@ -76,6 +76,16 @@ def test_what_means_nothing_is_refused_before_anything_is_carried_out(call, tmp_
 
 def test_a_plan_has_the_numbers_of_trials(call):
     asked = ("reproduce", "000-table-2", "--only", "eszsl/digit-pairs", "--way", "ours", "--dry-run")
-    ((line,),) = (found["cells"] for found in json.loads(call(*asked, "--json").stdout))
-    assert f"{line['trials']} trials" in call(*asked).stdout
+    (found,) = json.loads(call(*asked, "--json").stdout)
+    (line,) = found["cells"]
+    done = call(*asked, "--probe", "0").stdout
+    assert f"{line['trials']} trials" in done
     assert min(line["trials"], line["repeats"]) > 0
+    # Without a record and without a probe nothing is known of the time.
+    assert "Foreseen: 1 study of unknown time and memory (--probe times methods), 0.0 GB of the cache on disk" in done
+    foreseen = found["foresight"]
+    assert (foreseen["studies"], foreseen["unknown"], foreseen["least"]) == (1, 0, False)
+    rows = 4800 * 128 * 4
+    assert foreseen["seconds"] > 0
+    assert foreseen["peak_bytes"] > rows
+    assert rows <= foreseen["disk_bytes"] < 100 * rows

@@ -14,7 +14,8 @@ class FetchOptions(DataRootOptions, total=False):
     name: Annotated[
         str,
         Option(
-            'Data set with a feature card, such as AWA2 or "AWA2(features=res101)", or the path or address of a card.',
+            'Data set with a feature card, such as AWA2 or "AWA2(features=res101)", the path or address of a card, or '
+            "hub:owner/name.",
             REQUIRED,
             complete=("AWA1", "AWA2", "CUB", "SUN", "APY"),
             positional=True,

@@ -29,7 +29,10 @@ class ReproduceOptions(WorkOptions, PlaceOptions, total=False):
     ]
     trials: Annotated[int | None, Option("Trials of each study; default: the recipe's.", short="-n", least=1)]
     repeats: Annotated[int | None, Option("Repeats of the final evaluation of random methods.", least=1)]
-    dry_run: Annotated[bool, Option("Say what would be carried out, and do nothing.", False)]
+    dry_run: Annotated[bool, Option("Say what would be carried out and what it would take; record nothing.", False)]
+    probe: Annotated[
+        float, Option("Seconds that --dry-run may take to time methods of which nothing is recorded.", 60, least=0)
+    ]
     keep: Annotated[bool, Option("Keep the lines with their provenance among the results (--results).", False)]
     results: Annotated[Path | None, Option("Folder of kept results; default: ./results.")]
     seed: Seed
@@ -102,6 +105,7 @@ def reproduce(options: ReproduceOptions) -> None:
                 standins=options["standins"],
                 oracle=options["oracle"],
                 dry_run=options["dry_run"],
+                probe_seconds=options["probe"],
                 seed=options["seed"],
                 reporter=reporter,
                 watch=lambda one: reporter.note(f"{one.cell.name}: {one.verdict.verdict} ({one.verdict.why})"),

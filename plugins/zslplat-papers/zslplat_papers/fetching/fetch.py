@@ -17,7 +17,7 @@ from zslplat.data.store.atomic_files import draft
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.keys import key_of
 from zslplat.names import unfit
-from zslplat.registry import names
+from zslplat.registry import names, one_line
 from zslplat.settings import masked_url
 from zslplat_papers.fetching.archives import ArchiveError, unpack_datasets, vacant
 from zslplat_papers.fetching.cards import find_card
@@ -35,6 +35,7 @@ from zslplat_papers.fetching.download import (
     remove_download,
 )
 
+HUB = "hub:"
 FIRST = "nothing: no SHA-256 is stated anywhere; this first one is kept, and later downloads must have it"
 
 
@@ -67,11 +68,12 @@ def fetch_set(
 ) -> Fetched:
     """Bring the files of a data set under the data root, where they are not there yet.
 
-    ``text``: the name of a data set with a card, with ``features=`` or without, or the path or address of a card
-    (:func:`~zslplat_papers.fetching.cards.find_card`). It is there where the root has a folder or file of its name in a
-    known layout, with these features. ``registered``: names of data sets that are no files of the root. ``url`` takes
-    the place of the addresses of a card with one file. The addresses are tried in their order, and ``note`` is told why
-    one was passed over. What came is compared with ``sha256``, else with the card, else with the first download.
+    ``text``: the name of a data set with a card, with ``features=`` or without, the path or address of a card
+    (:func:`~zslplat_papers.fetching.cards.find_card`), or ``hub:owner/name`` (:func:`fetch_from_hub`). It is there
+    where the root has a folder or file of its name in a known layout, with these features. ``registered``: names of
+    data sets that are no files of the root. ``url`` takes the place of the addresses of a card with one file. The
+    addresses are tried in their order, and ``note`` is told why one was passed over. What came is compared with
+    ``sha256``, else with the card, else with the first download.
 
     Raises :class:`UnknownNameError` for a name that nothing answers to, :class:`UsageError` for a name that no folder
     of the root can have, a malformed ``sha256`` or address, and :class:`DataError` for a data set whose files no
@@ -79,6 +81,8 @@ def fetch_set(
     where no address gives the file.
     """
     check_digest(sha256)
+    if text.startswith(HUB):
+        return fetch_from_hub(text.removeprefix(HUB), root)
     if url is not None:
         checked_address(url)
     spec, card, author = find_card(text, root)
@@ -114,6 +118,43 @@ def fetch_set(
         )
     bringing = _Bringing(name, root, card, author, sha256, progress, keep_archive, note)
     return bringing.bring(files)
+
+
+def fetch_from_hub(name: str, root: Path) -> Fetched:
+    """Write a data set of the Hugging Face hub into the data root as Parquet, a file for each split, with its card.
+
+    ``name``: ``owner/name`` on the hub, or a folder that ``save_to_disk`` of the library ``datasets`` has written.
+    Raises :class:`DataError` where the library is missing or does not get the data, and where something is in the way.
+    """
+    folder = Path(name).expanduser()
+    target = root / (folder.name if folder.is_dir() else name.rpartition("/")[2])
+    if not vacant(target):
+        return Fetched(target.name, target, False)
+    try:
+        import datasets
+    except ImportError as error:
+        raise DataError(
+            f"{HUB}{name}: the library datasets is not installed; pip install 'zslplat-papers[hub]'"
+        ) from error
+    try:
+        loaded = datasets.load_from_disk(str(folder)) if folder.is_dir() else datasets.load_dataset(name)
+        splits = loaded if isinstance(loaded, dict) else {"train": loaded}
+        root.mkdir(parents=True, exist_ok=True)
+        with draft(root, ".fetch-") as temporary:
+            new = temporary / target.name
+            new.mkdir()
+            for split, rows in splits.items():
+                rows.to_parquet(str(new / f"{split}.parquet"))
+            stated = next(iter(splits.values())).info
+            texts = (stated.description or "", stated.license or "", stated.citation or "")
+            card = FeatureCard(*texts, made_by=f"Hugging Face hub: {name}")
+            (new / CARD_FILE).write_text(card.to_toml(), encoding="utf-8")
+            if target.is_dir():
+                target.rmdir()
+            os.rename(new, target)
+    except Exception as error:  # of whatever kind: that of the library, of the network or of the disk
+        raise DataError(f"{HUB}{name}: {one_line(error)}; correct the name, or look whether the hub answers") from error
+    return Fetched(target.name, target, True, trust="the hub and the library datasets, which compare no digest for it")
 
 
 def _files_of(name: str, card: FeatureCard, features: Sequence[str], url: str | None) -> list[Download]:

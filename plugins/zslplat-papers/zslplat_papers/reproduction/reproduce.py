@@ -33,6 +33,7 @@ from zslplat.tuning.options import StudyResult
 from zslplat.tuning.study import run_study
 from zslplat_papers.published import load_table
 from zslplat_papers.reproduction.cells import Budget, Cell, Missing, planned
+from zslplat_papers.reproduction.foresight import Foresight, foresee
 from zslplat_papers.reproduction.oracle import Oracle, score_trials
 from zslplat_papers.reproduction.orders import agreements
 from zslplat_papers.reproduction.recipe import OURS, WAYS, facts_of_data, load_recipe
@@ -115,6 +116,7 @@ class Reproduction:
     table: str
     made: list[Made]
     missing: list[Missing]
+    foresight: Foresight | None = None
 
     def on_standins(self) -> list[tuple[str, str, str, str, float]]:
         """Return the numbers on stand-ins in our way: (stand-in, its column, metric, row, ours)."""
@@ -131,6 +133,7 @@ class Reproduction:
             "cells": [made.to_json() for made in self.made],
             "orders": [asdict(one) for one in agreements(load_table(self.table), self.on_standins())],
             "not_at_hand": [asdict(missing) for missing in self.missing],
+            **({"foresight": asdict(self.foresight)} if self.foresight else {}),
         }
 
 
@@ -147,13 +150,15 @@ def reproduce(
     standins: bool = True,
     oracle: bool = False,
     dry_run: bool = False,
+    probe_seconds: float = 0.0,
     seed: int = 0,
     reporter: Reporter | None = None,
     watch: Watch = lambda made: None,
 ) -> Reproduction:
     """Carry out the cells of a published table whose data are at hand; ``watch`` is told of each as it ends.
 
-    ``budget``: trials and repeats in place of the recipe's, workers and limits. ``dry_run``: nothing is carried out.
+    ``budget``: trials and repeats in place of the recipe's, workers and limits. ``dry_run``: nothing is
+    carried out, and methods without a record are timed for ``probe_seconds``, to foresee what it would take.
     ``oracle`` scores every trial of every study on the test split afterwards, see :mod:`.oracle`.
     Raises :class:`UsageError` for a table without a recipe, for an ``only`` that names nothing, and where ``ways`` and
     ``standins`` leave nothing of what is asked for.
@@ -170,6 +175,7 @@ def reproduce(
     )
     reproduction = Reproduction(table, [Made(c, trials=c.trials, repeats=c.repeats) for c in cells], missing)
     if dry_run:
+        reproduction.foresight = foresee(cells, settings, budget, probe_seconds, reporter) if cells else None
         return reproduction
     work = _Work(settings, budget, reporter, oracle=oracle)
     for made in reproduction.made:
