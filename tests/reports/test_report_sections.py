@@ -17,7 +17,7 @@ from zslplat.reports.contents import Chapter, Contents
 from zslplat.reports.context import PageContext
 from zslplat.reports.curves import best_so_far, feature_curves, sweep_chart
 from zslplat.reports.leaderboard import across_section, leaderboard_table, left_out_of_names
-from zslplat.reports.overview import headline, page_of, score_table
+from zslplat.reports.overview import headline, page_of
 from zslplat.reports.provenance import commands_of, tune_command
 from zslplat.reports.study import front_chart, study_section, trial_table
 from zslplat.reports.wording import listed, number, size
@@ -219,22 +219,6 @@ def test_what_names_leave_out_is_folded_away():
     )
     (folded,) = left_out_of_names(Chapter("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
     assert [cell.text for cell in folded.blocks[0].rows[0]] == ["a, everywhere", "alpha=2"]
-
-
-def test_kinds_stand_apart_at_a_glance_and_each_has_its_best():
-    joint = {"group": "transductive", "knows": "transductive"}
-    rows = [row("a", "", test=0.5), row("b", "", test=0.4), row("c", "", test=0.9, **joint)]
-    chapters = []
-    for task, own in (("zsl", rows), ("gzsl", [rows[2], rows[1]])):
-        found = Comparison(task, ("digit-pairs",), "per_class_accuracy", True, own)
-        chapters.append(Chapter("digit-pairs", task, Metric("per_class_accuracy"), found, {}))
-    table = score_table(chapters)
-    assert [[cell.text for cell in line] for line in table.rows] == [
-        ["a", "inductive", "0.5000", "–"],
-        ["b", "inductive", "0.4000", "0.4000"],
-        ["c", "transductive", "0.9000", "0.9000"],
-    ]
-    assert [[cell.strong for cell in line[2:]] for line in table.rows] == [[True, False], [False, True], [True, True]]
 
 
 def test_charts_beyond_the_room_are_left_out_and_counted():

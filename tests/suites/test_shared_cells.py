@@ -5,11 +5,9 @@ import pytest
 import zslplat
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.reporter import SilentReporter
-from zslplat.names import NOTHING
 from zslplat.records.database import Records
 from zslplat.records.maintenance import merge
 from zslplat.reports.contents import ReportRequest, collect_contents
-from zslplat.reports.overview import score_table
 from zslplat.settings import resolve_settings
 from zslplat.suites.cells import GridOptions
 from zslplat.suites.grid import carry_out
@@ -53,16 +51,6 @@ def _store(tmp_path_factory):
 @pytest.mark.parametrize("suite", ["first", "second"])
 def test_compare_shows_every_cell_of_a_suite_whoever_computed_it(store, suite, task):
     assert len(compared(store, suite, task)) == 2
-
-
-@pytest.mark.parametrize("suite", ["first", "second", None])
-def test_a_row_of_a_suite_is_one_line_over_all_boards_of_a_report(store, suite):
-    facts = collect_contents(resolve_settings({"store": str(store)}), ReportRequest(suite=suite))
-    table = score_table(facts.chapters, suite)
-    assert {line[0].text for line in table.rows} == {"linear", "ridge-prototypes"}
-    assert len(table.rows) == 2
-    assert all(line[-1].text != NOTHING and line[-2].text != NOTHING for line in table.rows)
-    assert f"linear: row of suite {suite or 'first'}: eszsl on digit-pairs (zsl), " in table.note
 
 
 @pytest.mark.parametrize("suite", ["first", "second"])

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from zslplat.data.catalogue import title_of
 from zslplat.data.class_draws import draw_in_words, draw_of
@@ -26,7 +25,6 @@ LONG = 36  # a name of more characters is cut, and stands in full beside the tab
 ALONE = 30  # a spec of at most so many characters that has none beside it is shown as it is
 _DIGEST = "scores"
 _SEVERAL = "other scores on each data set; their digests stand under method in the rows of .csv and .json"
-Place = TypeVar("Place", bound=Hashable)
 
 
 def short_names(results: Sequence[Result]) -> tuple[list[str], dict[str, str]]:
@@ -195,26 +193,15 @@ def suite_row_names(groups: Sequence[ResultGroup], short: Sequence[str]) -> tupl
         and len({groups[i].shown.dataset for i in of_row}) == len(of_row)
     }
     titles = dataset_titles(group.shown.dataset for group in groups)
-    return name_by_rows(rows, dict(enumerate(short)), lambda place: titles[groups[place].shown.dataset])
-
-
-def name_by_rows(
-    rows: Mapping[tuple[str, str], Sequence[Place]], short: Mapping[Place, str], where: Callable[[Place], str]
-) -> tuple[dict[Place, str], dict[str, str]]:
-    """Return {place: name of the row that it is}, and by that name what the row is, in words.
-
-    ``rows``: by suite and row the places that are it; ``short``: what each place is called as an experiment; ``where``:
-    what a place is on, in words. Where another row or experiment is called so, the suite stands behind it.
-    """
-    names: dict[Place, str] = {}
+    names: dict[int, str] = {}
     notes: dict[str, str] = {}
-    for (suite, row), places in rows.items():
-        if names.keys() & set(places):
+    for (suite, row), of_row in rows.items():
+        if names.keys() & set(of_row):
             continue  # rows of two suites share an experiment: the first one has it
-        others = {name for place, name in short.items() if place not in places} | {*names.values()}
+        others = {name for place, name in enumerate(short) if place not in of_row} | {*names.values()}
         name = row if row not in others else _of_suite(row, suite)
-        names |= dict.fromkeys(places, name)
-        experiments = dict.fromkeys(f"{short[place]} on {where(place)}" for place in places)
+        names |= dict.fromkeys(of_row, name)
+        experiments = dict.fromkeys(f"{short[place]} on {titles[groups[place].shown.dataset]}" for place in of_row)
         notes[name] = f"row of suite {suite}: {', '.join(experiments)}"
     return names, notes
 

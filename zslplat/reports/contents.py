@@ -143,7 +143,6 @@ class Contents:
     store_options: str = ""
     suites: Sequence[Finding] = ()
     brief: bool = False
-    suite: str | None = None
 
 
 def collect_contents(settings: Settings, request: ReportRequest, command: str = "", options: str = "") -> Contents:
@@ -190,7 +189,6 @@ def collect_contents(settings: Settings, request: ReportRequest, command: str = 
         store_options=options,
         suites=suite_findings(chosen),
         brief=brief,
-        suite=request.suite,
     )
     records.close()
     return replace(contents, notes=list(dict.fromkeys(notes)))

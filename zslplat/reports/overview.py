@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from zslplat.checks.base import drop_silenced
-from zslplat.comparison.leaderboard import GROUPS, turned
-from zslplat.comparison.sheets import same_score
-from zslplat.data.class_draws import divided_anew, several_draws
+from zslplat.comparison.leaderboard import turned
 from zslplat.evaluation.experiment import VALIDATION
-from zslplat.evidence.labels import dataset_titles, name_by_rows
-from zslplat.evidence.matching import fits
+from zslplat.evidence.labels import dataset_titles
 from zslplat.evidence.results import Record, Result
 from zslplat.names import NOTHING, counted, duration
-from zslplat.records.studies import parts_of
 from zslplat.reports.blocks import Block, Cell, Column, Commands, Folded, Items, Page, Paragraph, Section, TableBlock
 from zslplat.reports.classes import differences_of_best
 from zslplat.reports.contents import Chapter, Contents
@@ -100,7 +96,6 @@ def _glance(contents: Contents) -> Section:
     ]
     rows = [line for subject in _subjects(contents) for line in _glance_rows(*subject)]
     blocks.append(TableBlock("Who leads, by how much, how sure, at what cost", columns, rows, _LEADER))
-    blocks.append(Folded("Test scores of all methods", [score_table(contents.chapters, contents.suite)]))
     return Section("At a glance", "glance", blocks)
 
 
@@ -220,81 +215,6 @@ def _reading(contents: Contents) -> Section:
         [*blocks, *([Commands("Make this report again", lines)] if lines else [])],
         folded=True,
     )
-
-
-ChapterRow = tuple[int, str]  # the position of a chapter, and a name on it
-
-
-def score_table(chapters: Sequence[Chapter], suite: str | None = None) -> TableBlock:
-    """Return methods by chapters: the test score of each, those of a kind together, the best of each kind marked.
-
-    A row of a suite that has other settings on other chapters is one line under its own name. ``suite`` is the name or
-    pattern of the requested suites, None for all.
-    """
-    names, row_notes = _suite_rows(chapters, suite)
-    scores = [
-        {
-            (str(row["group"]), names.get((position, str(row["short"])), str(row["short"]))): float(row["test"])
-            for row in chapter.rows
-        }
-        for position, chapter in enumerate(chapters)
-    ]
-    methods = sorted(
-        dict.fromkeys(key for of_chapter in scores for key in of_chapter), key=lambda key: GROUPS.index(key[0])
-    )
-    several = len({group for group, _ in methods}) > 1
-    columns = [Column("method"), *([Column("kind")] if several else [])]
-    columns += [Column(f"{b.heading}: {metric_words(b.primary.name)}", True) for b in chapters]
-    rows = []
-    for group, method in methods:
-        line = [Cell(method), *([Cell(group)] if several else [])]
-        for chapter, of_chapter in zip(chapters, scores, strict=True):
-            value = of_chapter.get((group, method))
-            kind = [score for (other, _), score in of_chapter.items() if other == group]
-            most = (max if chapter.primary.maximise else min)(kind, default=float("nan"))
-            line.append(Cell(NOTHING) if value is None else cell(value, strong=same_score(value, most)))
-        rows.append(line)
-    note = (
-        f"Scores on the test split; the best of each column{' and kind' if several else ''} in bold, which says "
-        "nothing of how sure it is."
-    )
-    return TableBlock(
-        "Test scores at a glance",
-        columns,
-        rows,
-        " ".join([note, *(f"{name}: {text}." for name, text in row_notes.items())]),
-    )
-
-
-def _suite_rows(chapters: Sequence[Chapter], suite: str | None) -> tuple[dict[ChapterRow, str], dict[str, str]]:
-    """Return {(position of a chapter, name on it): name of its suite's row}, and by that name what it is, in words.
-
-    A row has its name where it is one experiment on each chapter and not the same on all, such as one that was searched
-    for one task and scores others with its winner. Each chapter has short names of its own.
-    """
-    chapter_rows: dict[tuple[str, str], list[ChapterRow]] = {}
-    short: dict[ChapterRow, str] = {}
-    for position, chapter in enumerate(chapters):
-        for line in chapter.rows:
-            chapter_row = (position, str(line["short"]))
-            short[chapter_row] = chapter_row[1]
-            for key in _rows_of(chapter, line):
-                if suite is None or fits(suite, key[0]):
-                    chapter_rows.setdefault(key, []).append(chapter_row)
-    rows = {
-        key: of_row
-        for key, of_row in chapter_rows.items()
-        if len({position for position, _ in of_row}) == len(of_row) and len({name for _, name in of_row}) > 1
-    }
-    return name_by_rows(rows, short, lambda one: f"{chapters[one[0]].title} ({chapters[one[0]].task})")
-
-
-def _rows_of(chapter: Chapter, row: Record) -> Iterable[tuple[str, str]]:
-    """Return the suites, and their rows, that a line of a chapter is part of by any study or run of its experiment."""
-    study = str(row["study"])
-    entries = (chapter.results.get(name) for name in (study, *chapter.behind.get(study, ())))
-    parts: Iterable[Mapping[str, str]] = (p for entry in entries if entry is not None for p in parts_of(entry.about))
-    return dict.fromkeys((part["suite"], part["row"]) for part in parts if "row" in part)
 
 
 def chapter_section(
