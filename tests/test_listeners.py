@@ -5,7 +5,7 @@ import pytest
 from zslplat import listeners
 from zslplat.errors import StoreError
 from zslplat.listeners import Listener, Listeners
-from zslplat.registry import Entry, Plugin, registry
+from zslplat.registry import Plugin, Registered, registry
 
 
 class Log(Listener):
@@ -36,7 +36,7 @@ class Fails(Listener):
 def installed(monkeypatch):
     def install(**classes):
         plugin = Plugin("mine", "zslplat-mine", "1")
-        entries = {name: [Entry("listeners", name, plugin, target)] for name, target in classes.items()}
+        entries = {name: [Registered("listeners", name, plugin, target)] for name, target in classes.items()}
         monkeypatch.setitem(registry().entries, "listeners", entries)
         warnings = []
         return Listeners(None, None, warnings.append), warnings

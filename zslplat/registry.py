@@ -92,7 +92,7 @@ class BrokenPlugin(Plugin):
 
 
 @dataclass(frozen=True)
-class Entry:
+class Registered:
     """A registered component: where it comes from, and the class or ``module:Class`` that it is.
 
     The target of a suite is the path of its file, or its content as a mapping; that of a published table the path of
@@ -156,7 +156,7 @@ class Registry:
     manager: pluggy.PluginManager
     plugins: list[Plugin] = field(default_factory=list)
     broken: list[BrokenPlugin] = field(default_factory=list)
-    entries: dict[str, dict[str, list[Entry]]] = field(default_factory=dict)
+    entries: dict[str, dict[str, list[Registered]]] = field(default_factory=dict)
 
     def names(self, kind: str) -> list[str]:
         """Return the sorted names of a kind (a key of :data:`COMPONENTS`)."""
@@ -167,13 +167,13 @@ class Registry:
         entries = self.entries[kind].values()
         return sorted(e.full_name if len(claims) > 1 else e.name for claims in entries for e in claims)
 
-    def claims(self, kind: str, name: str) -> list[Entry]:
+    def claims(self, kind: str, name: str) -> list[Registered]:
         """Return the entries under a name, or under ``distribution:name``; empty where there is none."""
         owner, separator, short = name.rpartition(OWNER)
         entries = self.entries[kind].get(short, [])
         return [e for e in entries if not separator or normal_name(e.plugin.distribution) == normal_name(owner)]
 
-    def entry(self, kind: str, name: str) -> Entry:
+    def entry(self, kind: str, name: str) -> Registered:
         """Return one entry; raises for unknown names (with near matches) and for names claimed twice.
 
         ``name`` may be ``distribution:name``.
@@ -229,7 +229,7 @@ def cause_of(error: BaseException, target: str) -> str:
     )
 
 
-def _clash(claims: list[Entry]) -> str:
+def _clash(claims: list[Registered]) -> str:
     owners = " and ".join(f"{e.plugin.distribution} {e.plugin.version}" for e in claims)
     names = list(dict.fromkeys(e.full_name for e in claims))
     advice = f"write {' or '.join(names)}" if len(names) == len(claims) else "rename one of them there"
@@ -341,7 +341,7 @@ def _collect(registry: Registry, module: Any, plugin: Plugin) -> Iterator[str]:
                 if fault:
                     yield f"{REGISTERED[kind]} {name!r} {fault}"
                 else:
-                    registry.entries[kind].setdefault(name, []).append(Entry(kind, name, plugin, target))
+                    registry.entries[kind].setdefault(name, []).append(Registered(kind, name, plugin, target))
 
 
 def _fault(name: Any, target: Any, kind: str) -> str:

@@ -118,10 +118,10 @@ class Estimate:
     def smallest_difference(self, comparisons: int = 1) -> float:
         """Return the smallest true difference that is seen with a power of 80 %, in the metric's units.
 
-        By the t test of level .05 / ``comparisons``, as Holm's correction needs it of one of so many; NaN where there
-        is no spread.
+        By the t test alone, of level .05 / ``comparisons``, as Holm's correction needs it of one of so many: the other
+        tests may ask for more. NaN where there is no spread.
         """
-        return _detectable(self.freedom, comparisons) * self.error if self.freedom > 0 and self.error > 0 else math.nan
+        return detectable(self.freedom, comparisons) * self.error if self.freedom > 0 and self.error > 0 else math.nan
 
     def classes_to_decide(self, margin: float = MARGIN, comparisons: int = 1) -> int | None:
         """Return about how many classes would decide with a power of 80 %, if the true difference were the estimate.
@@ -132,7 +132,7 @@ class Estimate:
         if not (self.freedom > 0 and self.error > 0):
             return None
         distance = max(abs(self.estimate), margin - abs(self.estimate))
-        needed = math.ceil(self.classes * (_detectable(math.inf, comparisons) * self.error / distance) ** 2)
+        needed = math.ceil(self.classes * (detectable(math.inf, comparisons) * self.error / distance) ** 2)
         return max(needed, self.classes + 1, LEAST_CLASSES)
 
     def _ends_without_spread(self, level: float) -> tuple[float, float]:
@@ -182,7 +182,8 @@ def moments(values: np.ndarray) -> tuple[Any, Any]:
 def moderate(family: Sequence[Estimate | None]) -> list[Estimate | None]:
     """Return the estimates of one family with the variance of test 3; None stays.
 
-    A family is all rivals of one baseline. One alone is not moderated.
+    A family is what one correction is over: the rivals of one baseline, the differences that a suite names, the pairs
+    of a group. One alone is not moderated.
     """
     members = [e for e in family if e is not None and e.freedom > 0 and e.size > 0]
     if len(members) < 2:
@@ -344,7 +345,7 @@ def _untransformed(bound: float, skewness: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _detectable(freedom: float, comparisons: int) -> float:
+def detectable(freedom: float, comparisons: int) -> float:
     """Return the noncentrality at which the two-sided t test of level .05 / ``comparisons`` has a power of 80 %."""
     from scipy.special import nctdtr
 

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from zslplat.cli.catalogue import described
-from zslplat.registry import Entry
+from zslplat.registry import Registered
 from zslplat.spec import Spec
 from zslplat_site.docstrings import (
     Docstring,
@@ -34,14 +34,14 @@ _REFERENCE = re.compile(r":mod:`~?([\w.]+)`")
 class ComponentFacts:
     """What the page of a component tells: the docstrings of class and file, and what ``zslplat show`` prints."""
 
-    entry: Entry
+    entry: Registered
     component: type
     shown: dict[str, Any]
     own: Docstring
     file: Docstring
 
     @classmethod
-    def of(cls, entry: Entry) -> ComponentFacts:
+    def of(cls, entry: Registered) -> ComponentFacts:
         """Return the facts of a registered component; raises where it does not load."""
         component = entry.load()
         shown = described(entry, Spec.parse(entry.name))

@@ -119,7 +119,7 @@ def test_a_kernel_is_called_by_its_registered_name_before_it_has_a_label(monkeyp
             return A @ B.T
 
     plugin = registry.Plugin("p", "p", "1")
-    made = {"short": [registry.Entry("kernels", "short", plugin, LongerName)]}
+    made = {"short": [registry.Registered("kernels", "short", plugin, LongerName)]}
     monkeypatch.setitem(registry.registry().entries, "kernels", made)
     assert str(parse_kernel("short")) == "short(scale=1.0)"
     with pytest.raises(UsageError, match=r"^kernel short: scale=-1 is out of range"):

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from zslplat.errors import UnknownNameError, UsageError
-from zslplat.registry import Entry, Plugin, registry
+from zslplat.registry import Plugin, Registered, registry
 from zslplat.spec import Spec
 from zslplat.suites.cells import pieces_of
 from zslplat.suites.suite import load_suite, suite_from, suite_names, suite_of
@@ -143,7 +143,7 @@ def test_unknown_names_and_files_are_named():
 
 
 def test_the_file_of_a_plugins_suite_is_the_affair_of_its_distribution(tmp_path):
-    entry = Entry("suites", "table", Plugin("lab", "zslplat-lab", "1.0"), str(tmp_path / "table.toml"))
+    entry = Registered("suites", "table", Plugin("lab", "zslplat-lab", "1.0"), str(tmp_path / "table.toml"))
     with pytest.raises(UsageError) as raised:
         suite_of(entry)
     assert str(raised.value) == (

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from zslplat.checks.facts import ComparisonFacts, DataFacts, RecordedWarning, StudyFacts, SuiteFacts
 from zslplat.errors import PluginError, UnknownNameError, split_code
-from zslplat.registry import COMPONENTS, Entry, one_line, registry
+from zslplat.registry import COMPONENTS, Registered, one_line, registry
 
 Scope = Literal["study", "data", "comparison", "suite"]
 SCOPES: dict[str, type] = {"study": StudyFacts, "data": DataFacts, "comparison": ComparisonFacts, "suite": SuiteFacts}
@@ -147,7 +147,7 @@ def finding_lines(findings: Iterable[Finding], silenced: Collection[str] = ()) -
     return [finding.line for finding in visible] + ([f"{count} silenced ({', '.join(codes)})"] if count else [])
 
 
-def entries() -> list[Entry]:
+def entries() -> list[Registered]:
     """Return the registered checks by code; where two packages claim a code, each of them."""
     registered = registry().entries["checks"]
     return [entry for code in sorted(registered) for entry in registered[code]]

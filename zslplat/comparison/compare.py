@@ -475,7 +475,7 @@ def _rows(
         metric,
         baseline,
         preferred,
-        tuple((e.scored.study, e.group.aliases) for e in entries),
+        tuple((e.scored.study, e.group.aliases, tuple(e.result.runs)) for e in entries),
     )
     short = {e.scored.study: e.short for e in entries}
     return [{"short": short[row["study"]], **row} for row in table.cached_rows(key, make_rows)]

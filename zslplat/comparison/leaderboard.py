@@ -44,7 +44,7 @@ from zslplat.records.database import Records
 from zslplat.records.overview import Overview
 from zslplat.records.studies import RECALLED_FROM
 from zslplat.spec import Spec
-from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, LEVEL, MARGIN, NOT_ENOUGH
+from zslplat.statistics import AHEAD, BEHIND, LEAST_CLASSES, LEVEL, MARGIN, NOT_ENOUGH, Estimate
 from zslplat.tasks.base import Metric, Task
 
 OTHER_ROWS, OTHER_DATA = NO_PAIR = ("other rows", "other data")
@@ -98,6 +98,7 @@ def leaderboard(
     direction = 1.0 if larger_is_better(metric, [primary]) else -1.0
     common = None if baseline_name is None else scored[index_of(baseline_name, scored, BASELINE)]
     groups: list[tuple[list[Scored], list[dict[str, Any]], Scored]] = []
+    gaps: list[Estimate | None] = []
     for group in GROUPS:
         entries = [entry for entry in scored if group_of(entry.knows) == group]
         if not entries:
@@ -106,9 +107,11 @@ def leaderboard(
         baseline = baseline or _best_validated(entries, primary.name, sign)
         ordered = sorted(entries, key=lambda e: _sort_key(-direction * float(np.mean(e.values[metric]))))
         shared = {"group": group, "baseline": baseline.label}
-        groups.append((ordered, [{**_row(e, baseline, metric, direction), **shared} for e in ordered], baseline))
+        of_group = [{**_row(e, baseline, metric, direction), **shared} for e in ordered]
+        gaps += [None if e is baseline else class_difference(e, baseline, metric) for e in ordered]
+        groups.append((ordered, of_group, baseline))
     rows = [row for _, of_group, _ in groups for row in of_group]
-    _judge(rows, direction)
+    _judge(rows, gaps, direction)
     for ordered, of_group, baseline in groups:
         distinct = [
             entry is baseline or row["verdict"] in (AHEAD, BEHIND) for entry, row in zip(ordered, of_group, strict=True)
@@ -149,7 +152,6 @@ def group_of(knows: str | None) -> str:
 def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict[str, Any]:
     score, anew = interval(entry, metric), over_classes(entry, metric)
     gap = None if entry is baseline else difference(entry, baseline, metric)
-    gap_anew = None if entry is baseline else class_difference(entry, baseline, metric)
     values = entry.values[metric]
     low_anew, high_anew = score_ends(anew, metric)
     return {
@@ -175,7 +177,7 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
         "p_holm": None,
         "smallest_difference": None,
         "classes_to_decide": None,
-        "verdict": gap_anew,
+        "verdict": "",
         "verdict_rows": _unlike(entry, baseline) or turned(gap.verdict(metric) if gap else "", direction),
     }
 
@@ -187,22 +189,22 @@ def _unlike(entry: Scored, baseline: Scored) -> str:
     return OTHER_DATA if entry.data != baseline.data else OTHER_ROWS
 
 
-def _judge(rows: list[dict[str, Any]], direction: float) -> None:
-    """Replace what a row's verdict is made of by the verdict over new classes, and set what belongs to it.
+def _judge(rows: list[dict[str, Any]], gaps: Sequence[Estimate | None], direction: float) -> None:
+    """Set the verdicts of rows over new classes, and what belongs to these; ``gaps`` are their differences.
 
-    The rivals of one baseline are one family of comparisons, whatever groups they stand in.
+    The rivals of one baseline are corrected together, whatever groups they stand in.
     """
     for baseline in dict.fromkeys(row["baseline"] for row in rows):
-        family = [row for row in rows if row["baseline"] == baseline]
-        gaps, values, adjusted = family_p_values([row["verdict"] for row in family])
+        rivals = [place for place, row in enumerate(rows) if row["baseline"] == baseline]
+        moderated, values, adjusted = family_p_values([gaps[place] for place in rivals])
         comparisons = count_comparisons(values)
-        for row, gap, p, p_holm in zip(family, gaps, values.tolist(), adjusted.tolist(), strict=True):
+        for place, gap, p, p_holm in zip(rivals, moderated, values.tolist(), adjusted.tolist(), strict=True):
+            row = rows[place]
             row["p_value"], row["p_holm"] = known_value(p), known_value(p_holm)
             row["smallest_difference"] = known_value(gap.smallest_difference(comparisons)) if gap else None
             low, high = gap.ends if gap else (np.nan, np.nan)
             row["difference_low_classes"], row["difference_high_classes"] = known_value(low), known_value(high)
             verdict = class_verdict(gap, p_holm)
-            row["classes_to_decide"] = None
             if gap and verdict == NOT_ENOUGH:
                 row["classes_to_decide"] = gap.classes_to_decide(MARGIN if gap.bounds else 0.0, comparisons)
             row["verdict"] = row["verdict_rows"] if row["verdict_rows"] in NO_PAIR else turned(verdict, direction)

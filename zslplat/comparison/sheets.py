@@ -30,7 +30,7 @@ NO_CLASSES = (
     "or two draws of classes, that are not all alike"
 )
 ON_THESE_ROWS = "(these rows)"  # behind a verdict over the test rows, where there is none over new classes
-CUT = "a score on new classes that ends at 0 or 1 was cut there: Student's t reaches beyond, and no score does"
+CUT = "a score on new classes that ends at 0 or 1 was cut there: the formula reaches beyond, and no score does"
 
 
 @dataclass(frozen=True)

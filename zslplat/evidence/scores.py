@@ -85,7 +85,7 @@ def with_outcomes(
 def _scored(result: Result, ambiguous: bool) -> Scored:
     labelled = f"{result.method} [{result.name}]"
     words = {f"[{text}]" for text in (result.tag, result.digest, *result.particulars.values())}
-    values = [_values(evaluation.record) for evaluation in result.tested]
+    values = [_values(evaluation) for evaluation in result.tested]
     return Scored(
         label=labelled if ambiguous else result.method,
         study=result.name,
@@ -104,10 +104,10 @@ def _scored(result: Result, ambiguous: bool) -> Scored:
     )
 
 
-def _values(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return a record's metrics, what the method reports of itself (incoherence, say), seconds and memory."""
-    numbers = {k: float(v) for fold in record["folds"] for k, v in fold.get("numbers", {}).items()}
-    return {**numbers, **costs(record), **{k: float(v) for k, v in record["metrics"].items()}}
+def _values(evaluation: Evaluation) -> dict[str, float]:
+    """Return metrics, what the method reports of itself (incoherence, say), seconds and memory of an evaluation."""
+    metrics = {name: float(value) for name, value in evaluation.record["metrics"].items()}
+    return {**evaluation.numbers, **costs(evaluation.record), **metrics}
 
 
 def _replicates(

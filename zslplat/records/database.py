@@ -27,7 +27,7 @@ from zslplat.records.leads import Leads
 from zslplat.records.locks import file_lock
 from zslplat.records.outages import Outages, lasting_errors, patient, shown_address
 from zslplat.records.sqlite_files import address_for_reading, may_not_be_written, settle, write_ahead
-from zslplat.records.studies import RECALLED_FROM, STUDY, OpenStudy, difference
+from zslplat.records.studies import RECALLED_FROM, STUDY, OpenStudy, configuration_conflict
 from zslplat.settings import Settings
 
 SCHEMA = 1
@@ -167,7 +167,7 @@ class Records:
             if stored is None:
                 study.set_user_attr("identity", dict(identity))
             elif stored != json.loads(json.dumps(identity)):
-                raise StoreError(difference(name, stored, identity))
+                raise StoreError(configuration_conflict(name, stored, identity))
             if "origin" not in attributes:
                 study.set_user_attr("origin", self.identity)
         return opened

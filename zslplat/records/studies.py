@@ -164,7 +164,8 @@ def finished_trial(record: Mapping[str, Any]) -> FinishedTrial:
     return FinishedTrial(record["number"], record["state"], dict(record["parameters"]), values[0], steps, values[1:])
 
 
-def difference(name: str, stored: Mapping[str, Any], requested: Mapping[str, Any]) -> str:
+def configuration_conflict(name: str, stored: Mapping[str, Any], requested: Mapping[str, Any]) -> str:
+    """Return in words in what a request differs from the study that is recorded under its name."""
     changes = [
         f"{key}: recorded {stored.get(key)!r}, asked {requested.get(key)!r}"
         for key in sorted({*stored, *requested})

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from zslplat.checks.base import drop_silenced
 from zslplat.comparison.leaderboard import turned
+from zslplat.data.class_draws import divided_anew, several_draws
 from zslplat.evaluation.experiment import VALIDATION
 from zslplat.evidence.labels import dataset_titles
 from zslplat.evidence.results import Record, Result

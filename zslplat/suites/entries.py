@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zslplat.checks.base import Finding, findings_of
-from zslplat.errors import StoreError
+from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.code import LIBRARIES, CodeReader, code_of, roots_of
 from zslplat.evaluation.components import build_component, open_dataset, source_of
 from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
@@ -28,7 +28,7 @@ from zslplat.keys import RECORD_CHOICES, key_of
 from zslplat.records.costs import total_seconds
 from zslplat.records.database import SEALED, Records
 from zslplat.records.studies import STUDY, belongs, counted_in, parts_of
-from zslplat.registry import component
+from zslplat.registry import component, one_line
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.suites.cells import DONE, Cell, Key, Piece
@@ -305,7 +305,7 @@ class StoredCells:
         for piece in pieces:
             if not any(cell.key in keys for cell in piece.cells):
                 continue
-            with suppress(Exception):  # whoever carries it out says what is wrong
+            try:
                 entries_of_piece = recorded.done(piece, self.options, least=True)
                 selected = [
                     (piece, cell, entry) for cell, entry in entries_of_piece if entry is not None and cell.key in keys
@@ -313,6 +313,10 @@ class StoredCells:
                 for _, cell, entry in selected:
                     recorded.count_in(entry, piece.study_options(cell.task, self.options).part_of)
                 done += selected
+            except ZslplatError:
+                continue  # whoever carries it out says what is wrong
+            except Exception as error:  # of a plugin, of whatever kind
+                reporter.warn(f"{piece.title} is left out of the tables: {one_line(error)}")
         studies = [
             _StudyScores(study_key(piece, cell, entry), entry.trials, len(entry.test)) for piece, cell, entry in done
         ]

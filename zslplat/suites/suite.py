@@ -43,7 +43,7 @@ from zslplat.data.catalogue import parse_dataset
 from zslplat.data.class_draws import drawn_from
 from zslplat.errors import NotAtHand, UnknownNameError, UsageError, ZslplatError, quoted
 from zslplat.evaluation.components import source_of
-from zslplat.registry import Entry, registry
+from zslplat.registry import Registered, registry
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.suites.sections import Section
@@ -189,7 +189,7 @@ def absences(suite: Suite, settings: Settings) -> dict[str, str]:
     return reasons
 
 
-def suite_of(entry: Entry) -> Suite:
+def suite_of(entry: Registered) -> Suite:
     """Return the suite of a registered entry; raises like :func:`load_suite`."""
     origin = f"suite {entry.name} of {entry.plugin.distribution}"
     target = entry.load()
@@ -356,7 +356,7 @@ def _texts(*lists: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(text for texts in lists for text in texts))
 
 
-def _read(path: Path, entry: Entry | None = None) -> Mapping[str, Any]:
+def _read(path: Path, entry: Registered | None = None) -> Mapping[str, Any]:
     """Return what a file holds; errors name the distribution where the file is that of a registered ``entry``."""
     what, instead, mend = f"suite {path}", f"; give a name ({', '.join(suite_names())}) or a file", ""
     if entry is not None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from zslplat.errors import PluginError, UnknownNameError
 from zslplat.listeners import Listener
-from zslplat.registry import COMMAND_GROUP, PARTS, REGISTERED, Entry, Registry, load, normal_name
+from zslplat.registry import COMMAND_GROUP, PARTS, REGISTERED, Registered, Registry, load, normal_name
 from zslplat.testing.checks import run_checks
 from zslplat.testing.running import FAILED, PASSED, CheckResult, one_line, run_check
 
@@ -62,7 +62,7 @@ def subjects_of(registry: Registry, distribution: str) -> list[Subject]:
     return subjects + [Subject("command", p.name, partial(_command, p)) for p in commands]
 
 
-def check_entry(registry: Registry, entry: Entry) -> list[CheckResult]:
+def check_entry(registry: Registry, entry: Registered) -> list[CheckResult]:
     """Load a component, build it with its defaults and run its checks, or say how that failed."""
     claimed = registry.entries[entry.kind][entry.name]
     results: list[CheckResult] = []
@@ -80,7 +80,7 @@ def check_entry(registry: Registry, entry: Entry) -> list[CheckResult]:
     return results + run_checks(instance)
 
 
-def suite_is_sound(entry: Entry) -> None:
+def suite_is_sound(entry: Registered) -> None:
     """A suite is read without an error: its keys, methods, tasks, metrics, parameters and differences are known."""
     from zslplat.suites.suite import suite_of
     from zslplat.suites.suite_checks import check_suite
@@ -88,7 +88,7 @@ def suite_is_sound(entry: Entry) -> None:
     check_suite(suite_of(entry))
 
 
-def listener_is_sound(entry: Entry) -> None:
+def listener_is_sound(entry: Registered) -> None:
     """A listener loads, and has at least one of the methods that tell it of something."""
     loaded = entry.load()
     events = [name for name in vars(Listener) if name.startswith("on_")]
@@ -97,7 +97,7 @@ def listener_is_sound(entry: Entry) -> None:
     )
 
 
-def kind_is_whole(entry: Entry) -> None:
+def kind_is_whole(entry: Registered) -> None:
     """The parts of a kind of methods load and are of their base classes, and its template is a folder with a method."""
     for part in PARTS:
         if getattr(entry.target, part):

@@ -16,8 +16,8 @@ from zslplat_papers.reproduction.verdicts import (
     NOT_COMPARED,
     SEEDS,
     Contrast,
-    Estimate,
     Evidence,
+    Measured,
     cell_verdict,
     claim_verdicts,
     contrast_verdict,
@@ -28,16 +28,16 @@ from zslplat_papers.reproduction.verdicts import (
 @pytest.mark.parametrize(
     ("printed", "ours", "expected"),
     [
-        (0.70, Estimate(0.71, 0.69, 0.73), CONFIRMED),
-        (0.69, Estimate(0.71, 0.69, 0.73), CONFIRMED),  # the ends belong to the interval
-        (0.60, Estimate(0.71, 0.69, 0.73), ABOVE),
-        (0.80, Estimate(0.71, 0.69, 0.73), BELOW),
-        (0.70, Estimate(0.71, 0.50, 0.92), NOT_ENOUGH),
-        (0.40, Estimate(0.71, 0.50, 0.92), ABOVE),  # a wide interval may still leave a number out
-        (0.95, Estimate(0.71, 0.50, 0.92), BELOW),
-        (0.70, Estimate(0.71), NOT_ENOUGH),
+        (0.70, Measured(0.71, 0.69, 0.73), CONFIRMED),
+        (0.69, Measured(0.71, 0.69, 0.73), CONFIRMED),  # the ends belong to the interval
+        (0.60, Measured(0.71, 0.69, 0.73), ABOVE),
+        (0.80, Measured(0.71, 0.69, 0.73), BELOW),
+        (0.70, Measured(0.71, 0.50, 0.92), NOT_ENOUGH),
+        (0.40, Measured(0.71, 0.50, 0.92), ABOVE),  # a wide interval may still leave a number out
+        (0.95, Measured(0.71, 0.50, 0.92), BELOW),
+        (0.70, Measured(0.71), NOT_ENOUGH),
         (0.70, None, NOT_COMPARED),
-        (None, Estimate(0.71, 0.69, 0.73), NOT_COMPARED),
+        (None, Measured(0.71, 0.69, 0.73), NOT_COMPARED),
     ],
 )
 def test_a_printed_number_is_judged_by_our_interval(printed, ours, expected):
@@ -50,9 +50,9 @@ def test_a_printed_number_is_judged_by_our_interval(printed, ours, expected):
 )
 def test_a_printed_number_stands_for_all_that_are_rounded_to_it(printed, low, expected):
     cell = Cell("row", "column", printed, *parse_printed(printed))
-    ours = Estimate(low + 0.01, low, low + 0.02)
+    ours = Measured(low + 0.01, low, low + 0.02)
     assert cell_verdict(cell.value / 100, ours, rounding=cell.rounding / 100).verdict == expected
-    mirrored = Estimate(-low - 0.01, -low - 0.02, -low)
+    mirrored = Measured(-low - 0.01, -low - 0.02, -low)
     found = cell_verdict(-cell.value / 100, mirrored, rounding=cell.rounding / 100).verdict
     assert found == (BELOW if expected == ABOVE else expected)
 
@@ -64,18 +64,18 @@ def test_counts_and_missing_numbers_are_not_rounded():
 def test_an_interval_of_which_one_end_is_unknown_tells_nothing():
     nan = float("nan")
     for low, high in ((nan, nan), (0.4, nan), (nan, 0.5)):
-        assert cell_verdict(0.482, Estimate(0.482, low, high)).verdict == NOT_ENOUGH
+        assert cell_verdict(0.482, Measured(0.482, low, high)).verdict == NOT_ENOUGH
         assert contrast_verdict(Contrast("a", 0.1, low, high, "", 10)) == NOT_ENOUGH
 
 
 def test_a_number_that_is_no_share_is_judged_in_parts_of_itself():
-    close, wide = Estimate(130.0, 120.0, 140.0), Estimate(130.0, 80.0, 180.0)
+    close, wide = Measured(130.0, 120.0, 140.0), Measured(130.0, 80.0, 180.0)
     assert cell_verdict(131.6, close, share=False).verdict == CONFIRMED
     assert cell_verdict(131.6, wide, share=False).verdict == NOT_ENOUGH
 
 
 def test_other_data_are_never_compared():
-    found = cell_verdict(0.70, Estimate(0.70, 0.69, 0.71), differs="other features")
+    found = cell_verdict(0.70, Measured(0.70, 0.69, 0.71), differs="other features")
     assert (found.verdict, found.why) == (NOT_COMPARED, "other features")
 
 

@@ -1,1 +1,1 @@
-"""The equations of the papers beside the methods: slow references, one for tests and for ``zslplat parity``."""
+"""The equations of the papers beside the methods: slow references, which the tests and ``zslplat parity`` share."""

@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from zslplat.names import counted
-from zslplat.statistics import LEAST_CLASSES, MARGIN, NOT_ENOUGH
+from zslplat.statistics import LEAST_CLASSES, MARGIN, NOT_ENOUGH, detectable
 from zslplat_papers.reproduction.claims import Judged
 from zslplat_papers.reproduction.measures import MEASURES
-from zslplat_papers.reproduction.verdicts import CLASSES, IMAGES, SEEN, MeanDifference
+from zslplat_papers.reproduction.verdicts import CLASSES, IMAGES, MeanDifference
 
 # All classes of the data sets whose classes may be folded.
 ALL_CLASSES = {
@@ -112,7 +112,7 @@ def _times(mean: MeanDifference, margin: float, *, level: bool) -> float:
     """Return by how much the precision has to grow to decide a difference, were it the true one; at least 1.1."""
     shifted = mean.difference + (margin if level else 0.0)
     distance = max(abs(shifted), 0.0 if level else margin - abs(shifted), MARGIN / 20)
-    return max(1.1, (SEEN * mean.pooled.error / distance) ** 2)
+    return max(1.1, (detectable(math.inf, 1) * mean.pooled.error / distance) ** 2)
 
 
 def _steps(judged: Judged, mean: MeanDifference, times: float) -> tuple[list[Step], float]:

@@ -157,6 +157,8 @@ def read_claim_tests(path: Path) -> ClaimTests:
                 measured[name] = (*measured.get(name, ()), _measured(entry, path.name))
             elif kind == "shown":
                 shown[name] = (tuple(entry["by"]), Verdict(entry.get("verdict", HOLDS), entry["says"]))
+            elif kind != "untested":
+                raise DataError(f"{path.name}: [[{kind}]]; expected tested, measured, shown or untested")
             else:
                 untested[name] = entry["missing"] if "missing" in entry else f"the data: {sources()[entry['get']]}"
     return ClaimTests(tested, shown, untested, measured)

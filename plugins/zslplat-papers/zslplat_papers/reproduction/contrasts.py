@@ -15,10 +15,9 @@ from zslplat.comparison.classes import class_difference
 from zslplat.comparison.paired import difference
 from zslplat.evidence.scores import Scored
 from zslplat.statistics import DIFFERENCES, estimate_mean
+from zslplat.suites.cells import Key
 from zslplat_papers.reproduction.claim_tests import ClaimTest, Term
 from zslplat_papers.reproduction.verdicts import CLASSES, DRAWS, SEEDS, Contrast
-
-Key = tuple[str, str, str, int | None]
 
 
 def contrasts_of(tested: ClaimTest, scores: Mapping[Key, Scored]) -> list[Contrast]:

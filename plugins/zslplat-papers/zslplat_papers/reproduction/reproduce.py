@@ -38,7 +38,7 @@ from zslplat_papers.reproduction.oracle import Oracle, score_trials
 from zslplat_papers.reproduction.orders import agreements
 from zslplat_papers.reproduction.recipe import OURS, WAYS, facts_of_data, load_recipe
 from zslplat_papers.reproduction.results import keep_results, key_of, read_results
-from zslplat_papers.reproduction.verdicts import NOT_COMPARED, Estimate, Verdict, cell_verdict
+from zslplat_papers.reproduction.verdicts import NOT_COMPARED, Measured, Verdict, cell_verdict
 
 ROWS, CLASSES, SEEDS = "these test rows", "new classes", "these seeds"
 CELL_KEY = ("table", "row", "column", "way", "metric", "seed")
@@ -300,23 +300,23 @@ def other_data(data: Dataset, facts: Mapping[str, int]) -> str:
     return f"other data than the paper's: {'; '.join(wrong)}" if wrong else ""
 
 
-def estimate(scored: Scored, metric: str) -> Estimate:
+def estimate(scored: Scored, metric: str) -> Measured:
     """Return a metric with its interval over these test rows; over the seeds where it has no value per row."""
     over_rows = interval(scored, metric)
     if not np.isnan(over_rows.low):
-        return Estimate(over_rows.estimate, *within(metric, over_rows.estimate, over_rows.low, over_rows.high), ROWS)
+        return Measured(over_rows.estimate, *within(metric, over_rows.estimate, over_rows.low, over_rows.high), ROWS)
     ends = estimate_mean(np.asarray(scored.values[metric], dtype=float), bounds=None).ends
     if np.isnan(ends[0]):
-        return Estimate(over_rows.estimate)
-    return Estimate(over_rows.estimate, *within(metric, over_rows.estimate, *ends), SEEDS)
+        return Measured(over_rows.estimate)
+    return Measured(over_rows.estimate, *within(metric, over_rows.estimate, *ends), SEEDS)
 
 
-def class_estimate(scored: Scored, metric: str) -> Estimate | None:
+def class_estimate(scored: Scored, metric: str) -> Measured | None:
     """Return a metric with its interval over new classes; None where it has no value per class."""
     draw = over_classes(scored, metric)
     if draw is None or np.isnan(draw.ends[0]):
         return None
-    return Estimate(draw.estimate, *within(metric, draw.estimate, *draw.ends), CLASSES)
+    return Measured(draw.estimate, *within(metric, draw.estimate, *draw.ends), CLASSES)
 
 
 def keep_cells(

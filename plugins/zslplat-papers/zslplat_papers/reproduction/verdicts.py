@@ -25,6 +25,7 @@ from zslplat.statistics import (
     MARGIN,
     NOT_ENOUGH,
     benjamini_hochberg,
+    detectable,
     estimate_mean,
 )
 
@@ -48,7 +49,6 @@ IMAGES = {
     "digit-retrieval pyramid": "digits",
     "digits": "digits",
 }
-SEEN = 2.801585  # errors that a true difference must have to be seen with a power of 80 %
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Measured:
     """An estimate with the ends of its interval, None where there is none, and what the interval is over, in words."""
 
     value: float
@@ -70,7 +70,7 @@ class Estimate:
 
 
 def cell_verdict(
-    printed: float | None, ours: Estimate | None, *, rounding: float = 0.0, share: bool = True, differs: str = ""
+    printed: float | None, ours: Measured | None, *, rounding: float = 0.0, share: bool = True, differs: str = ""
 ) -> Verdict:
     """Return the verdict on a printed number, with the reason.
 
@@ -185,7 +185,7 @@ class MeanDifference:
     @property
     def smallest(self) -> float:
         """The smallest true difference that is seen with a power of 80 %."""
-        return SEEN * self.pooled.error
+        return detectable(math.inf, 1) * self.pooled.error
 
     def __str__(self) -> str:
         low, high = self.ends
@@ -287,7 +287,7 @@ def contrast_verdict(contrast: Contrast, margin: float = MARGIN, *, level: bool 
     return HOLDS if mean.p_holds <= mean.p_fails else HOLDS_NOT
 
 
-def _ends(of: Estimate | Contrast) -> tuple[float, float]:
+def _ends(of: Measured | Contrast) -> tuple[float, float]:
     """Return the ends of an interval, NaN where one of them is not known."""
     if of.low is None or of.high is None or math.isnan(of.low + of.high):
         return math.nan, math.nan
