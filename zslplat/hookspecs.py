@@ -91,6 +91,11 @@ def zslplat_cards() -> Mapping[str, Any]:  # type: ignore[empty-body]
 
 
 @hookspec
+def zslplat_tables() -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """Return {id: path of a TOML file} of published tables, which the package ``zslplat-papers`` shows."""
+
+
+@hookspec
 def zslplat_checks() -> Mapping[str, Any]:  # type: ignore[empty-body]
     """Return {code: class or "module:Class"} of checks (subclasses of :class:`zslplat.api.Check`).
 

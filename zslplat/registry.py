@@ -41,6 +41,7 @@ REGISTERED = {
     **COMPONENTS,
     "suites": "suite",
     "cards": "feature card",
+    "tables": "published table",
     "listeners": "listener",
     "kinds": "kind of methods",
 }
@@ -71,6 +72,7 @@ _HOOKS = "zslplat_"
 # What stands for data.
 _DATA = {
     **dict.fromkeys(("suites", "cards"), "the path of a TOML file or its content as a mapping"),
+    "tables": "the path of a TOML file",
     "kinds": "a zslplat.api.Kind",
 }
 

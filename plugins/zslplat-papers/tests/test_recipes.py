@@ -59,8 +59,10 @@ def test_rows_and_columns_are_those_of_the_table(name):
         assert rows - set(recipe.rows) | columns - set(recipe.columns) == set(recipe.left_out)
 
 
-def test_every_published_table_has_a_recipe():
-    assert table_ids() == RECIPES
+def test_every_published_table_has_a_recipe_but_those_of_other_methods():
+    quoted = {"dkgzsl-gzsl", "scfa-gzsl", "sdgzsl-gzsl"}
+    assert set(table_ids()) - set(RECIPES) == quoted
+    assert all(load_table(name).status == "second-hand" for name in quoted)
 
 
 @pytest.mark.parametrize("name", RECIPES)

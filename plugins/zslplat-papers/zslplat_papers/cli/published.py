@@ -1,13 +1,17 @@
 """``published list`` and ``show``: the papers' tables, as they are printed and with what is known against them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any, TypedDict
 
 from zslplat.cli.commands import Commands
 from zslplat.cli.invocation import echo, print_json
-from zslplat.front.options import Json
+from zslplat.errors import UsageError
+from zslplat.front.options import Json, PlaceOptions
 from zslplat.front.schema import REQUIRED, Option
+from zslplat.spec import Spec
 from zslplat_papers.published import PublishedTable
 
 app = Commands(
@@ -80,6 +84,84 @@ def show(options: ShowTableOptions) -> None:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if options["out"] is not None:
         echo(f"written: {options['out']}")
+
+
+class BesideOptions(PlaceOptions, total=False):
+    """The options of ``published beside``."""
+
+    dataset: Annotated[str, Option("Data set of the recorded results, as in tune.", REQUIRED, positional=True)]
+    task: Annotated[str, Option("Task of the recorded results.", "zsl", positional=True)]
+    data: Annotated[str | None, Option("What the tables call the data; default: the name of the data set.")]
+    json: Json
+
+
+@app.command()
+def beside(options: BesideOptions) -> None:
+    """Show recorded test scores beside the published ones of the same data and metrics; nothing of that is paired."""
+    from rich.table import Table
+
+    from zslplat.cli.output import stdout_console, warn
+    from zslplat.evaluation.components import build_component
+    from zslplat.evidence.scores import scores_of
+    from zslplat.evidence.table import ResultTable
+    from zslplat.front.datasets import dataset_spec
+    from zslplat.front.requests import settings_of
+    from zslplat.records.opening import existing_records
+
+    settings = settings_of(options)
+    dataset, task = dataset_spec(options["dataset"], settings), build_component("tasks", Spec.parse(options["task"]))
+    names = list(task.metric_names())
+    data = (options["data"] or dataset.name).lower()
+    with closing(existing_records(settings, warn)) as records:
+        results = ResultTable(records, warn).tested(str(dataset), options["task"])
+        rows: list[dict[str, Any]] = [
+            {"method": one.label, "source": "here", "status": "recorded"}
+            | {name: 100 * fmean(values) for name, values in one.values.items() if name in names}
+            for one in scores_of(results)
+        ]
+    rows += _printed_rows(data, names)
+    if all(row["source"] == "here" for row in rows):
+        raise UsageError(
+            f"no published table has {' or '.join(names)} of {data!r}; --data NAME says what the tables call it: "
+            f"{', '.join(sorted(_names_of_data(names)))}"
+        )
+    if options["json"]:
+        print_json(rows)
+        return
+    metrics = [name for name in names if any(name in row for row in rows if row["source"] != "here")]
+    shown = Table("method", "table", *metrics, "status")
+    for row in sorted(rows, key=lambda one: (one["source"] != "here", -one.get(metrics[-1], -1.0))):
+        values = [f"{row[name]:.1f}" if name in row else "" for name in metrics]
+        shown.add_row(row["method"], row["source"], *values, row["status"])
+    console = stdout_console()
+    console.print(shown)
+    console.print(
+        "in %. Printed numbers have no rows, so that nothing is paired and no verdict is given; features, splits and "
+        "tuning are as their sources say (zslplat published show TABLE)",
+        soft_wrap=True,
+    )
+
+
+def _names_of_data(metrics: Collection[str]) -> set[str]:
+    from zslplat_papers.published import load_table, table_ids
+
+    tables = map(load_table, table_ids())
+    return {column.data for table in tables for column in table.columns if column.metric in metrics and column.data}
+
+
+def _printed_rows(data: str, metrics: Sequence[str]) -> list[dict[str, Any]]:
+    """Return a row per row of a table with numbers of these data and metrics, in percent."""
+    from zslplat_papers.published import load_table, table_ids
+
+    rows = []
+    for table in map(load_table, table_ids()):
+        columns = [c for c in table.columns if c.data.lower() == data and c.metric in metrics and c.unit == "%"]
+        for row in table.rows:
+            cells = {c.metric: table.cells[row.id, c.id].value for c in columns}
+            values = {metric: value for metric, value in cells.items() if value is not None}
+            if values:
+                rows.append({"method": row.label, "source": table.id, "status": row.status, **values})
+    return rows
 
 
 def _other_statuses(table: PublishedTable) -> str:

@@ -6,11 +6,13 @@ import csv
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from zslplat.errors import DataError
+from zslplat.registry import registry
 from zslplat_papers.published.table import (
     DIRECTIONS,
     KINDS,
@@ -49,17 +51,23 @@ _REMARK = ("row", "column", "text")
 
 
 def table_ids() -> list[str]:
-    """Return the ids of all published tables, sorted: "000-table-2", ..."""
-    return sorted(path.stem for path in DATA.glob("*.toml") if path.name not in (_PAPERS, _CLAIMS))
+    """Return the ids of all published tables, of this package and of others, sorted: "000-table-2", ..."""
+    return sorted(_paths())
+
+
+def _paths() -> dict[str, Path]:
+    """Return the files of the tables by id: those of this package, and those of the hook ``zslplat_tables``."""
+    here = {path.stem: path for path in DATA.glob("*.toml") if path.name not in (_PAPERS, _CLAIMS)}
+    return {name: Path(registry().entry("tables", name).load()) for name in registry().names("tables")} | here
 
 
 @cache
 def load_table(table: str) -> PublishedTable:
     """Return a published table by its id; raises :class:`UsageError` that lists the ids for an unknown one."""
-    ids = table_ids()
-    if table not in ids:
-        raise unknown("published table", table, ids)
-    return read_table(DATA / f"{table}.toml")
+    paths = _paths()
+    if table not in paths:
+        raise unknown("published table", table, sorted(paths))
+    return read_table(paths[table], table)
 
 
 @cache
@@ -69,14 +77,14 @@ def load_papers() -> Mapping[str, Paper]:
     return {code: Paper(code, **entry) for code, entry in content.items()}
 
 
-def read_table(path: Path) -> PublishedTable:
-    """Read a table's file (and the CSV file of its cells, where it names one).
+def read_table(path: Path, table: str = "") -> PublishedTable:
+    """Read a table's file (and the CSV file of its cells, where it names one); ``table``: an id other than its name.
 
     Raises :class:`DataError` that names the file for keys that nobody reads, rows or columns said twice, cells that
     are too few, too many or no numbers, and notes on cells that do not exist.
     """
     try:
-        return _table(path, read_toml(path))
+        return _table(path, table or path.stem, read_toml(path))
     except DataError as error:
         raise DataError(f"{path.name}: {error}") from error
     except KeyError as error:
@@ -112,9 +120,8 @@ def one_of(value: str, allowed: Iterable[str], what: str) -> str:
     return value
 
 
-def _table(path: Path, content: dict[str, Any]) -> PublishedTable:
+def _table(path: Path, table: str, content: dict[str, Any]) -> PublishedTable:
     only(content, (*_TABLE, *_INHERITED), "the table")
-    papers = load_papers()
     status = one_of(content["status"], STATUSES, "status")
     columns = tuple(_column(entry, content) for entry in content["columns"])
     rows = tuple(_row(entry, status) for entry in content["rows"])
@@ -123,8 +130,8 @@ def _table(path: Path, content: dict[str, Any]) -> PublishedTable:
     printed = _printed(path, content, columns)
     notes = _remarks(content.get("remarks", []), rows, columns)
     return PublishedTable(
-        id=path.stem,
-        paper=papers[one_of(content["paper"], tuple(papers), "paper")],
+        id=table,
+        paper=_paper(content["paper"]),
         label=content["label"],
         title=content["title"],
         where=content["where"],
@@ -136,6 +143,16 @@ def _table(path: Path, content: dict[str, Any]) -> PublishedTable:
         rows=rows,
         cells={key: Cell(*key, text, *parse_printed(text), notes.get(key, ())) for key, text in printed.items()},
     )
+
+
+def _paper(entry: str | dict[str, Any]) -> Paper:
+    """Return a paper of this package by its code, or one that the table describes itself."""
+    if isinstance(entry, str):
+        papers = load_papers()
+        return papers[one_of(entry, tuple(papers), "paper")]
+    names = [field.name for field in fields(Paper)]
+    only(entry, names, "paper")
+    return Paper(**{name: entry[name] for name in names if name != "year" or name in entry})
 
 
 def _column(entry: dict[str, Any], table: dict[str, Any]) -> Column:

@@ -37,14 +37,14 @@ def parse_printed(text: str) -> tuple[float | None, float | None]:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: its code ("000"), what it is called in text, and its bibliography."""
+    """A paper: its code ("000"), what it is called in text, and its bibliography; year 0: not stated."""
 
     code: str
     name: str
     title: str
     authors: str
     venue: str
-    year: int
+    year: int = 0
 
 
 @dataclass(frozen=True)
