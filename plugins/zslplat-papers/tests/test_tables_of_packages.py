@@ -92,7 +92,7 @@ def test_recorded_scores_stand_beside_published_ones_unpaired(call, birds):
 
 @pytest.mark.parametrize(
     ("old", "new", "why"),
-    [("code =", "codes =", "codes"), ('venue = "a workshop", ', "", "'venue' is missing")],
+    [("code =", "codes =", "codes"), (', venue = "a workshop"', "", "'venue' is missing")],
 )
 def test_a_paper_that_is_not_described_is_refused(tmp_path, old, new, why):
     path = tmp_path / "birds.toml"
