@@ -356,8 +356,8 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
         }
         for name in [name for name in values if name.endswith(_POSITION)]:
             value, name = values.pop(name), name.removesuffix(_POSITION)
-            if name == "method":
-                _check_is_no_file(value, context.command_path)
+            if name in ("method", "dataset"):
+                _check_place(name, value, context.command_path)
             if name in values:
                 flag = _flags(name, options[name])[0]
                 raise UsageError(f"{name} is given twice, as {value} and by {flag}; leave one out")
@@ -392,12 +392,17 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _check_is_no_file(method: str, command: str) -> None:
-    """Raise :class:`UsageError` for a data set or a study file in the place of a method, with the right command."""
+def _check_place(name: str, method: str, command: str) -> None:
+    """Raise :class:`UsageError` for a data set or a study file in the place of a method, or a method in that of a data
+    set, with the right command.
+    """
     from zslplat.registry import registry
 
     path = Path(method.partition("(")[0])
-    if path.exists() and not registry().claims("methods", str(path)):
+    is_method = registry().claims("methods", str(path))
+    if name == "dataset" and is_method and not path.exists():
+        raise UsageError(f"{method!r} is a method, and a data set was expected here; {command} takes one method a time")
+    if name == "method" and path.exists() and not is_method:
         form, start = ("study file", "--config") if path.suffix == ".toml" else ("data set", "eszsl")
         hint = f"{command} {start} {shlex.quote(method)}"
         raise UsageError(f"{method!r} is a {form}, and a method was expected here; give {hint}")

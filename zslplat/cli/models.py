@@ -112,7 +112,8 @@ class ExportOptions(TrackingOptions, total=False):
     """The options of ``export``."""
 
     run: Annotated[
-        str, Option("Run, study or method with a model, latest, or the folder of a model.", REQUIRED, by_position=True)
+        str,
+        Option("Run, study or method with a model (zslplat models), latest, or a folder.", REQUIRED, by_position=True),
     ]
     to: Annotated[Path, Option("New folder for the MLflow model.", REQUIRED)]
     json: Json

@@ -93,7 +93,9 @@ def _summary(study: Any) -> dict[str, Any]:
 class ShowStudyOptions(TrackingOptions, total=False):
     """The options of ``studies show``."""
 
-    study: Annotated[str, Option("A study, or a method with one.", REQUIRED, complete="studies", positional=True)]
+    study: Annotated[
+        str, Option("A study, or a method with one (zslplat studies).", REQUIRED, complete="studies", positional=True)
+    ]
     all: Annotated[bool, Option(f"All trials; default: the best {MOST_TRIALS}.", False)]
     importance: Annotated[bool, Option("Say which hyperparameters mattered, too; that takes a few seconds.", False)]
     json: Json

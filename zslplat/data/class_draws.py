@@ -220,8 +220,8 @@ def divide_classes(dataset: Dataset, rows: np.ndarray, folds: int, arrangement: 
     classes, counts = np.unique(dataset.y[rows], return_counts=True)
     if len(classes) < 2 * folds:
         raise UsageError(
-            f"folds={folds}: {dataset.name} has {len(classes)} classes, and a fold needs 2; give folds=2 to "
-            f"{len(classes) // 2}"
+            f"folds={folds}: {dataset.name} has {len(classes)} classes, and a fold needs 2; give 2 to "
+            f"{len(classes) // 2} folds (--class-folds)"
         )
     generator = np.random.default_rng([arrangement, 47])
     strata = np.zeros(len(classes), dtype=np.int64)

@@ -12,7 +12,7 @@ from zslplat.checks.base import findings_of
 from zslplat.data.catalogue import available, title_of
 from zslplat.data.class_draws import names_of
 from zslplat.data.source import DataPlaces
-from zslplat.errors import StoreError, UnknownNameError, ZslplatError
+from zslplat.errors import StoreError, UnknownNameError, ZslplatError, near_names
 from zslplat.evaluation.components import build_component, registered_sources
 from zslplat.evaluation.experiment import TEST
 from zslplat.evidence.results import Evaluation, Record, Result, Sweep, is_named
@@ -243,7 +243,8 @@ def _check_dataset(settings: Settings, dataset: str, records: Records) -> None:
     names |= {Spec.parse(text).name for text in recorded}
     if name not in names:
         where = f"built in, nor under a data root, nor recorded in {settings.store}"
-        raise UnknownNameError(f"data set (neither {where}):", name, names)
+        hint = "" if near_names(name, names) else "zslplat studies lists what is recorded"
+        raise UnknownNameError(f"data set (neither {where}):", name, names, hint)
 
 
 def _run(run: Sequence[Record], records: Records) -> Result:

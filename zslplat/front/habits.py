@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from zslplat.errors import near_names
 
 _ARGUMENTS = {
-    "trials": ("n_trials", "n_iter", "n_calls", "max_evals", "budget"),
+    "trials": ("n_trials", "n_iter", "n_calls", "max_evals"),
     "dataset": ("data", "datasets", "data_set"),
     "workers": ("n_jobs", "num_workers", "n_workers", "jobs"),
     "seed": ("random_state", "random_seed", "rng"),
@@ -22,12 +22,12 @@ _ARGUMENTS = {
     "repeats": ("n_repeats", "n_seeds", "replications"),
     "quiet": ("silent",),
     "tag": ("tags", "user_attrs"),
-    "timeout": ("time_limit", "max_time"),
+    "timeout": ("time_limit", "max_time", "budget"),
     "data_root": ("root", "data_dir", "data_path"),
     "features": ("preprocessing", "scaler"),
 }
 # For these only a hint is given: elsewhere the name means something else, or takes other values.
-_ANSWERED_ONLY = ("set", "space", "repeats", "features")
+_ANSWERED_ONLY = ("set", "space", "repeats", "features", "timeout")
 _FOLDS = ("cv", "folds", "n_folds", "n_splits")
 _ATTRIBUTES = {
     "best_params": ("best_params_", "best", "best_parameters", "best_hyperparameters"),

@@ -141,7 +141,8 @@ class Method(Parameterised, BaseEstimator):
         accepted = cls._get_param_names()
         for name in parameters:
             if name not in accepted:
-                raise UnknownNameError(f"parameter of {known_as(cls)}", name, accepted)
+                hint = "zslplat list methods --search kernel lists methods with a kernel" if name == "kernel" else ""
+                raise UnknownNameError(f"parameter of {known_as(cls)}", name, accepted, hint)
         instance = cls(**parameters)
         instance.check_parameters()
         return instance
