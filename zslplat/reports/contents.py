@@ -13,7 +13,7 @@ from zslplat.checks.base import Finding, run_checks
 from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.comparison.compare import Comparison, compare
 from zslplat.data.catalogue import parse_dataset
-from zslplat.data.class_draws import names_of, several_draws
+from zslplat.data.class_draws import divided_anew, names_of, several_draws
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.evidence.labels import dataset_titles
@@ -282,7 +282,10 @@ def _across(settings: Settings, chapters: Sequence[Chapter], filters: Filters, t
             draws = [dataset for dataset, (of, _) in drawn.items() if of == scheme]
             with suppress(UnknownNameError, StoreError, UsageError):  # the chapters say why
                 comparisons.append(compare(settings, draws, task, filters, table=table, warn=lambda _: None))
-        pending: list[str | None] = [None] if len(datasets) > 1 else []
+        covered = divided_anew([*datasets, *(scheme for scheme, _ in drawn.values())])
+        datasets = [dataset for dataset in datasets if dataset not in covered]
+        apart = {drawn[dataset][0] if dataset in drawn else dataset for dataset in datasets}
+        pending: list[str | None] = [None] if len(apart) > 1 else []
         for metric in pending:
             with suppress(UnknownNameError, StoreError, UsageError):  # the chapters say why
                 one = compare(settings, datasets, task, filters, metric=metric, table=table, warn=lambda _: None)

@@ -70,13 +70,14 @@ def _anchor(position: int) -> str:
 
 
 def _title(contents: Contents) -> str:
-    titles = list(dict.fromkeys(chapter.title for chapter in contents.chapters))
+    headings = [heading for heading, *_ in _subjects(contents)]
+    titles = list(dict.fromkeys(heading.partition(" on ")[2] for heading in headings))
     if len(contents.chapters) == 1:
         chapter = contents.chapters[0]
         return f"{chapter.rows[0]['short']}: {chapter.heading}" if len(chapter.rows) == 1 else chapter.heading
-    return (
-        f"{counted(len(contents.chapters), 'comparison')} on {', '.join(titles)}" if titles else "Studies in progress"
-    )
+    if len(headings) == 1:
+        return headings[0]
+    return f"{counted(len(headings), 'comparison')} on {', '.join(titles)}" if titles else "Studies in progress"
 
 
 def _glance(contents: Contents) -> Section:
