@@ -33,7 +33,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_type_hints
 
@@ -126,7 +126,7 @@ def card_of(content: Mapping[str, Any], where: str) -> FeatureCard:
     files = tuple(
         _entry(Download, one, f"{where}, files[{number}]") for number, one in enumerate(content.get("files", ()))
     )
-    return FeatureCard(card.description, card.licence, card.citation, card.made_by, card.options, files, **encodings)
+    return replace(card, files=files, features=encodings["features"], signatures=encodings["signatures"])
 
 
 def card_path(data: Path) -> Path:
@@ -184,8 +184,7 @@ def _entry(kind: type[_Entry], content: Any, where: str) -> _Entry:
         if key.endswith("sha256") and value and not _SHA256.fullmatch(value):
             raise DataError(f"{where}: {key} is {quoted(value)}; expected 64 hex digits in small letters")
         values[key] = tuple(value) if several else value
-    lacking = [one.name for one in fields(cast(Any, kind)) if one.name not in values and one.name == "addresses"]
-    if lacking:
+    if kind is Download and "addresses" not in values:
         raise DataError(f'{where}: addresses are missing; write addresses = ["https://..."]')
     return kind(**values)
 

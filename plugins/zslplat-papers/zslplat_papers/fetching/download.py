@@ -238,8 +238,12 @@ class _Transfer:
                 cause = str(error) or type(error).__name__
             fruitless = 0 if self.size() > before else fruitless + 1
             if fruitless >= self.attempts:
-                rest = f"; the same command goes on from byte {self.size()}" if self.size() else ""
-                raise DataError(f"cannot download {self.address()}: {cause}, {self.attempts} times in a row{rest}")
+                rest = (
+                    f"the same command goes on from byte {self.size()}"
+                    if self.size()
+                    else "try later, or another --url"
+                )
+                raise DataError(f"cannot download {self.address()}: {cause}, {self.attempts} times in a row; {rest}")
             if fruitless:
                 time.sleep(wait)
                 wait *= 2

@@ -232,7 +232,8 @@ class _Bringing:
                 record = json.loads(record_path(path).read_text())
                 if one.size and record["size"] != one.size:
                     remove_download(path)
-                    raise DataError(f"{masked_url(url)}: {record['size']} bytes came; the card states {one.size}")
+                    stated = f"{record['size']} bytes came; the card states {one.size}"
+                    raise DataError(f"{masked_url(url)}: {stated}; they were removed; correct the card, or give --url")
                 folders = self.unpack(one, url, path, record, bool(expected)) if _is_archive(one) else []
             except DataError as error:
                 causes.append(str(error))
