@@ -1,34 +1,27 @@
-"""The documentation site of an installation: unpacked, or built from its sources.
+"""The documentation of an installation: the built site, unpacked, or its written pages as plain HTML.
 
 A distribution brings the sources (``docs`` and ``examples``, under ``share/zslplat``), and the built site as one file
-where it was packed before. Without that file the site is built once by ``docs/build.py``, which needs the packages of
-``zslplat[docs]``; without these the written pages are shown as plain HTML.
+where it was packed before (``docs/build.py --pack``).
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
-import subprocess
-import sys
 import zipfile
-from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
 from zslplat.data.store.atomic_files import draft, folder_lock, mark_used, remove_unused
-from zslplat.errors import StoreError, UsageError
+from zslplat.errors import StoreError
 
-NEEDED = ("sphinx", "myst_parser", "sphinx_design", "sphinx_gallery", "pydata_sphinx_theme")
 PACKED = "site.zip"
 # Part of the package, for ``zslplat explain``, and of the site as ``docs/checks``.
 CHECK_PAGES = Path(__file__).parent / "checks" / "pages"
-_READ = (".py", ".md", ".txt", ".css", ".svg", ".png", ".toml")
-_IGNORED = ("_build", "generated", "tutorials", "__pycache__", ".ipynb_checkpoints")
+_MADE = {"_build", "generated", "tutorials", ".ipynb_checkpoints"}
 
 
 def sources() -> Path:
@@ -40,7 +33,7 @@ def sources() -> Path:
         return path.parents[1]
     raise StoreError(
         "the sources of the documentation are not beside this installation of zslplat; install it again from a clone "
-        "of the repository: pip install '.[docs]'"
+        "of the repository: pip install ."
     )
 
 
@@ -64,27 +57,9 @@ def _distributed(name: str) -> list[Path]:
     return [path for path in (Path(__file__).parents[1] / inside,) if path.is_file()]
 
 
-def fingerprint(root: Path) -> str:
-    """Return what tells one state of sources, program and installed components from another: 16 hex digits."""
-    from zslplat.registry import registry
-
-    digest = hashlib.sha256()
-    for folder in (root / "docs", root / "examples", Path(__file__).parent):
-        for path in _files(folder):
-            digest.update(f"{path.relative_to(folder)}\0".encode())
-            digest.update(path.read_bytes())
-    for plugin in registry().plugins:
-        digest.update(f"{plugin.distribution} {plugin.version}\n".encode())
-    return digest.hexdigest()[:16]
-
-
-def _files(folder: Path) -> list[Path]:
-    """Return the files that pages are made of; links to folders are not followed."""
-    files = []
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name not in _IGNORED]
-        files += [Path(place) / name for name in names if Path(name).suffix in _READ]
-    return sorted(files)
+def _pages(folder: Path) -> list[Path]:
+    """Return the written pages below a folder, without what a build makes; links to folders are not followed."""
+    return sorted(path for path in folder.rglob("*.md") if not set(path.relative_to(folder).parts) & _MADE)
 
 
 def cached() -> Path:
@@ -94,36 +69,20 @@ def cached() -> Path:
     return Path(platformdirs.user_cache_dir("zslplat")) / "docs"
 
 
-def start_page(*, rebuild: bool = False, report: Callable[[str], None] = print) -> Path:
-    """Return the first page of a built copy that fits this installation, made now where there is none.
-
-    What the distribution brings is unpacked; else the site is built. Without the packages of ``zslplat[docs]`` the
-    pages are shown plain, or with ``rebuild`` :class:`UsageError` is raised. ``report`` is called before a long step.
-    """
-    archive = None if rebuild else packed()
-    state = hashlib.sha256(archive.read_bytes()).hexdigest()[:16] if archive else fingerprint(sources())
-    folder = cached() / state
+def start_page() -> Path:
+    """Return the first page of the site that the distribution brings, unpacked; else of plain pages, made now."""
+    archive = packed()
+    if archive is None:
+        write_plain_pages(sources(), cached() / "plain")
+        return cached() / "plain" / "README.html"
+    folder = cached() / hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     page = folder / "html" / "index.html"
-    if page.is_file() and not rebuild:
+    if page.is_file():
         mark_used(folder)
         return page
-    if archive:
-        _unpack(archive, folder / "html")
-    elif not rebuild and missing_builder():
-        report("these are the plain pages; pip install 'zslplat[docs]' builds the whole site, tutorials included")
-        write_plain_pages(sources(), folder / "plain")
-        return folder / "plain" / "README.html"
-    else:
-        require_builder()
-        report("building the documentation of this version once, tutorials included; this takes about two minutes")
-        build(folder)
+    _unpack(archive, folder / "html")
     remove_unused(old for old in cached().iterdir() if not old.name.startswith("."))
     return page
-
-
-def missing_builder() -> list[str]:
-    """Return the packages that build the site and are not installed."""
-    return [name for name in NEEDED if find_spec(name) is None]
 
 
 def write_plain_pages(root: Path, folder: Path) -> None:
@@ -131,9 +90,9 @@ def write_plain_pages(root: Path, folder: Path) -> None:
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark").enable("table")
-    sources = (*root.glob("*.md"), *(path for path in _files(root / "docs") if path.suffix == ".md"))
+    sources = (*root.glob("*.md"), *_pages(root / "docs"))
     pages = {path.relative_to(root): path for path in sources}
-    pages |= {Path("docs", "checks", path.name): path for path in _files(CHECK_PAGES)}
+    pages |= {Path("docs", "checks", path.name): path for path in _pages(CHECK_PAGES)}
     for name, path in pages.items():
         text = re.sub(r"^(`{3,}|:{3,})\{(?:toctree|grid|forest).*?^\1$", "", path.read_text("utf-8"), flags=re.M | re.S)
         body = reader.render(text)
@@ -171,26 +130,6 @@ def write_skills(folder: Path) -> list[Path]:
                 copy.parent.mkdir(exist_ok=True)
                 written.append(Path(shutil.copy(page, copy)))
     return written
-
-
-def require_builder() -> None:
-    """Raise :class:`UsageError` where a package that builds the site is missing."""
-    if missing := missing_builder():
-        raise UsageError(
-            f"building the documentation needs {', '.join(missing)}; pip install 'zslplat[docs]', or read the pages as "
-            f"they are written, in {sources() / 'docs'}"
-        )
-
-
-def build(folder: Path) -> None:
-    """Build the site into ``folder``; a tutorial that fails here is shown as failed.
-
-    Raises :class:`StoreError` where the build fails.
-    """
-    command = [sys.executable, str(sources() / "docs" / "build.py"), str(folder), "--lenient"]
-    code = subprocess.run(command, stdout=2, check=False).returncode
-    if code:
-        raise StoreError(f"the documentation could not be built: Sphinx ended with exit code {code}; see above")
 
 
 def _unpack(file: Path, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The built copy: found, unpacked or built, and told of where none can be had."""
+"""The built site is found and unpacked; without one the written pages are shown."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 
 import build
 from zslplat import documentation_site as site
-from zslplat.errors import StoreError, UsageError
+from zslplat.errors import StoreError
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,29 +66,10 @@ def test_another_state_has_a_copy_of_its_own_and_one_that_nobody_uses_goes(cache
     assert not first.exists()
 
 
-def test_a_site_that_is_not_there_is_built_and_said_to_be(cache, monkeypatch):
-    def built(folder):
-        (folder / "html").mkdir(parents=True)
-        (folder / "html" / "index.html").write_text("built")
-
-    said = []
-    monkeypatch.setattr(site, "packed", lambda: None)
-    monkeypatch.setattr(site, "missing_builder", list)
-    monkeypatch.setattr(site, "build", built)
-    page = site.start_page(report=said.append)
-    assert page.read_text() == "built"
-    assert len(said) == 1
-    site.start_page(report=said.append)
-    assert len(said) == 1
-
-
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the documentation is not beside the tests")
-def test_without_the_builder_plain_pages_are_shown_whose_links_lead_somewhere(cache, monkeypatch):
+def test_without_a_built_site_plain_pages_are_shown_whose_links_lead_somewhere(cache, monkeypatch):
     monkeypatch.setattr(site, "packed", lambda: None)
-    monkeypatch.setattr(site, "NEEDED", ("sphinx_of_nobody",))
-    notes = []
-    page = site.start_page(report=notes.append)
-    assert "pip install 'zslplat[docs]'" in notes[0]
+    page = site.start_page()
     pages = list(page.parent.rglob("*.html"))
     assert len(pages) > 80
     for written in pages:
@@ -98,28 +79,11 @@ def test_without_the_builder_plain_pages_are_shown_whose_links_lead_somewhere(ca
             assert (written.parent / "".join(link)).is_file(), f"{written.name}: {link}"
 
 
-def test_missing_packages_are_named_with_what_to_do(monkeypatch):
-    monkeypatch.setattr(site, "NEEDED", ("sphinx_of_nobody",))
-    with pytest.raises(UsageError, match=r"needs sphinx_of_nobody; pip install 'zslplat\[docs\]', or read the pages"):
-        site.require_builder()
-
-
 def test_an_installation_without_sources_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr(site, "__file__", str(tmp_path / "lib" / "zslplat" / "documentation_site.py"))
     monkeypatch.setattr(site, "_distributed", lambda name: [])
     with pytest.raises(StoreError, match="from a clone"):
         site.sources()
-
-
-def test_fingerprint_tells_states_of_the_sources_apart(tmp_path):
-    for name in ("docs", "examples"):
-        (tmp_path / name).mkdir()
-    page = tmp_path / "docs" / "page.md"
-    page.write_text("one")
-    first = site.fingerprint(tmp_path)
-    assert site.fingerprint(tmp_path) == first
-    page.write_text("two")
-    assert site.fingerprint(tmp_path) != first
 
 
 def test_command_prints_the_first_page_and_opens_nothing_with_path(cache, brought, monkeypatch, capsys):

@@ -121,7 +121,6 @@ class DocsOptions(TypedDict, total=False):
     """The options of ``docs``."""
 
     path: Annotated[bool, Option("Print where the first page is, and open nothing.", False)]
-    rebuild: Annotated[bool, Option("Build it anew, with the plugins installed now.", False)]
     skills: Annotated[
         Path | None,
         Option("Write step-by-step instructions for programs into this folder, and open nothing.", metavar="FOLDER"),
@@ -131,8 +130,7 @@ class DocsOptions(TypedDict, total=False):
 def docs(options: DocsOptions) -> None:
     """Open the documentation in the browser; it needs no network.
 
-    Where the installation brings no built copy, the first call builds one into the user's cache, with the packages of
-    ``zslplat[docs]``.
+    Where the installation brings no built site, the written pages are shown as plain HTML.
     """
     import webbrowser
 
@@ -141,7 +139,7 @@ def docs(options: DocsOptions) -> None:
     if options["skills"] is not None:
         echo("\n".join(str(path) for path in write_skills(options["skills"])))
         return
-    page = start_page(rebuild=options["rebuild"], report=lambda line: echo(line, err=True))
+    page = start_page()
     # First the address: a machine without a browser has nothing to open it with.
     echo(str(page))
     if not options["path"] and not webbrowser.open(page.as_uri()):
