@@ -69,12 +69,13 @@ class ResultTable:
             self._tested_by_key[key] = [*tested, *(run for run in runs if (run.dataset, run.task) == key)]
         return self._tested_by_key[key]
 
-    def scores_of_named(self, dataset: str, task: str, names: Collection[str]) -> dict[str, Scored]:
+    def scores_of_named(self, names: Collection[str]) -> dict[str, Scored]:
         """Return the test scores of the studies and runs of these names, with what their intervals are made of."""
-        results = [result for result in self.tested(dataset, task) if is_named(result, names)]
-        component = build_component("tasks", Spec.parse(task))
+        studies = [study for study in self._read_studies(set(names) & set(self.identities)) if study.tested]
+        runs = [_run(records, self.records) for records in self._run_records()]
+        results = [*studies, *(run for run in runs if is_named(run, names))]
         return {
-            name: with_outcomes(scored, result, component, self.warn)
+            name: with_outcomes(scored, result, build_component("tasks", Spec.parse(result.task)), self.warn)
             for result, scored in zip(results, scores_of(results), strict=True)
             for name in {result.name, *result.aliases} & set(names)
         }
@@ -198,7 +199,7 @@ def read_study_scores(
     """
     with closing(existing_records(settings, warn)) as records:
         table = ResultTable(records, warn)
-        scores = table.scores_of_named(dataset, task, [study])
+        scores = table.scores_of_named([study])
         if study not in scores:
             raise nothing_recorded(settings, dataset, task, table)
         return scores[study]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -279,9 +279,6 @@ def _question(experiment: Mapping[str, Any]) -> str:
     return key_of({name: value for name, value in experiment.items() if name != "data"})
 
 
-StudyKey = tuple[str, str, str]
-
-
 @dataclass(frozen=True)
 class CellRecords:
     """Cells that are done, with what is recorded of each by its key: entry and scores."""
@@ -296,36 +293,32 @@ class StoredCells:
 
     def __init__(self, settings: Settings, records: Records, options: StudyOptions, *, any_code: bool) -> None:
         self.settings, self.records, self.options, self.any_code = settings, records, options, any_code
-        self._scores: dict[_StudyScores, Scored | None] = {}
+        self._scores: dict[tuple[str, int, int], Scored | None] = {}  # by study, trials and repeats
 
     def of(self, pieces: Iterable[Piece], keys: Collection[Key], reporter: Reporter) -> CellRecords:
         """Return those cells of these pieces, by their ``keys``, that are done and have scores that can be read."""
         recorded = EntryReader(self.settings, self.records, by_data=False, any_code=self.any_code)
-        done: list[tuple[Piece, Cell, Entry]] = []
+        done: list[tuple[Cell, Entry]] = []
         for piece in pieces:
             if not any(cell.key in keys for cell in piece.cells):
                 continue
             try:
-                entries_of_piece = recorded.done(piece, self.options, least=True)
-                selected = [
-                    (piece, cell, entry) for cell, entry in entries_of_piece if entry is not None and cell.key in keys
-                ]
-                for _, cell, entry in selected:
+                of_piece = recorded.done(piece, self.options, least=True)
+                selected = [(cell, entry) for cell, entry in of_piece if entry is not None and cell.key in keys]
+                for cell, entry in selected:
                     recorded.count_in(entry, piece.study_options(cell.task, self.options).part_of)
                 done += selected
             except ZslplatError:
                 continue  # whoever carries it out says what is wrong
             except Exception as error:  # of a plugin, of whatever kind
                 reporter.warn(f"{piece.title} is left out of the tables: {one_line(error)}")
-        studies = [
-            _StudyScores(study_key(piece, cell, entry), entry.trials, len(entry.test)) for piece, cell, entry in done
-        ]
-        new = [one for one in studies if one not in self._scores]
-        scores_by_study = read_scores(self.records, [one.study for one in new], reporter.warn)
-        self._scores |= {one: scores_by_study.get(one.study) for one in new}
+        states = [(entry.study, entry.trials, len(entry.test)) for _, entry in done]
+        new = [state for state in states if state not in self._scores]
+        scores_by_study = read_scores(self.records, {study for study, *_ in new}, reporter.warn)
+        self._scores |= {state: scores_by_study.get(state[0]) for state in new}
         cells, entries, scores = {}, {}, {}
-        for (_, cell, entry), one in zip(done, studies, strict=True):
-            scored = self._scores[one]
+        for (cell, entry), state in zip(done, states, strict=True):
+            scored = self._scores[state]
             if scored is not None:
                 outcome = {"study": entry.study, "value": entry.value, "seconds": entry.seconds, "status": DONE}
                 cells[cell.key] = replace(cell, **outcome)  # type: ignore[arg-type]
@@ -333,31 +326,9 @@ class StoredCells:
         return CellRecords(cells, entries, scores)
 
 
-class _StudyScores(NamedTuple):
-    """A study whose scores are asked for, and what they change with."""
-
-    study: StudyKey
-    trials: int
-    repeats: int
-
-
-def study_key(piece: Piece, cell: Cell, entry: Entry) -> StudyKey:
-    """Return the study, or run, of a cell as it is recorded, in whatever order a suite's file has the options."""
-    return (str(piece.dataset), str(Spec.parse(cell.task)), entry.study)
-
-
-def read_scores(records: Records, studies: Iterable[StudyKey], warn: Callable[[str], None]) -> dict[StudyKey, Scored]:
-    """Return the test scores of studies and runs, each with its data set and its task; those without any are left out.
+def read_scores(records: Records, studies: Collection[str], warn: Callable[[str], None]) -> dict[str, Scored]:
+    """Return the test scores of studies and runs by name; those without any are left out.
 
     ``warn`` is called for outcomes that cannot be read.
     """
-    by_task: dict[tuple[str, str], list[str]] = {}
-    for dataset, task, study in dict.fromkeys(studies):
-        by_task.setdefault((dataset, task), []).append(study)
-    table = ResultTable(records, warn) if by_task else None
-    return {
-        (dataset, task, name): scored
-        for (dataset, task), names in by_task.items()
-        if table is not None
-        for name, scored in table.scores_of_named(dataset, task, names).items()
-    }
+    return ResultTable(records, warn).scores_of_named(studies) if studies else {}

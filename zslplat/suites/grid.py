@@ -21,7 +21,7 @@ from zslplat.evidence.scores import Scored
 from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.suites.cells import FAILED, RUNNING, SKIPPED, WAITING, Cell, GridOptions, Key, Piece, pieces_of
-from zslplat.suites.entries import Entry, EntryReader, StoredCells, StudyKey, read_scores, study_key
+from zslplat.suites.entries import Entry, EntryReader, StoredCells, read_scores
 from zslplat.suites.result import GridResult
 from zslplat.suites.runners import Change, Leaders, PieceRunner
 from zslplat.suites.suite import Suite, absences
@@ -166,13 +166,9 @@ class _Grid:
 
     def _read_scores(self) -> None:
         """Read the scores of what was done since."""
-        studies: dict[StudyKey, list[Key]] = {}
-        for piece in self.pieces:
-            for cell in piece.cells:
-                if cell.key in self.entries and cell.key not in self.scores:
-                    studies.setdefault(study_key(piece, cell, self.entries[cell.key]), []).append(cell.key)
-        for study, scored in read_scores(self.recorded.records, studies, self.reporter.warn).items():
-            self.scores |= dict.fromkeys(studies[study], scored)
+        new = {key: entry.study for key, entry in self.entries.items() if key not in self.scores}
+        scores = read_scores(self.recorded.records, set(new.values()), self.reporter.warn)
+        self.scores |= {key: scores[study] for key, study in new.items() if study in scores}
 
     def _whole(self) -> GridResult:
         """Return all cells of the suite, those of other commands with what the store holds of them now."""
