@@ -33,11 +33,11 @@ class Refused(Exception):
     """What is not green, and what to do."""
 
 
-def run(*command: str, where: Path = ROOT, **environment: str) -> str:
-    """Return what a command prints; raises :class:`Refused` with the end of it where the command fails."""
-    done = subprocess.run(
-        command, cwd=where, env=os.environ | environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+def run(*command: str, where: Path | None = None, **environment: str) -> str:
+    """Return what a command prints, in the repository or ``where``; raises :class:`Refused` where it fails."""
+    variables, where = os.environ | environment, where or ROOT
+    out = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(command, cwd=where, env=variables, text=True, check=False, **out)
     if done.returncode:
         raise Refused(f"{' '.join(command)} ended with exit code {done.returncode}:\n{done.stdout[-3000:]}")
     return done.stdout
