@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from zslplat.families.coding.methods.base import CodingMethod
 from zslplat.methods.base import Arrays, Method
 from zslplat.metrics.ranking import average_precisions, chance_precisions, mean_of_labels
-from zslplat.space import Space
 from zslplat.tasks.base import selected
 from zslplat.testing import kits
 from zslplat.testing.kits import MethodKit, Player
@@ -141,27 +141,15 @@ CODING_CHECKS: tuple[Check, ...] = (
 )
 
 
-class CodingPlayer(Player, Method):
+class CodingPlayer(Player, CodingMethod):
     """Codes are distances from class means."""
-
-    kind = "coding"
-
-    def prepare_fit(self, X: np.ndarray, y: np.ndarray, *, space: Space) -> Arrays:
-        """Prepare nothing."""
-        return {}
-
-    def prepare_score(
-        self, X: np.ndarray, train: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
-        """Prepare nothing."""
-        return {}
 
     def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> CodingPlayer:
         """Fit on rows X (n, d) and labels y (n,)."""
         self.means_ = np.stack([X[y == c].mean(axis=0, dtype=np.float64) for c in range(y.max() + 1)])
         return self
 
-    def transform(self, X: np.ndarray) -> np.ndarray:
+    def transform(self, X: np.ndarray, *, statistics: Any = None) -> np.ndarray:
         """Return minus the squared distances from all class means."""
         return np.asarray(-((X[:, None] - self.means_) ** 2).sum(axis=2))
 
@@ -170,20 +158,8 @@ class CodingPlayer(Player, Method):
         return self.shown(self.transform(X))
 
 
-class SeekingCoder(Seeker):
+class SeekingCoder(Seeker, CodingMethod):
     """Classifies rows by the labels that it finds."""
-
-    kind = "coding"
-
-    def prepare_fit(self, X: np.ndarray, y: np.ndarray, *, space: Any) -> dict[str, np.ndarray]:
-        """Prepare nothing."""
-        return {}
-
-    def prepare_score(
-        self, pool: np.ndarray, X: np.ndarray, *, space: Any, statistics: Any = None
-    ) -> dict[str, np.ndarray]:
-        """Prepare nothing."""
-        return {}
 
     def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Any = None) -> SeekingCoder:
         """Learn how many classes there are."""
