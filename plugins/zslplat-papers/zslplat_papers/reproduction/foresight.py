@@ -57,9 +57,7 @@ class Foresight:
         disk = f"{self.disk_bytes / 1e9:.1f} GB of the cache on disk"
         if self.unknown == self.studies:
             return f"{total} of unknown time and memory (--probe times methods), {disk}"
-        unknown = (
-            f"; time and memory of {self.unknown} more are unknown (--probe times methods)" if self.unknown else ""
-        )
+        unknown = f"; without {self.unknown} whose methods are not timed (see --probe)" if self.unknown else ""
         return (
             f"{total}: {about} {duration(self.seconds)} with {counted(self.workers, 'worker')}, "
             f"{self.peak_bytes / 1e9:.1f} GB of memory, {disk}{unknown}"
