@@ -122,6 +122,10 @@ def test_a_sweep_of_several_methods_says_who_is_ahead_where():
     experiment = Experiment(Spec("ridge-prototypes"), Spec("shared-space"), Spec("zsl"), {})
     sweep = Sweep(result, SweptParameter("shots", Choice((0, 1, 5)), True), experiment, resolve_settings({}))
     assert sweep.leads == [("ridge-prototypes", [0, 1]), ("class-means", [5])]
+    result.values = [None, 1, 5]
+    assert "none" in str(sweep)
+    assert "nan" not in str(sweep)
+    result.values = [0, 1, 5]
     assert "ahead by the mean on the validation split: ridge-prototypes at shots 0, 1; class-means at shots 5" in str(
         sweep
     )

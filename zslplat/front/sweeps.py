@@ -99,7 +99,7 @@ class Sweep(Result):
     def _summary(self) -> Summary:
         result = self.result
         table: dict[str, Sequence[Any]] = {n: column.tolist() for n, column in self.to_frame().astype(object).items()}
-        table[self.swept.name] = [format_value(value) for value in table[self.swept.name]]
+        table[self.swept.name] = [format_value(value) for value in result.values] * len(result.validation)
         return Summary(
             f"{result.primary} of {self.experiment.method} on {self.experiment.dataset_title}, "
             f"task {self.experiment.task}: sweep of {self.swept.name}",

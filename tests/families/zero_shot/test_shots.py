@@ -7,6 +7,7 @@ import pytest
 from zero_shot_toys import SENTINEL, same_problems, toy, with_changed_test_data
 
 from zslplat import load_dataset
+from zslplat.data.dataset import SignatureSet
 from zslplat.errors import DataError, OutcomeWarning
 from zslplat.evaluation.components import build_component
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
@@ -158,3 +159,21 @@ def test_signatures_are_centred_over_every_class_once(task):
     few = task(shots=2).test(data)
     whole = task(shots=2).whole("signatures", few.inputs)
     assert np.array_equal(np.sort(whole, axis=0), np.sort(data.S, axis=0))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_an_attribute_is_left_out_of_all_signatures_and_nothing_else_changes(task):
+    data = toy()
+    for whole, lesser in zip(
+        [*task().validation(data), task().test(data)],
+        [*task(without=2).validation(data), task(without=2).test(data)],
+        strict=True,
+    ):
+        for name in ("S", "S_pool"):
+            assert np.array_equal(lesser.inputs[name], np.asarray(whole.inputs[name])[:, [0, 1, 3]])
+        for name in ("X", "y", "X_pool", "seen"):
+            assert np.array_equal(lesser.inputs[name], whole.inputs[name])
+    named = replace(data, signatures={"att": SignatureSet(data.S, names=("a", "b", "c", "d"))})
+    assert task(without=2).test(named).meta["attributes"] == ["a", "b", "d"]
+    with pytest.raises(DataError, match="without=4 of 4 attributes; give 0 to 3"):
+        task(without=4).test(data)

@@ -183,6 +183,7 @@ class GeneralizedZeroShot(ZeroShotTask):
             seen_classes=seen_classes.tolist(),
             pool_classes=[*seen_classes.tolist(), *unseen_classes.tolist()],
             seed=seed,
+            without=self.without,
             meta=meta,
         )
         classes = problem.inputs["seen"]

@@ -78,6 +78,11 @@ class ZeroShotTask(ClassTask):
         "labelled rows of each unseen class that are trained on and not scored; 0 is zero-shot", Integer(0), default=0
     )
     shots_seed = parameter("draws these rows", Integer(0), default=0)
+    without = parameter(
+        "attribute, by its place, that no signature has, to see what it is worth; none for all",
+        Optional(Integer(0)),
+        default=None,
+    )
     imbalance = parameter(
         "how many times as frequent the most frequent unseen class is as the rarest in the test, sizes in a geometric "
         "series, rows left out to that end; none for all rows",
@@ -103,7 +108,7 @@ class ZeroShotTask(ClassTask):
     def shares_space(self, dataset: Dataset) -> bool:
         """Whether signatures have the dimensions of the features, as those of one encoder pair have."""
         signatures = dataset.signature_set(self.signatures)
-        return not signatures.per_row and dataset.X.shape[1:] == signatures.values.shape[1:]
+        return self.without is None and not signatures.per_row and dataset.X.shape[1:] == signatures.values.shape[1:]
 
     def require(self, method: Any, dataset: Dataset) -> None:
         """Raise :class:`NoSharedSpaceError` for a method of a shared space where there is none."""
@@ -195,12 +200,13 @@ def build_problem(
     pool_classes: Iterable[int],
     seed: int,
     meta: Mapping[str, Any],
+    without: int | None = None,
 ) -> Problem:
     """Take the rows and classes of one problem, with the pool in a random order; requests are added later.
 
     ``seen_classes`` are those that ``seen`` marks, ``pool_classes`` the candidates that are scored; ``y`` counts within
     the classes of ``train_rows`` and ``y_pool`` within the candidates, in ascending order of class ids. Rows of a data
-    set in memory are copied.
+    set in memory are copied. ``without``: the place of an attribute that is left out.
     """
     trained_ids = np.unique(dataset.y[train_rows])
     pool_ids = np.array(sorted(pool_classes), dtype=np.int64)
@@ -213,6 +219,13 @@ def build_problem(
     }
     for suffix, ids in (("", trained_ids), ("_pool", pool_ids)):
         inputs |= _class_rows(dataset, signatures, ids, suffix)
+    names = list(dataset.signature_set(signatures).names)
+    if without is not None:
+        width = inputs["S"].shape[1]
+        if without >= width:
+            raise DataError(f"{dataset.name}: without={without} of {width} attributes; give 0 to {width - 1}")
+        inputs |= {name: np.delete(inputs[name], without, axis=1) for name in ("S", "S_pool")}
+        names = names[:without] + names[without + 1 :]
     truth = {"y_pool": np.searchsorted(pool_ids, dataset.y[pool_rows]), "row_pool": np.asarray(pool_rows)}
     truth |= groups_of(dataset, pool_rows, "group_pool")
     if dataset.made_of is not None:
@@ -221,7 +234,7 @@ def build_problem(
         "dataset": dataset.name,
         "classes": [dataset.class_names[i] for i in pool_ids],
         "seen_classes": [dataset.class_names[i] for i in trained_ids],
-        "attributes": list(dataset.signature_set(signatures).names),
+        "attributes": names,
         **meta,
     }
     return Problem(name, inputs, truth, described)

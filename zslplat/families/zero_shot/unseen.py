@@ -77,6 +77,7 @@ class UnseenTask(ZeroShotTask):
                 seen_classes=fold.train,
                 pool_classes=fold.validation,
                 seed=seed,
+                without=self.without,
                 meta={"fold": fold.name},
             )
             problems.append(_requesting_all(problem))
@@ -99,6 +100,7 @@ class UnseenTask(ZeroShotTask):
             seen_classes=seen_classes.tolist(),
             pool_classes=unseen_classes.tolist(),
             seed=seed,
+            without=self.without,
             meta={},
         )
         return _requesting_all(problem)
