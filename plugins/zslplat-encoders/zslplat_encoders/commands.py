@@ -123,6 +123,7 @@ def _encode_images(options: EncodeOptions, folder: Path, result: dict[str, Any])
 
     assert options["images"] is not None
     images = list_images(options["images"])
+    encoders = _opened(options["image_encoder"] or [], "images", options)
     classes = class_texts.read_names(options["names"], images.labels)
     unseen: Any = options["unseen"]
     if unseen is not None and re.fullmatch(r"\d*\.?\d+", unseen) and unseen not in classes.names:
@@ -132,7 +133,6 @@ def _encode_images(options: EncodeOptions, folder: Path, result: dict[str, Any])
     if options["restart"] and folder.is_dir():
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    encoders = _opened(options["image_encoder"] or [], "images", options)
     with _progress(options["quiet"] or options["json"]) as progress:
         state = encode_images(
             images,

@@ -11,8 +11,19 @@ from PIL import Image
 from zslplat.data.encoder import IMAGES, Encoder
 from zslplat.data.feature_card import EncoderFacts
 from zslplat.errors import DataError, UsageError
-from zslplat.space import Integer, Text, parameter
+from zslplat.space import Domain, Integer, Text, parameter
 from zslplat_encoders.libraries import digest_of, load_library, require_file, versions_of
+
+
+class _Channels(Domain[Any]):
+    """A number for all channels, or three joined by ``+``."""
+
+    def contains(self, value: Any) -> bool:
+        """Tell whether a value is a text or a number; which texts are legal is seen when the model is opened."""
+        return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+    def __str__(self) -> str:
+        return "number|r+g+b"
 
 
 class OnnxModel(Encoder):
@@ -28,9 +39,9 @@ class OnnxModel(Encoder):
     weights = parameter("the .onnx file", Text(), default="")
     output = parameter("name of the output; empty for the first", Text(), default="")
     size = parameter("side of the image, where the model takes any", Integer(1, 4096), default=224)
-    mean = parameter("mean of each channel, joined by +", Text(), default="0.485+0.456+0.406")
+    mean = parameter("mean of each channel, joined by +", _Channels(), default="0.485+0.456+0.406")
     pretraining = parameter("list of classes that it was trained on, such as imagenet-1k", Text(), default="")
-    std = parameter("spread of each channel, joined by +", Text(), default="0.229+0.224+0.225")
+    std = parameter("spread of each channel, joined by +", _Channels(), default="0.229+0.224+0.225")
 
     def open(self, *, download: bool = False) -> EncoderFacts:
         """Open the model and return what the card says; raises for a missing library, file or output."""
