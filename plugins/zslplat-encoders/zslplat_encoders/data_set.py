@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 
 from zslplat.data.feature_card import CARD_FILE, EncoderFacts, FeatureCard, card_of, load_card
 from zslplat.data.formats.csv_tables import read_signatures
-from zslplat.data.splits import splits_of_unseen
+from zslplat.data.splits import OF_ROWS, splits_of_unseen
 from zslplat.data.store.atomic_files import replacing
 from zslplat.errors import DataError, UsageError
 from zslplat.names import counted
@@ -21,7 +20,7 @@ from zslplat_encoders.class_texts import ClassNames
 from zslplat_encoders.encoding import State, readable
 from zslplat_encoders.image_files import ImageList
 
-UNREADABLE, SPLITS, NAMES = "unreadable.txt", "splits.json", "class_names.txt"
+UNREADABLE, NAMES = "unreadable.txt", "class_names.npy"
 _UNSEEN, _DRAWN = 0.2, 43
 
 
@@ -37,7 +36,7 @@ def write_rows(
     rows = np.array(list(readable(images, state)))
     y = np.array([classes.class_of_label[images.labels[row]] for row in rows])
     _write_array(folder / "labels.npy", y)
-    _write_lines(folder / NAMES, classes.names)
+    _write_array(folder / NAMES, np.array(classes.names))
     _write_lines(folder / "images.txt", [images.names[row] for row in rows])
     _write_lines(folder / UNREADABLE, [f"{name}: {reason}" for name, reason in state.unreadable.items()])
     of_split = np.array([images.splits[row] for row in rows])
@@ -46,15 +45,17 @@ def write_rows(
     notes: list[str] = []
     if of_split.any():
         splits = {name: np.flatnonzero(of_split == name) for name in dict.fromkeys(of_split) if name}
-    elif unseen is None and (folder / SPLITS).is_file():
+    elif unseen is None and any((folder / f"{name}.npy").is_file() for name in OF_ROWS):
         return notes
     elif len(np.unique(y)) > 1:
         splits = splits_of_unseen(_UNSEEN if unseen is None else unseen, y, classes.names, {}, str(folder), 0, notes)
         splits = _with_test_rows(splits, y, seen_share)
     else:
         return ["all images are of one class, so no class is unseen"]
-    with replacing(folder / SPLITS) as new:
-        new.write_text(json.dumps({name: part.tolist() for name, part in splits.items()}), encoding="utf-8")
+    for name in OF_ROWS:
+        (folder / f"{name}.npy").unlink(missing_ok=True)
+    for name, part in splits.items():
+        _write_array(folder / f"{name}.npy", part)
     return notes
 
 
@@ -98,7 +99,7 @@ def names_in(folder: Path) -> list[str]:
     path = folder / NAMES
     if not path.is_file():
         raise UsageError(f"{folder}: has no {NAMES}; name the images, too, or give --to a file such as signatures.csv")
-    return path.read_text(encoding="utf-8").splitlines()
+    return [str(name) for name in np.load(path, allow_pickle=False)]
 
 
 def write_card(folder: Path, source: str, state: State | None, signatures: Mapping[str, EncoderFacts]) -> None:
