@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from support import one_line
 
 from zslplat import registry
 from zslplat.errors import UnknownNameError, UsageError, ZslplatError, near_names
@@ -208,3 +209,20 @@ def test_options_replace_the_values_of_a_configuration(call, tmp_path):
     done = call("run", "--config", "run.toml", "--set", "ridge=2", "--workers", 1)
     assert done.returncode == 0, done.stderr
     assert "plain(mix=0.5, ridge=2)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "mend"),
+    [
+        (("tune", "eszsl", "--metric", "H"), 2, "task gzsl has it: add --task gzsl"),
+        (("tune", "eszsl", "--trials", "many"), 2, "expected a whole number, as in zslplat tune --trials 20"),
+        (("compare", "-q"), 2, "zslplat compare --json is for programs"),
+        (("tune", "eszsl", "sae"), 2, "'sae' is a method, and a data set was expected here"),
+        (("tune", "zskl", "--kernel", "rbf"), 2, "here it is called gaussian"),
+        (("tune", "eszsl", "--kernel", "gaussian"), 2, "zslplat list methods --search kernel"),
+        (("tune", "eszsl", "--set", "alpha=-1"), 2, "zslplat show eszsl lists the ranges"),
+        (("show", "quick"), 2, "did you mean zslplat bench --dry-run quick?"),
+    ],
+)
+def test_wrong_inputs_are_answered_with_what_mends_them(call, words, code, mend):
+    one_line(call(*words), code, re.escape(mend))

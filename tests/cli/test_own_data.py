@@ -257,8 +257,8 @@ def test_all_faults_of_a_table_are_said_at_once_with_line_and_column(call, tmp_p
     assert [line for line in done.stdout.splitlines() if line.startswith("wrong")] == [
         "wrong: t.csv, line 14 has 5 cells, the header has 4",
         "wrong: t.csv, line 12, column b: 'n/a' is no finite number",
-        "wrong: t.csv, line 6, column label: class 'C0' has no line in t.signatures.csv; did you mean c0?",
-        "wrong: t.csv, line 10, column split: 'tran' is no split",
+        "wrong: t.csv, line 6, column label: 'C0' has no line in t.signatures.csv; did you mean c0?",
+        "wrong: t.csv, line 10, column split: 'tran' is no split; did you mean train?",
     ]
 
 

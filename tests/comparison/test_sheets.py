@@ -5,7 +5,7 @@ from store_toys import MadeStore
 
 from zslplat.comparison.compare import compare
 from zslplat.comparison.exports import latex, markdown
-from zslplat.comparison.sheets import sheets
+from zslplat.comparison.sheets import number, p_value, sheets
 
 
 def test_data_sets_may_be_called_like_the_columns_beside_them(settings):
@@ -107,3 +107,8 @@ def test_a_verdict_over_these_rows_is_explained_though_no_interval_over_them_is_
     assert any(row["verdict_rows"] for row in found.rows)
     (sheet,) = sheets(found, titles={"method", "verdict"})
     assert any(note.startswith("these test rows: ") for note in sheet.notes)
+
+
+def test_rounding_hides_neither_the_side_of_0_nor_that_of_the_level():
+    assert [number(value, sign=True) for value in (-0.00003, 0.00002, 0.0)] == ["-0.00003", "+0.00002", "+0.0000"]
+    assert [p_value(value) for value in (0.0502, 0.04998, 0.05, 0.0512)] == ["0.0502", "0.04998", "0.05", "0.051"]
