@@ -111,12 +111,12 @@ def tests() -> str:
     return f".ci/run of {commit[:8]}"
 
 
-def build(folder: Path) -> dict[str, str]:
-    """Build all distributions of the last commit into ``folder``; return {name: SHA-256}."""
-    seconds = run("git", "log", "-1", "--format=%ct").strip()
+def build(folder: Path, commit: str) -> dict[str, str]:
+    """Build all distributions of a commit into ``folder``; return {name: SHA-256}."""
+    seconds = run("git", "log", "-1", "--format=%ct", commit).strip()
     os.umask(0o022)
     with tempfile.TemporaryDirectory() as place:
-        files = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+        files = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
         with tarfile.open(fileobj=io.BytesIO(files)) as archive:
             archive.extractall(place, filter="data")
         for name in PROJECTS:
@@ -144,8 +144,9 @@ def same_bytes(path: Path, seconds: int) -> None:
 def build_twice(folder: Path) -> str:
     """Two builds give the same bytes, and are what an index accepts."""
     shutil.rmtree(folder, ignore_errors=True)
+    commit = run("git", "rev-parse", "HEAD").strip()
     with tempfile.TemporaryDirectory() as other:
-        digests, again = build(folder), build(Path(other))
+        digests, again = build(folder, commit), build(Path(other), commit)
     if different := [name for name in digests if digests[name] != again.get(name)]:
         raise Refused(f"two builds of one commit differ: {', '.join(different)}; compare them with diffoscope")
     return "\n".join([f"{len(digests)} files, twice", *(f"    {digest}  {name}" for name, digest in digests.items())])
