@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from rich.console import Group
@@ -12,37 +11,16 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from zslplat.front.progress import (
-    LineReporter,
-    NotebookReporter,
-    QuietReporter,
-    TerminalReporter,
-    in_notebook,
-    whole_imports,
-)
+from zslplat.front.progress import LineReporter, NotebookReporter, TerminalReporter, progress
 from zslplat.names import duration
 from zslplat.suites.cells import DONE, FAILED, RUNNING, WAITING, Cell
 
 _MARKS = {WAITING: "[dim].[/dim]", RUNNING: "[cyan]>[/cyan]", DONE: "[green]+[/green]", FAILED: "[red]x[/red]"}
 
 
-@contextmanager
-def grid_progress(*, quiet: bool) -> Iterator[Any]:
+def grid_progress(*, quiet: bool) -> AbstractContextManager[Any]:
     """Give the reporter that fits where the output goes; its view is gone afterwards."""
-    reporter = _fitting(quiet=quiet)
-    try:
-        with whole_imports():
-            yield reporter
-    finally:
-        reporter.close()
-
-
-def _fitting(*, quiet: bool) -> Any:
-    if quiet:
-        return QuietReporter()
-    if in_notebook():
-        return GridNotebook()
-    return GridTerminal() if sys.stderr.isatty() else GridLines()
+    return progress(quiet=quiet, notebook=GridNotebook, terminal=GridTerminal, lines=GridLines)
 
 
 class GridLines(LineReporter):

@@ -13,23 +13,12 @@ from typing import Any
 from markupsafe import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.evaluation.reporter import Interrupted, SilentReporter
 from zslplat.front.terminal import Console
 from zslplat.names import duration, visible
 from zslplat.spec import short_value
 
 _BETWEEN_UPDATES = 0.2  # seconds
-
-
-@contextmanager
-def progress(*, quiet: bool) -> Iterator[Reporter]:
-    """Give the reporter that fits where the output goes; its live line is gone afterwards."""
-    reporter = _fitting(quiet=quiet)
-    try:
-        with whole_imports():
-            yield reporter
-    finally:
-        reporter.close()
 
 
 @contextmanager
@@ -46,17 +35,6 @@ def whole_imports() -> Iterator[None]:
             for name in left:
                 del sys.modules[name]
         raise
-
-
-def _fitting(*, quiet: bool) -> QuietReporter | LineReporter | TerminalReporter:
-    notebook = in_notebook()
-    if notebook:
-        _import_quietly("tqdm.auto")
-    if quiet:
-        return QuietReporter()
-    if notebook:
-        return NotebookReporter()
-    return TerminalReporter() if sys.stderr.isatty() else LineReporter()
 
 
 def _import_quietly(name: str) -> None:
@@ -213,6 +191,27 @@ class NotebookReporter(LineReporter):
     def _html(self) -> str:
         bar = self._bar if self._reached else ""
         return f"<div>{bar}{escape(visible(self._text))}{self._reached}</div>"
+
+
+@contextmanager
+def progress(
+    *,
+    quiet: bool,
+    notebook: Callable[[], Any] = NotebookReporter,
+    terminal: Callable[[], Any] = TerminalReporter,
+    lines: Callable[[], Any] = LineReporter,
+) -> Iterator[Any]:
+    """Give the reporter that fits where the output goes; its live line is gone afterwards."""
+    in_cell = in_notebook()
+    if in_cell:
+        _import_quietly("tqdm.auto")
+    fitting = QuietReporter if quiet else notebook if in_cell else terminal if sys.stderr.isatty() else lines
+    reporter = fitting()
+    try:
+        with whole_imports():
+            yield reporter
+    finally:
+        reporter.close()
 
 
 def in_notebook() -> bool:
