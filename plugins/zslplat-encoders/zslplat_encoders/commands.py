@@ -206,9 +206,17 @@ def _progress(quiet: bool) -> Iterator[Any]:
     from zslplat.front.terminal import Console
 
     columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("encoding", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    bar = Progress(*columns, console=Console(stderr=True))
+    task = bar.add_task("encoding", total=None)
+
+    def update(done: int, total: int) -> None:
+        bar.start()  # with the first batch, so that an error before it stands alone
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield update
+    finally:
+        bar.stop()
 
 
 def _print_result(result: dict[str, Any], options: EncodeOptions) -> None:
