@@ -21,6 +21,7 @@ from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.base import Method
+from zslplat.space import Parameterised
 from zslplat.tasks.base import Task
 from zslplat.testing.datasets import DATASET_CHECKS, data_root, loaded
 from zslplat.testing.encoders import ENCODER_CHECKS
@@ -164,7 +165,7 @@ def describe(component: Any) -> str:
     if isinstance(component, DataSource):
         options = ",".join(f"{name}={value}" for name, value in component.options.items())
         return f"{type(component).__name__}({options})"
-    if isinstance(component, Task):
+    if isinstance(component, Parameterised) and str(component) == object.__repr__(component):  # no text of its own
         options = ",".join(f"{n}={getattr(component, n, None)!r}" for n in component.parameters)
         return f"{type(component).__name__}({options})"
     return "".join(str(component).split())

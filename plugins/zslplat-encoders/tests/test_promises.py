@@ -8,6 +8,7 @@ import pytest
 
 from zslplat.errors import MissingDataError, UsageError
 from zslplat.testing import parametrize_with_checks
+from zslplat.testing.checks import describe
 from zslplat_encoders.bert import MiniLM
 from zslplat_encoders.handcrafted import Colours, Hog
 
@@ -33,7 +34,7 @@ def test_sentences_are_those_of_the_library_that_trained_the_model():
     np.testing.assert_allclose(encoder.encode_texts(list(reference))[:, :4], list(reference.values()), atol=1e-6)
 
 
-@pytest.mark.parametrize("encoder", [Hog(), Colours(), MiniLM()], ids=str)
+@pytest.mark.parametrize("encoder", [Hog(), Colours(), MiniLM()], ids=describe)
 def test_a_missing_library_is_one_line_with_the_command_that_installs_it(encoder, monkeypatch):
     for module in ("skimage", "skimage.feature", "skimage.color", "tokenizers", "safetensors.numpy"):
         monkeypatch.setitem(sys.modules, module, None)
