@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from json_documents import checked
 from support import lay_out, run
 
 ARCCOS = Path(__file__).parents[2] / "plugins" / "zslplat-arccos"
@@ -84,7 +85,7 @@ def test_check_of_a_plugin_that_keeps_its_promises_succeeds(forked, arccos):
 def test_check_of_a_plugin_that_breaks_one_fails_and_names_it(forked, breaker):
     done = forked("plugins", "check", "zslplat-breaker", "--json", PYTHONPATH=breaker)
     assert done.returncode == 1
-    report = json.loads(done.stdout)
+    report = checked("plugins check", done.stdout)
     failed = {row["check"]: row["cause"] for row in report["results"] if row["failure"]}
     assert list(failed) == ["gram_is_positive_semidefinite_as_declared"]
     assert report["failures"] == 1

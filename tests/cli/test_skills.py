@@ -10,6 +10,7 @@ import pytest
 from written_pages import carry_out, write_birds
 
 import build
+from zslplat.cli.app import _root
 
 ROOT = Path(__file__).parents[2]
 SKILLS = sorted(ROOT.glob("zslplat/skills/*/SKILL.md"))
@@ -52,6 +53,16 @@ def test_the_page_for_programs_is_short_and_names_every_skill_and_command():
     page = (ROOT / "AGENTS.md").read_text()
     assert len(page.encode()) <= 6000
     assert {skill.parent.name for skill in ALL} <= set(re.findall(r"`([\w-]+)`", page))
+
+
+@pytest.mark.parametrize("page", [ROOT / "AGENTS.md", *ALL], ids=lambda path: path.parent.name)
+def test_commands_in_a_sentence_exist(page):
+    root = _root()
+    lines = re.findall(r"`zslplat ([a-z][a-z-]*(?: [a-z-]+)?)", page.read_text())
+    for first, _, second in (line.partition(" ") for line in lines):
+        assert first in root.commands, first
+        group = root.commands[first]
+        assert not hasattr(group, "commands") or second in group.commands, f"{first} {second}"
 
 
 def test_links_of_the_contents_for_programs_lead_to_pages():

@@ -86,10 +86,11 @@ class Gate:
     def lines(self) -> list[str]:
         """The verdict, and what it rests on."""
         lines = [f"{self.verdict}: {self.reason}"]
-        if self.noise_floor is not None and self.smallest_gain is not None:
+        if self.noise_floor is not None:
+            smallest = "unknown" if self.smallest_gain is None else f"{self.smallest_gain:+.4f}"
             lines.append(
                 f"noise floor {self.noise_floor:.4f} (standard error of the difference over {self.classes} classes); "
-                f"smallest difference that passes 4 times of 5: {self.smallest_gain:+.4f}"
+                f"smallest difference that passes 4 times of 5: {smallest}"
             )
         again = ", decided before and not spent again" if self.recorded else ""
         return [*lines, f"look {self.look} at these validation classes{again}; {self.spent:.1%} of the budget is spent"]

@@ -1,10 +1,9 @@
 """``encode`` from a folder of images and a list of names to a data set that tasks take."""
 
-import json
-
 import numpy as np
 import pytest
 from drawn_images import draw_folder
+from json_documents import checked
 
 import zslplat
 
@@ -115,5 +114,5 @@ def test_what_cannot_be_done_is_one_line_that_says_why(folder, encode, options, 
 
 def test_the_result_is_json_where_it_is_asked_for(folder, encode):
     code, out, _ = encode(*USUAL, *TEXTS, "--to", "data", "--json")
-    content = json.loads(out)
+    content = checked("encode", out)
     assert (code, content["rows"], content["signatures"]) == (0, 48, {"words": [6, 5]})

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from json_documents import checked
 from outside_toys import DATA, ESZSL, column, exported, our_scores, random_scores, score, write_shuffled
 from support import one_line
 
@@ -229,7 +230,7 @@ def test_validation_that_comes_later_is_added_and_other_validation_is_refused(ca
     assert row()["validation"] is None
     done = call(*given, *(word for path in folds for word in ("--validation", path)))
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    told = checked("score", done.stdout)
     assert (told["recalled"], told["test_evaluations"]) == (1, 1)
     assert row()["validation"] == told["validation"]["per_class_accuracy"]
     assert row()["method"] == told["method"]

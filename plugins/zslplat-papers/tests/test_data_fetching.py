@@ -2,7 +2,6 @@
 
 import errno
 import hashlib
-import json
 import shutil
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from download_toys import archive_of, serving
+from json_documents import checked
 from support import one_line
 from xlsa17_toys import write_folder
 
@@ -269,7 +269,7 @@ def test_damaged_digests_are_not_passed_over(server, root):
 def test_the_command_fetches_and_prints_where_from(call, server, root):
     done = call("data", "fetch", "CUB", "--url", server.url, "--data-root", root, "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    told = checked("data fetch", done.stdout)
     assert told["new"] is True
     assert told["sha256"] == sha256(server.content)
     done = call("data", "fetch", "CUB", "--url", server.url, "--data-root", root)

@@ -5,6 +5,7 @@ import json
 from shutil import copytree
 
 import pytest
+from json_documents import checked
 from support import lines_of
 
 pytestmark = pytest.mark.long
@@ -39,7 +40,7 @@ def kept(tmp_path_factory, carried_out):
     (folder / "suite.toml").write_text(HEAD + rows_of(ROWS))
     done = carried_out(folder, "keep", "suite.toml", "--out", "out", "--results", "kept", "--json")
     assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout)
+    return folder, checked("keep", done.stdout)
 
 
 def test_what_searches_found_is_kept_and_gives_the_same_without_store_and_search(kept, call, tmp_path):
