@@ -1,4 +1,4 @@
-"""A report shows what checks find in comparisons and suites, too, and counts what is silenced."""
+"""A report shows what checks find in comparisons, too, and counts what is silenced."""
 
 from dataclasses import replace
 
@@ -29,30 +29,13 @@ def text_of(facts):
 
 
 @pytest.mark.long
-def test_findings_of_the_comparison_and_of_the_suite_are_told(settings):
+def test_findings_of_the_comparison_are_told(settings):
     facts = collect_contents(settings, ReportRequest())
     text = text_of(facts)
     beside = compare(settings, ["made"], warn=pytest.fail).findings
     assert "ZSP301" in {one.code for one in beside}
     for one in beside:
         assert f"the comparison: {one.line} (zslplat explain {one.code})" in text
-    lines = {one.code: one.text for one in facts.suites}
-    assert lines["ZSP401"] == "unequal budgets on digit-pairs, task zsl: eszsl searched 20 trials and sae 5"
-    for one in facts.suites:
-        assert f"suite quick: {one.line} (zslplat explain {one.code})" in text
-
-
-def test_findings_are_of_the_results_that_are_reported(settings):
-    assert {one.code for one in collect_contents(settings, ReportRequest(task="zsl")).suites} == {"ZSP401"}
-    assert collect_contents(settings, ReportRequest(("eszsl",))).suites == []
-
-
-def test_silenced_findings_of_suites_are_counted(settings):
-    facts = replace(collect_contents(settings, ReportRequest(suite="quick")), silenced=("ZSP401", "ZSP301"))
-    text = text_of(facts)
-    assert "ZSP401" not in text
-    assert "ZSP301" not in text
-    assert "1 finding in suites silenced." in text
 
 
 def test_intervals_over_new_classes_are_said_to_be_wider_as_a_rule_alone(settings):
@@ -64,8 +47,6 @@ def test_codes_are_silenced_for_a_report_as_elsewhere(call, settings, tmp_path):
     assert done.returncode == 0, done.stderr
     text = read_html((tmp_path / "report.html").read_text()).text
     assert "the comparison: ZSP301" not in text
-    assert "suite quick: ZSP401" not in text
-    assert "1 finding in suites silenced." in text
     assert "zslplat report --out report.html --silence ZSP301 --silence ZSP401" in text
     one_line(call("report", "--silence", "ZSP911"), 2, r"unknown check 'ZSP911'; did you mean ZSP901")
 

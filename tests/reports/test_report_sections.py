@@ -10,9 +10,9 @@ from zslplat.comparison.compare import Comparison
 from zslplat.evidence.results import Evaluation, Result, Sweep
 from zslplat.names import duration
 from zslplat.records.costs import total_seconds
-from zslplat.reports.artifacts import class_scores, series_of, table_of
+from zslplat.reports.artifacts import class_scores, table_of
 from zslplat.reports.blocks import Chart, Folded, TableBlock
-from zslplat.reports.classes import MOST_CLASSES, confusion_blocks, differences_of_best
+from zslplat.reports.classes import MOST_CLASSES, confusion_blocks
 from zslplat.reports.contents import Chapter, Contents
 from zslplat.reports.context import PageContext
 from zslplat.reports.curves import best_so_far, feature_curves, sweep_chart
@@ -85,30 +85,26 @@ def test_of_many_classes_the_pairs_confused_most_are_told_instead_of_a_matrix(tm
 
 def test_tables_that_are_damaged_or_missing_are_none_and_noted(tmp_path):
     notes = []
-    broken = evaluation(tmp_path, per_class="class,accuracy\na,0.5,3\n", objective="step,objective\n1,nan\n2,3\n")
+    broken = evaluation(tmp_path, per_class="class,accuracy\na,0.5,3\n")
     assert table_of(broken, "per_class", notes.append) == {}
     assert "differ in length" in notes[0]
     assert table_of(broken, "nothing", notes.append) == {}
     assert len(notes) == 1
     assert class_scores([broken]) is None
-    assert series_of(broken) == {}
 
 
 def test_files_that_cannot_be_read_are_noted_once_whatever_needed_them(tmp_path):
     broken = evaluation(tmp_path)
-    for name in ("per_class", "objective"):
+    for name in ("per_class", "confusion"):
         (broken.artifacts / f"{name}.csv").write_bytes(b"\xff\xfe")
     context = PageContext()
     entry = run_of(broken)
     assert "Per class" not in [
         getattr(block, "summary", "") for block in study_section(entry, "a", "here", context).blocks
     ]
-    assert all(f"{name}.csv cannot be read" in " ".join(context.notes) for name in ("per_class", "objective"))
+    assert all(f"{name}.csv cannot be read" in " ".join(context.notes) for name in ("per_class", "confusion"))
     found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, [row("a", ""), row("b", "")])
-    context = PageContext()
     entries = {"a": entry, "b": replace(entry, tested=[evaluation(tmp_path / "b", per_class=PER_CLASS.format(0.5))])}
-    list(differences_of_best(Chapter("digit-pairs", "zsl", Metric("per_class_accuracy"), found, entries), context))
-    assert len(context.notes) == 1
     chapter = Chapter("digit-pairs", "zsl", Metric("per_class_accuracy"), found, entries)
     page = page_of(Contents("all", tmp_path, "0", [chapter], notes=["a study is left out"]), "1.0", "today")
     assert page.notes[0] == "a study is left out"
@@ -118,7 +114,6 @@ def test_files_that_cannot_be_read_are_noted_once_whatever_needed_them(tmp_path)
 def test_what_is_shown_of_the_first_of_several_repeats_says_so(tmp_path):
     tables = {
         "confusion": "true,predicted,rows,share\nx,x,2,0.5\nx,y,2,0.5\n",
-        "objective": "step,objective\n1,3\n2,2\n",
     }
     tables |= {"curve": "features,accuracy\n1,0.5\n2,0.6\n"}
     tested = [evaluation(tmp_path / str(number), **tables) for number in range(3)]
@@ -127,9 +122,9 @@ def test_what_is_shown_of_the_first_of_several_repeats_says_so(tmp_path):
         entry = run_of(*tested[:repeats])
         blocks = study_section(entry, "a", "here", PageContext()).blocks
         shown = {block.summary: block.blocks for block in blocks if isinstance(block, Folded)}
-        (confusion,), (series,) = shown["Confusion"], shown["Convergence"]
-        titles = [confusion.title, series.title, confusion.description, confusion.table.caption]
-        assert [("the first of 3 repeats" in title) for title in titles] == [repeats == 3] * 4
+        (confusion,) = shown["Confusion"]
+        titles = [confusion.title, confusion.description, confusion.table.caption]
+        assert [("the first of 3 repeats" in title) for title in titles] == [repeats == 3] * 3
         (chart,) = feature_curves(Chapter("digit-pairs", "zsl", Metric("accuracy"), found, {"a": entry}), PageContext())
         assert ("First repeat" in chart.note) == (repeats == 3)
 
@@ -137,7 +132,7 @@ def test_what_is_shown_of_the_first_of_several_repeats_says_so(tmp_path):
 def test_scores_per_class_are_means_over_repeats(tmp_path):
     first = evaluation(tmp_path / "a", per_class="class,rows,accuracy\nx,2,0.5\ny,2,1.0\n")
     second = evaluation(tmp_path / "b", per_class="class,rows,accuracy\nx,2,1.0\ny,2,1.0\n")
-    assert class_scores([first, second]).by_name() == {"x": 0.75, "y": 1.0}
+    assert class_scores([first, second]).scores.tolist() == [0.75, 1.0]
 
 
 def test_values_of_a_sweep_may_be_words_and_points_may_be_missing():
@@ -197,20 +192,6 @@ def test_only_a_baseline_that_was_validated_is_called_the_best_on_validation():
 
 
 PER_CLASS = "class,rows,accuracy\nx,2,{}\ny,2,1.0\n"
-
-
-def test_the_two_best_on_test_are_called_so(tmp_path):
-    for given in (0.8, None):
-        rows = [row(name, "", validation=given, test=test) for name, test in (("a", 0.5), ("b", 0.9), ("c", 0.7))]
-        found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, rows)
-        entries = {
-            name: run_of(evaluation(tmp_path / name, per_class=PER_CLASS.format(i / 4)), name=name)
-            for i, name in enumerate("abc")
-        }
-        chapter = Chapter("digit-pairs", "zsl", Metric("per_class_accuracy"), found, entries)
-        words, *_ = differences_of_best(chapter, PageContext())
-        assert words.text.startswith("Difference")
-        assert ("two best on test" in words.text) == (given is None)
 
 
 def test_what_names_leave_out_is_folded_away():

@@ -6,7 +6,6 @@ import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -57,10 +56,6 @@ class ClassScores:
     measure: str
     kinds: list[str]
 
-    def by_name(self) -> dict[str, float]:
-        """Return {class: score}."""
-        return dict(zip(self.names, self.scores.tolist(), strict=True))
-
 
 # Of several columns of a table per class, the first of these that it has is what the headline number is a mean of.
 _MEASURES = ("accuracy_calibrated", "accuracy_among_all", "accuracy", "average_precision")
@@ -77,31 +72,3 @@ def class_scores(tested: Sequence[Evaluation], warn: Warn | None = None, metric:
     scores = np.mean([numbers(table[measure]) for table in tables], axis=0)
     rows = numbers(first["rows"]) if "rows" in first else [math.nan] * len(first["class"])
     return ClassScores(first["class"], rows, scores, measure, first.get("kind", []))
-
-
-def series_of(evaluation: Evaluation, warn: Warn | None = None) -> dict[str, tuple[list[float], list[float]]]:
-    """Return {name: (steps, values)} of all recorded series: objective, incoherence, ... by iteration.
-
-    What cannot be read may have been one.
-    """
-    series = {}
-    if evaluation.artifacts.is_dir():
-        for path in sorted(evaluation.artifacts.glob("*.csv")):
-            header = _header(path)
-            if header is None:
-                table_of(evaluation, path.stem, warn)
-            elif len(header) == 2 and header[0] == "step":
-                table = table_of(evaluation, path.stem, warn)
-                steps, values = (numbers(column) for column in table.values()) if len(table) == 2 else ([], [])
-                if len(steps) > 1 and np.isfinite(values).all():
-                    series[header[1]] = (steps, values)
-    return series
-
-
-def _header(path: Path) -> list[str] | None:
-    """Return the names of the columns of a table; None where they cannot be read."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.readline().strip().split(",")
-    except (OSError, ValueError):
-        return None

@@ -1,4 +1,4 @@
-"""Charts and tables per class: accuracies, differences between the two best methods, confusion."""
+"""Charts and tables per class: accuracies, confusion."""
 
 from __future__ import annotations
 
@@ -9,82 +9,15 @@ import numpy as np
 from zslplat.drawing import forest_svg
 from zslplat.evidence.results import Evaluation
 from zslplat.figures import Forest, ForestRow
-from zslplat.names import counted
-from zslplat.reports.artifacts import ClassScores, class_scores, numbers, table_of
+from zslplat.reports.artifacts import ClassScores, numbers, table_of
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Paragraph, TableBlock
 from zslplat.reports.charts import WRITTEN, matrix_chart
-from zslplat.reports.contents import Chapter
 from zslplat.reports.context import PageContext
 from zslplat.reports.wording import cell, first_of, number
 
 MOST_CLASSES = 50
 MOST_PAIRS = 20
 MOST_BARS = 40
-
-
-def differences_of_best(chapter: Chapter, context: PageContext) -> Iterator[Block]:
-    """Yield the difference per class between the two best on validation, or on test where that is not known of two."""
-    two, validated = _two_best(chapter)
-    by_label = [
-        (label, class_scores(entry.tested, context.notes.append, chapter.primary.name))
-        for label, entry in chapter.shown
-        if label in two
-    ]
-    by_label.sort(key=lambda pair: two.index(pair[0]))
-    scores = [(label, per_class) for label, per_class in by_label if per_class is not None]
-    if len(scores) < 2:
-        return
-    (first, ours), (second, theirs) = scores
-    if ours.measure != theirs.measure or ours.names != theirs.names:
-        return
-    gaps = [(name, float(gap)) for name, gap in zip(ours.names, ours.scores - theirs.scores, strict=True)]
-    gaps = sorted(((name, gap) for name, gap in gaps if np.isfinite(gap)), key=lambda pair: -pair[1])
-    if not gaps:
-        return
-    measure = ours.measure.replace("_", " ")
-    title = f"{first} beside {second}, per class"
-    ahead, behind = sum(gap > 0 for _, gap in gaps), sum(gap < 0 for _, gap in gaps)
-    description = (
-        f"Difference of {measure} per class on {chapter.title}: {first} is ahead on "
-        f"{counted(ahead, 'class', 'classes')}, {second} on {behind}, and {len(gaps) - ahead - behind} are "
-        f"equal; from {number(gaps[0][1], sign=True)} "
-        f"({gaps[0][0]}) to {number(gaps[-1][1], sign=True)} ({gaps[-1][0]})."
-    )
-    if not validated:
-        description += " They are the two best on test, which favours the luckier: no two have a score on validation."
-    unequal = [(name, gap) for name, gap in gaps if gap]
-    shown = unequal if len(unequal) <= MOST_BARS else [*unequal[: MOST_BARS // 2], *unequal[-MOST_BARS // 2 :]]
-    if not shown:
-        yield Paragraph(description)
-        return
-    styles = context.number(first), context.number(second)
-    bars = [ForestRow(name, gap, (0.0, gap), style=styles[0] if gap >= 0 else styles[1]) for name, gap in shown]
-    forest = Forest(bars, f"{measure}: right, {first} ahead", title, level=0.0, signed=True)
-    svg = forest_svg(forest, context.key(), description)
-    ordered = dict(gaps)
-    columns = [Column("class"), Column(first, True), Column(second, True), Column("difference", True)]
-    by_name = ours.by_name(), theirs.by_name()
-    rows = [
-        [Cell(name), cell(by_name[0][name]), cell(by_name[1][name]), cell(gap, sign=True)]
-        for name, gap in ordered.items()
-    ]
-    equal = len(gaps) - len(unequal)
-    note = f"{counted(equal, 'class', 'classes')} without a difference not drawn. " if equal else ""
-    note += f"The {MOST_BARS} at both ends of {len(unequal)}. " if len(shown) < len(unequal) else ""
-    note += "The table has all classes." if note else ""
-    yield Paragraph(description)
-    yield Chart(svg, title, description, table=TableBlock(title, columns, rows), note=note)
-
-
-def _two_best(chapter: Chapter) -> tuple[list[str], bool]:
-    """Return the labels of the two best on validation, True; of the two best on test, False, where two have none."""
-    sign = 1 if chapter.primary.maximise else -1
-    validated = [row for row in chapter.rows if row["validation"] is not None]
-    if len(validated) >= 2:
-        validated.sort(key=lambda row: -sign * float(row["validation"]))
-        return [str(row["short"]) for row in validated[:2]], True
-    ordered = sorted(chapter.rows, key=lambda row: -sign * float(row["test"]))
-    return [str(row["short"]) for row in ordered[:2]], False
 
 
 def class_table(scores: ClassScores) -> TableBlock:

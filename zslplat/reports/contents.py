@@ -9,8 +9,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from zslplat.checks.base import Finding, run_checks
-from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.comparison.compare import Comparison, compare
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.class_draws import divided_anew, names_of, several_draws
@@ -24,7 +22,6 @@ from zslplat.listeners import run_of_alias
 from zslplat.records.opening import existing_records
 from zslplat.settings import Settings
 from zslplat.spec import Spec
-from zslplat.suites.cells import DONE, FAILED
 from zslplat.tasks.base import Metric
 
 # A report of more studies and runs shows them side by side alone, and none by itself: ten thousand trials would fill
@@ -32,7 +29,6 @@ from zslplat.tasks.base import Metric
 MOST_IN_DETAIL = 60
 SHORTEST_RUN = 6  # characters that are enough of a run's identifier
 Place = tuple[str, str]  # a data set and a task
-CellKey = tuple[str, str, str]  # a data set (with its draw), a row and a task
 
 
 @dataclass(frozen=True)
@@ -124,8 +120,7 @@ class Contents:
     ``across`` are the comparisons of tasks with several data sets, or draws of one; ``silenced`` are the codes of
     findings that are counted, not shown; ``unfinished`` are studies without a test evaluation; ``notes`` say what could
     not be read, or was left out; ``looks`` counts how often the test split of each data set was scored over the whole
-    store; ``suites`` is what checks find in the suites that something was carried out for, ``suite`` the name or
-    pattern of those that were requested. ``brief``: there are too many studies to show each by itself, and their trials
+    store. ``brief``: there are too many studies to show each by itself, and their trials
     were not read. ``command`` made the report, ``store_options`` are those of its options that lead to the store: other
     commands on the store need them, too.
     """
@@ -141,7 +136,6 @@ class Contents:
     looks: Mapping[str, int] = field(default_factory=dict)
     command: str = ""
     store_options: str = ""
-    suites: Sequence[Finding] = ()
     brief: bool = False
 
 
@@ -187,7 +181,6 @@ def collect_contents(settings: Settings, request: ReportRequest, command: str = 
         looks={c.dataset: records.test_evaluations(c.fingerprint) for c in chapters if c.fingerprint},
         command=command,
         store_options=options,
-        suites=suite_findings(chosen),
         brief=brief,
     )
     records.close()
@@ -308,42 +301,3 @@ def _nothing(settings: Settings, request: ReportRequest, everything: Sequence[Re
     subject = f"that is {subject}" if request.names else f"of {subject or 'test evaluations'}"
     places = sorted({f"{result.task} on {result.dataset}" for result in everything})
     return f"nothing to report in {settings.store} {subject}; recorded are {', '.join(places)}"
-
-
-def suite_findings(results: Sequence[Result]) -> list[Finding]:
-    """Return what is found in the suites that some of the results are part of, suite after suite.
-
-    What was not carried out is no part of it: ``zslplat bench`` says that. The classes of the data sets and draws of
-    classes are checked apart.
-    """
-    findings: list[Finding] = []
-    for name in dict.fromkeys(name for result in results for name in result.suites):
-        of_suite = [part for result in results for part in result.suite_parts if part.get("suite") == name]
-        for scheme in dict.fromkeys(["", "draws", *map(_scheme_of, of_suite)]):
-            cells = _recorded_cells(name, results, scheme)
-            if cells:
-                findings += run_checks("suite", SuiteFacts(name, tuple(cells.values())))
-    return findings
-
-
-def _scheme_of(part: Mapping[str, str]) -> str:
-    """Return how the classes of a cell of a suite were drawn (:attr:`zslplat.suites.suite.Suite.scheme`)."""
-    return (part["draw"].partition(" of ")[2] or "draws") if "draw" in part else ""
-
-
-def _recorded_cells(suite: str, results: Sequence[Result], scheme: str) -> dict[CellKey, CellFacts]:
-    """Return the recorded cells of a suite, by data set (with its draw), row and task; the last one of several."""
-    cells: dict[CellKey, CellFacts] = {}
-    for result in results:
-        for part in result.suite_parts:
-            if part.get("suite") != suite or not {"data", "row"} <= set(part) or _scheme_of(part) != scheme:
-                continue
-            data = part["data"] + (f" #{part['draw'].partition(' ')[0]}" if "draw" in part else "")
-            key = (data, part["row"], result.task)
-            cells[key] = CellFacts(
-                *key,
-                DONE if result.has_test else FAILED,
-                result.trial_count if result.is_study else None,
-                "" if result.has_test else "no test evaluation yet",
-            )
-    return cells

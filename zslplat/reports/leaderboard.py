@@ -19,7 +19,6 @@ from zslplat.evidence.results import Result
 from zslplat.names import NOTHING, duration
 from zslplat.records.costs import CPU_SECONDS, PREPARED, SECONDS, full_seconds, mean_known, most_bytes, prepared_seconds
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Section, TableBlock
-from zslplat.reports.charts import Axes, Line, Swatch, line_chart
 from zslplat.reports.contents import Chapter
 from zslplat.reports.context import PageContext
 from zslplat.reports.wording import metric_words, number, sentence, short, size, span
@@ -144,8 +143,8 @@ def _sentences(notes: Sequence[str]) -> str:
 Entries = Sequence[tuple[str, Result]]
 
 
-def cost_blocks(chapter: Chapter, entries: Entries, context: PageContext) -> Iterator[Block]:
-    """Yield seconds and memory of the final evaluation and of the search as a table, and score against seconds."""
+def cost_table(chapter: Chapter, entries: Entries) -> TableBlock:
+    """Return seconds and memory of the final evaluation and of the search."""
     columns = [
         Column("method"),
         Column("final evaluation", True, "seconds on the clock: prepare, fit and score, mean over repeats"),
@@ -155,7 +154,7 @@ def cost_blocks(chapter: Chapter, entries: Entries, context: PageContext) -> Ite
         Column("trials", True),
         Column("search", True, "seconds of all trials, added up, and of what was prepared for them"),
     ]
-    rows, marks, legend, texts = [], [], [], []
+    rows = []
     row_of = {str(row["short"]): row for row in chapter.rows}
     for label, entry in entries:
         tested = [evaluation.record for evaluation in entry.tested]
@@ -175,23 +174,8 @@ def cost_blocks(chapter: Chapter, entries: Entries, context: PageContext) -> Ite
                 Cell(duration(searched), searched),
             ]
         )
-        if seconds and row:
-            test = float(row["test"])
-            style = context.style(label)
-            marks.append(Line(label, [seconds], [test], style, dots_only=True))
-            legend.append((Swatch(style, line=False), label))
-            texts.append(f"{label}: {number(test, digits=3)} in {duration(seconds)}")
-    if rows:
-        note = "Evaluations that were taken from an earlier record count with the seconds recorded there."
-        yield TableBlock("What it cost", columns, rows, note)
-    if len(marks) > 1 and not context.brief:
-        title = f"Score and cost: {chapter.heading}"
-        metric = metric_words(chapter.primary.name)
-        logx = max(mark.x[0] for mark in marks) > 8 * min(mark.x[0] for mark in marks)
-        description = f"{metric} on test against the seconds of the final evaluation. " + "; ".join(texts)
-        axes = Axes("seconds of the final evaluation", metric, logx=logx)
-        svg = line_chart(marks, axes, context.key(), title, description)
-        yield Chart(svg, title, description, legend)
+    note = "Evaluations that were taken from an earlier record count with the seconds recorded there."
+    return TableBlock("What it cost", columns, rows, note)
 
 
 def reported_numbers(entries: Entries) -> TableBlock | None:

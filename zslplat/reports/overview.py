@@ -14,13 +14,12 @@ from zslplat.evidence.labels import dataset_titles
 from zslplat.evidence.results import Record, Result
 from zslplat.names import NOTHING, counted, duration
 from zslplat.reports.blocks import Block, Cell, Column, Commands, Folded, Items, Page, Paragraph, Section, TableBlock
-from zslplat.reports.classes import differences_of_best
 from zslplat.reports.contents import Chapter, Contents
 from zslplat.reports.context import PageContext
 from zslplat.reports.curves import budget_charts, feature_curves, seen_unseen_chart, sweep_chart
 from zslplat.reports.leaderboard import (
     across_section,
-    cost_blocks,
+    cost_table,
     interval_chart,
     leaderboard_table,
     left_out_of_names,
@@ -167,10 +166,9 @@ def _leader(rows: Sequence[Record]) -> Record:
 
 
 def _troubles(contents: Contents, context: PageContext) -> list[Section]:
-    """Return what could not be read, and what checks found in suites."""
-    blocks = _suites(contents)
-    if notes := _notes(contents, context):
-        blocks.insert(0, Items([sentence(note) for note in notes], "warning"))
+    """Return what could not be read or was left out."""
+    notes = _notes(contents, context)
+    blocks: list[Block] = [Items([sentence(note) for note in notes], "warning")] if notes else []
     if context.left_out:
         left_out = (
             f"{counted(context.left_out, 'group')} of charts left out to keep the file small; a report of one study"
@@ -182,18 +180,6 @@ def _troubles(contents: Contents, context: PageContext) -> list[Section]:
 def _notes(contents: Contents, context: PageContext) -> list[str]:
     """Return what could not be read, of records and of the files beside them."""
     return list(dict.fromkeys([*contents.notes, *context.notes]))
-
-
-def _suites(contents: Contents) -> list[Block]:
-    """Return what checks found in suites, as lists of warnings; findings that are silenced are counted."""
-    shown, silenced = drop_silenced(contents.suites, contents.silenced)
-    blocks: list[Block] = []
-    if shown:
-        blocks.append(Paragraph("What checks found in suites; the command behind each tells its cause and what to do."))
-        blocks.append(Items([f"suite {one.subject}: {one.line} ({one.page})" for one in shown], "warning"))
-    if silenced:
-        blocks.append(Paragraph(f"{counted(silenced, 'finding')} in suites silenced.", "note"))
-    return blocks
 
 
 def _reading(contents: Contents) -> Section:
@@ -235,8 +221,7 @@ def chapter_section(
         ("By number of features", "features", feature_curves(chapter, context) if in_full else ()),
         ("Budget", "budget", budget_charts(chapter, context) if in_full else ()),
         ("Sensitivity", "sensitivity", (sweep_chart(sweep, context) for sweep in chapter.sweeps)),
-        ("The two best, class by class", "classes", differences_of_best(chapter, context)),
-        ("Cost", "cost", cost_blocks(chapter, entries, context)),
+        ("Cost", "cost", [cost_table(chapter, entries)] if entries else ()),
         ("Numbers of the methods", "numbers", _reported(entries) if in_full else ()),
         ("What they know, and what to look at", "look", _look(chapter, entries, looks, context)),
     ]

@@ -9,28 +9,25 @@ import numpy as np
 
 from zslplat.checks.base import finding_lines
 from zslplat.evaluation.components import build_component
-from zslplat.evaluation.criteria import choices_of, criteria_of, values_of
+from zslplat.evaluation.criteria import criteria_of, values_of
 from zslplat.evidence.labels import quoted_in_list
 from zslplat.evidence.results import Record, Result
 from zslplat.keys import METRIC
 from zslplat.multiples import read_multiple
 from zslplat.names import counted, duration
 from zslplat.records.costs import evaluation_seconds, total_seconds
-from zslplat.reports.artifacts import class_scores, series_of
+from zslplat.reports.artifacts import class_scores
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Paragraph, Section, TableBlock
-from zslplat.reports.charts import Axes, Line, Swatch, line_chart, thinned
+from zslplat.reports.charts import Axes, Line, Swatch, line_chart
 from zslplat.reports.classes import class_chart, confusion_blocks
 from zslplat.reports.context import PageContext
-from zslplat.reports.curves import lines_table
 from zslplat.reports.provenance import provenance_blocks, tune_command
-from zslplat.reports.wording import cell, first_of, listed, metric_words, number, short, with_article
+from zslplat.reports.wording import cell, listed, metric_words, number, short, with_article
 from zslplat.spec import Spec
-
-MOST_SERIES = 200
 
 
 def study_section(entry: Result, label: str, anchor: str, context: PageContext, behind: Sequence[str] = ()) -> Section:
-    """Return what is recorded of one study or run: words, metrics, search, classes, convergence, software.
+    """Return what is recorded of one study or run: words, metrics, search, classes, software.
 
     ``behind``: the names of others of the same experiment, for which this one stands.
     """
@@ -49,7 +46,6 @@ def study_section(entry: Result, label: str, anchor: str, context: PageContext, 
     if entry.trials:
         inside = [
             trial_table(entry),
-            *choices_table(entry),
             *context.fitting(lambda: parameter_charts(entry, context), "Charts of the search"),
         ]
         blocks.append(Folded(f"The search: {counted(len(entry.trials), 'trial')}", inside))
@@ -148,46 +144,6 @@ def _outcome(entry: Result, label: str, context: PageContext) -> Iterator[Block]
     confused = context.fitting(lambda: confusion_blocks(entry.tested, label, context), "Confusion")
     if confused:
         yield Folded("Confusion", confused)
-    series = context.fitting(lambda: _series(entry, label, context), "Convergence")
-    if series:
-        yield Folded("Convergence", series)
-
-
-def _series(entry: Result, label: str, context: PageContext) -> Iterator[Chart]:
-    by_name: dict[str, list[Line]] = {}
-    style = context.style(label)
-    cut = False
-    for name, (steps, values) in series_of(entry.tested[0], context.notes.append).items():
-        cut = cut or len(steps) > MOST_SERIES
-        x, y = thinned(steps, values, MOST_SERIES)
-        by_name.setdefault(name, []).append(Line(label, x, y, style))
-    for name, lines in by_name.items():
-        title = f"{name.replace('_', ' ')} by iteration, {label}{first_of(len(entry.tested))}"
-        line = lines[0]
-        description = (
-            f"{title}: {line.y[0]:.5g} at iteration {line.x[0]:g}, {line.y[-1]:.5g} at iteration {line.x[-1]:g}."
-        )
-        axes = Axes("iteration", name.replace("_", " "), whole=True)
-        svg = line_chart(lines, axes, context.key(), title, description)
-        note = f"Thinned to {MOST_SERIES} points." if cut else ""
-        legend = [(Swatch(style), label)]
-        yield Chart(svg, title, description, legend, lines_table(title, "iteration", lines), note)
-
-
-def choices_table(entry: Result) -> Iterator[TableBlock]:
-    """Yield what each metric of the task would have chosen on validation, where that is not one trial."""
-    if entry.primary is None:
-        return
-    task = build_component("tasks", Spec.parse(entry.task))
-    choices = choices_of(entry.trials, task, entry.primary.name, [one.record for one in entry.tested])
-    if len({choice["trial"] for choice in choices}) > 1:
-        there = f"{metric_words(entry.primary.name)} there"
-        columns = [Column("metric"), Column("its best trial", True), Column("value", True), Column(there, True)]
-        columns.append(Column("test", True))
-        rows = [[Cell(c["metric"]), Cell(str(c["trial"])), *map(cell, list(c.values())[2:])] for c in choices]
-        untested = [choice["metric"] for choice in choices if choice["test"] is None]
-        note = f"What was not chosen was not tested: {tune_command(entry)} --metric {untested[0]}" if untested else ""
-        yield TableBlock("What each metric would have chosen on validation", columns, rows, note)
 
 
 def front_chart(entry: Result, context: PageContext) -> Iterator[Chart]:
