@@ -5,7 +5,6 @@ from __future__ import annotations
 from zslplat.checks.base import Check, Finding, WarningCheck
 from zslplat.checks.facts import ComparisonFacts, DataFacts, StudyFacts, SuiteFacts
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
-from zslplat.data.encoder import Encoder
 from zslplat.data.feature_card import EncoderFacts
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.store.preprocessing import Preprocessing
@@ -58,7 +57,6 @@ __all__ = [
     "Dataset",
     "Diagnostics",
     "DotProductKernel",
-    "Encoder",
     "EncoderFacts",
     "Encoding",
     "ExemplarMethod",

@@ -67,7 +67,7 @@ def zslplat_datasets() -> Mapping[str, Any]:  # type: ignore[empty-body]
 
 @hookspec
 def zslplat_encoders() -> Mapping[str, Any]:  # type: ignore[empty-body]
-    """Return {name: class or "module:Class"} of encoders (subclasses of :class:`zslplat.api.Encoder`)."""
+    """Return {name: class or "module:Class"} of encoders (subclasses of ``zslplat_encoders.encoder.Encoder``)."""
 
 
 @hookspec

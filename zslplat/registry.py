@@ -52,7 +52,7 @@ BASES = {
     "methods": "zslplat.methods.base.Method",
     "kernels": "zslplat.kernels.base.Kernel",
     "datasets": "zslplat.data.source.DataSource",
-    "encoders": "zslplat.data.encoder.Encoder",
+    "encoders": "zslplat_encoders.encoder.Encoder",
     "tasks": "zslplat.tasks.base.Task",
     "checks": "zslplat.checks.base.Check",
     "listeners": "zslplat.listeners.Listener",
@@ -141,7 +141,8 @@ class Registered:
             except BaseException as error:
                 raise self._error(f"does not load: {cause_of(error, target)}") from error
         if not _is_a(target, base):
-            expected = base if base in PARTS.values() else f"zslplat.api.{base.rpartition('.')[2]}"
+            by_place = base in PARTS.values() or not base.startswith("zslplat.")
+            expected = base if by_place else f"zslplat.api.{base.rpartition('.')[2]}"
             raise self._error(f"is {target!r}, expected a subclass of {expected}")
         return target
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from zslplat.errors import DataError, UsageError
-from zslplat.kernels import incomplete_cholesky, nystrom, parse_kernel
+from zslplat.kernels import incomplete_cholesky, parse_kernel
 from zslplat.testing.rows import in_blocks
 
 KERNEL = parse_kernel("gaussian(sigma=1.2)")
@@ -50,10 +50,9 @@ def test_pivots_are_the_largest_residuals():
         assert residual[pivot] == pytest.approx(residual.max(), abs=1e-12)
 
 
-@pytest.mark.parametrize("make", [incomplete_cholesky, nystrom])
-def test_coordinates_are_the_projection_on_the_landmarks(make):
+def test_coordinates_are_the_projection_on_the_landmarks():
     X, new = rows(), rows(30, seed=1)
-    found = make(KERNEL, X, rank=12)
+    found = incomplete_cholesky(KERNEL, X, rank=12)
     v = found.transform(new)
     k = KERNEL(new, found.landmarks)
     np.testing.assert_allclose(v @ v.T, k @ np.linalg.solve(KERNEL(found.landmarks), k.T), atol=1e-8)
@@ -75,7 +74,6 @@ def test_duplicate_rows_add_no_rank():
     X = np.vstack([rows(10), rows(10)])
     assert incomplete_cholesky(KERNEL, X).rank == 10
     assert incomplete_cholesky(KERNEL, X, block=5).rank == 10
-    assert nystrom(KERNEL, X, rank=20).rank == 10
 
 
 def test_matrices_are_taken_as_rows():
@@ -91,7 +89,7 @@ def test_bad_requests_are_refused():
     with pytest.raises(UsageError, match="indefinite"):
         incomplete_cholesky(parse_kernel("sigmoid"), X)
     with pytest.raises(UsageError, match="rank=0"):
-        nystrom(KERNEL, X, rank=0)
+        incomplete_cholesky(KERNEL, X, rank=0)
     with pytest.raises(UsageError, match="tolerance=1"):
         incomplete_cholesky(KERNEL, X, tolerance=1)
     with pytest.raises(DataError, match="at least one row"):
@@ -99,7 +97,7 @@ def test_bad_requests_are_refused():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("make", [partial(incomplete_cholesky, block=8), incomplete_cholesky, nystrom])
+@pytest.mark.parametrize("make", [partial(incomplete_cholesky, block=8), incomplete_cholesky])
 def test_features_of_rows_in_blocks_are_those_of_the_array(make, dtype):
     X = rows(90).astype(dtype)
     expected, found = make(KERNEL, X, rank=12), make(KERNEL, in_blocks(X), rank=12)

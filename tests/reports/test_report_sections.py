@@ -202,15 +202,6 @@ def test_what_names_leave_out_is_folded_away():
     assert [cell.text for cell in folded.blocks[0].rows[0]] == ["a, everywhere", "alpha=2"]
 
 
-def test_charts_beyond_the_room_are_left_out_and_counted():
-    context = PageContext(room=10)
-    sweep = Sweep(IDENTITY, "gamma", [1, 2], {"validation": [0.5, 0.6]}, "per_class_accuracy", ())
-    assert isinstance(context.fitting(lambda: [sweep_chart(sweep, context)], "Charts")[0], Chart)
-    (words,) = context.fitting(lambda: [sweep_chart(sweep, context)], "Charts")
-    assert "left out" in words.text
-    assert context.left_out == 1
-
-
 def test_methods_over_data_sets_have_mean_ranks():
     methods = [
         {"method": name, "scores": {"x": 0.5, "y": 0.6}, "mean_rank": rank, "difference": None, "verdict": None}

@@ -196,7 +196,7 @@ BROKEN = {
     "kernel_travels_to_other_processes": (local_kernel, "cannot be imported"),
     "open_parameters_come_from_data": (LeavesOpen, "leaves sigma=1.0\\*median open"),
     "search_does_not_depend_on_the_units_of_the_data": (AbsoluteRange, "which no factor explains"),
-    "unsuitable_inputs_are_refused": (ChecksNothing, "instead of DataError"),
+    "unsuitable_inputs_are_refused": (ChecksNothing, "expected DataError"),
     "values_follow_from_inner_products": (OtherGram, "against k\\(A, B\\)"),
     "partials_agree_with_finite_differences": (HalfSlope, "derivative by t is off"),
     "values_and_partials_together_are_the_same": (StaleTogether, "df/dt of f_and_partials"),

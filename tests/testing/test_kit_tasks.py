@@ -248,7 +248,7 @@ BROKEN = {
     "chance_is_what_guesses_reach": (WishfulChance, "chance.. says 0.125"),
     "metrics_do_not_depend_on_any_order": (FirstRowsOnly, "in another order"),
     "drawing_every_unit_once_changes_nothing": (ResamplesSomethingElse, "resampled it is"),
-    "unusable_outputs_are_refused": (TakesWhatComes, "are scored"),
+    "unusable_outputs_are_refused": (TakesWhatComes, "is accepted"),
     "truth_is_out_of_reach": (RowsByClass, "an array that tells of the truth"),
 }
 FURTHER = [

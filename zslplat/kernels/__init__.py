@@ -5,7 +5,7 @@ import sys
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.inner_product import DotProductKernel, InnerProductKernel, RadialForm, RadialKernel
-from zslplat.kernels.low_rank import LowRank, incomplete_cholesky, nystrom
+from zslplat.kernels.low_rank import LowRank, incomplete_cholesky
 from zslplat.listing import ListingPackage
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "RadialForm",
     "RadialKernel",
     "incomplete_cholesky",
-    "nystrom",
     "parse_kernel",
 ]
 

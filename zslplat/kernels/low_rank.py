@@ -1,4 +1,4 @@
-"""Low-rank features of a kernel: pivoted incomplete Cholesky and Nystrom, one factor for both.
+"""Low-rank features of a kernel: pivoted incomplete Cholesky.
 
 | symbol | shape | meaning |
 |---|---|---|
@@ -8,7 +8,7 @@
 | B | (n, r) | features of the rows, B B' ~ K, B[I] = L_I |
 | v | (r,) | coordinates of a new point, v = L_I^-1 k(X_I, x), its projection on the span of the landmarks |
 
-Both give v'v <= k(x, x) for every point, as v'v is the squared norm of a projection. Kernel values are taken in
+v'v <= k(x, x) for every point, as v'v is the squared norm of a projection. Kernel values are taken in
 float64, as the residual diagonal is a difference of nearly equal numbers.
 """
 
@@ -124,22 +124,6 @@ def incomplete_cholesky(
     features = np.ascontiguousarray(B[:, : len(landmarks)])
     share = float(residual.sum()) / total if total > 0 else 0.0
     return LowRank(kernel, _some(X, landmarks), features[landmarks], landmarks, features, share)
-
-
-def nystrom(kernel: Kernel, X: np.ndarray | Rows, *, rank: int, seed: int = 0) -> LowRank:
-    """Return Nystrom features of rows X (n, ...) on ``rank`` landmarks drawn without replacement.
-
-    Landmarks that depend linearly on the others (in feature space) are dropped, so that the rank may be smaller.
-    """
-    require_psd(kernel, "Nystrom")
-    drawn = np.sort(np.random.default_rng(seed).choice(len(X), _limit(len(X), rank), replace=False))
-    inner = incomplete_cholesky(kernel, _some(X, drawn))
-    pivots = drawn[inner.pivots]
-    small = LowRank(kernel, inner.landmarks, inner.factor, pivots, np.empty((0, inner.rank)), 0.0)
-    features = small.transform(X)
-    diagonal = np.asarray(rowwise(X, lambda rows: kernel.diag(_double(rows))))
-    left, total = np.maximum(diagonal - np.einsum("ij,ij->i", features, features), 0.0).sum(), float(diagonal.sum())
-    return LowRank(kernel, inner.landmarks, inner.factor, pivots, features, float(left) / total if total > 0 else 0.0)
 
 
 def _some(X: np.ndarray | Rows, rows: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ from zslplat.tasks.base import Metric
 
 # A report of more studies and runs shows them side by side alone, and none by itself: ten thousand trials would fill
 # hundreds of megabytes, and take minutes to draw.
-MOST_IN_DETAIL = 60
+MOST_IN_DETAIL = 25
 SHORTEST_RUN = 6  # characters that are enough of a run's identifier
 Place = tuple[str, str]  # a data set and a task
 

@@ -1,20 +1,17 @@
-"""What all charts of a page share: styles of the methods, names that are unique, and room that is left."""
+"""What all charts of a page share: styles of the methods, and names that are unique."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from zslplat.palette import Style
-from zslplat.reports.blocks import Block, Chart, Paragraph
 
 BEST, MANY = 20, 60  # rows of a table that its chart shows in a brief report, and in any other
-# Characters that the charts of single studies may take together: some 25 charts, of which 15 take a second to draw.
-ROOM = 400_000
 
 
 class PageContext:
-    """Gives each method its style and each chart its name, and keeps the page below some megabytes.
+    """Gives each method its style and each chart its name.
 
     ``silenced`` are the codes of findings that are counted, not shown; ``notes`` collects what could not be read while
     drawing. ``brief``: studies are shown side by side alone, and their charts show fewer rows. ``store_options`` are
@@ -25,7 +22,6 @@ class PageContext:
         self,
         methods: Iterable[str] = (),
         silenced: Collection[str] = (),
-        room: int = ROOM,
         *,
         brief: bool = False,
         store_options: str = "",
@@ -34,8 +30,6 @@ class PageContext:
         self.brief = brief
         self._numbers: dict[str, int] = {name: number for number, name in enumerate(methods)}
         self.silenced = silenced
-        self.room = room
-        self.left_out = 0
         self.notes: list[str] = []
         self._charts = 0
 
@@ -56,20 +50,3 @@ class PageContext:
         """Return the rows of a table that its chart shows, and in words that the others are in the table alone."""
         shown = rows[: BEST if self.brief else MANY]
         return shown, f" The first {len(shown)} of {len(rows)} rows of the table." if len(shown) < len(rows) else ""
-
-    def fitting(self, draw: Callable[[], Iterable[Block]], what: str) -> list[Block]:
-        """Return charts where there is room for them, else words that say so."""
-        if self.room <= 0:
-            self.left_out += 1
-            return [
-                Paragraph(f"{what}: left out, to keep the file small; report the study by itself to see it.", "note")
-            ]
-        blocks = list(draw())
-        self.room -= sum(_weight(block) for block in blocks)
-        return blocks
-
-
-def _weight(block: Block) -> int:
-    if not isinstance(block, Chart):
-        return 0
-    return len(block.svg) + (80 * sum(map(len, block.table.rows)) if block.table else 0)

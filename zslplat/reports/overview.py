@@ -166,15 +166,9 @@ def _leader(rows: Sequence[Record]) -> Record:
 
 
 def _troubles(contents: Contents, context: PageContext) -> list[Section]:
-    """Return what could not be read or was left out."""
+    """Return what could not be read."""
     notes = _notes(contents, context)
-    blocks: list[Block] = [Items([sentence(note) for note in notes], "warning")] if notes else []
-    if context.left_out:
-        left_out = (
-            f"{counted(context.left_out, 'group')} of charts left out to keep the file small; a report of one study"
-        )
-        blocks.append(Paragraph(f"{left_out} has its own: zslplat report STUDY{context.store_options}", "note"))
-    return [Section("To look at", "look", blocks, folded=not notes)] if blocks else []
+    return [Section("To look at", "look", [Items([sentence(note) for note in notes], "warning")])] if notes else []
 
 
 def _notes(contents: Contents, context: PageContext) -> list[str]:

@@ -44,9 +44,9 @@ def study_section(entry: Result, label: str, anchor: str, context: PageContext, 
     if entry.tested or entry.winner:
         blocks.append(_metrics(entry))
     if entry.trials:
-        inside = [
+        inside: list[Block] = [
             trial_table(entry),
-            *context.fitting(lambda: parameter_charts(entry, context), "Charts of the search"),
+            *parameter_charts(entry, context),
         ]
         blocks.append(Folded(f"The search: {counted(len(entry.trials), 'trial')}", inside))
     blocks += _outcome(entry, label, context)
@@ -139,9 +139,8 @@ def _outcome(entry: Result, label: str, context: PageContext) -> Iterator[Block]
     scores = class_scores(entry.tested, context.notes.append, entry.primary.name if entry.primary else "")
     if scores is not None and np.isfinite(scores.scores).any():
         style = context.number(label)
-        drawn = context.fitting(lambda: [class_chart(scores, label, style, context)], "Scores per class")
-        yield Folded("Per class", drawn)
-    confused = context.fitting(lambda: confusion_blocks(entry.tested, label, context), "Confusion")
+        yield Folded("Per class", [class_chart(scores, label, style, context)])
+    confused = list(confusion_blocks(entry.tested, label, context))
     if confused:
         yield Folded("Confusion", confused)
 

@@ -36,7 +36,12 @@ class PluginForm:
 FORMS = {
     "kernel": PluginForm("kernel", "kernels", 'zslplat tune --method zskl-ort --kernel "$name"'),
     "dataset": PluginForm("data set", "datasets", "zslplat tune --method eszsl --dataset $name"),
-    "encoder": PluginForm("encoder", "encoders", "zslplat encode IMAGES --image-encoder $name --to DATA"),
+    "encoder": PluginForm(
+        "encoder",
+        "encoders",
+        "zslplat encode IMAGES --image-encoder $name --to DATA",
+        (_NUMPY, "zslplat-encoders>=0.1,<1"),
+    ),
     "task": PluginForm("task", "tasks", "zslplat show $name"),
     "check": PluginForm("check", "checks", "zslplat explain $code", ()),
     "command": PluginForm("command", "", "zslplat $name", ("typer>=0.17,<1",), COMMAND_GROUP),

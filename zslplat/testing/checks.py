@@ -11,11 +11,11 @@ import copy
 import inspect
 import re
 from collections.abc import Callable, Iterable
+from pkgutil import resolve_name
 from typing import Any
 
 from zslplat.checks.base import SCOPES
 from zslplat.checks.base import Check as CodedCheck
-from zslplat.data.encoder import Encoder
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
@@ -24,7 +24,6 @@ from zslplat.methods.base import Method
 from zslplat.space import Parameterised
 from zslplat.tasks.base import Task
 from zslplat.testing.datasets import DATASET_CHECKS, data_root, loaded
-from zslplat.testing.encoders import ENCODER_CHECKS
 from zslplat.testing.isolation import ISOLATION_CHECKS, STATE_CHECKS, assert_no_traces
 from zslplat.testing.kernels import DERIVATIVE_CHECKS, KERNEL_CHECKS, general, ready
 from zslplat.testing.kits import kit_for_task, kit_of, player
@@ -86,7 +85,6 @@ _KINDS: tuple[tuple[type, str, Callable[[Any], tuple[Check, ...]]], ...] = (
             protocol_leaves_no_traces,
         ),
     ),
-    (Encoder, "an encoder", lambda encoder: ENCODER_CHECKS),
     (CodedCheck, "a check", lambda check: CODED_CHECKS),
 )
 
@@ -100,6 +98,9 @@ def checks_for(component: Any) -> tuple[Check, ...]:
     for base, _, checks in _KINDS:
         if isinstance(instance, base):
             return checks(instance)
+    if promises := getattr(instance, "promises", ""):  # of a kind that a plugin brings
+        checks_of_kind: tuple[Check, ...] = resolve_name(promises)
+        return checks_of_kind
     *kinds, last = (what for _, what, _ in _KINDS)
     expected = f"{', '.join(kinds)} or {last}"
     raise UsageError(f"{component!r} is {type(instance).__name__}; expected {expected}")

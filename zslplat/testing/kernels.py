@@ -16,7 +16,6 @@ import inspect
 import pickle
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,14 @@ from zslplat.kernels.base import Kernel, require_psd, rounding_of_eigenvalues
 from zslplat.kernels.composition import Composite
 from zslplat.kernels.inner_product import InnerProductKernel, Partial, squared_norms
 from zslplat.space import Scaled
-from zslplat.testing.running import assert_refused, check_declared, check_ranges, class_is_importable, points
+from zslplat.testing.running import (
+    assert_raises,
+    assert_refused,
+    check_declared,
+    check_ranges,
+    class_is_importable,
+    points,
+)
 
 
 def parameters_are_documented(kernel: Kernel) -> None:
@@ -217,7 +223,7 @@ def open_parameters_come_from_data(kernel: Kernel) -> None:
         scaled = isinstance(kernel.domains[path].legal, Scaled) and isinstance(value, str)
         assert scaled or filled.values[path] == value, f"resolved(X) changed {path} from {value!r}"
     if not kernel.is_resolved:
-        _refused(lambda: kernel(X), UsageError, "a kernel with an open parameter evaluates")
+        assert_raises(UsageError, lambda: kernel(X), "evaluation with an open parameter")
 
 
 def search_does_not_depend_on_the_units_of_the_data(kernel: Kernel) -> None:
@@ -236,21 +242,11 @@ def unsuitable_inputs_are_refused(kernel: Kernel) -> None:
     """Rows of another shape or width, and negative values where none may be, raise DataError."""
     kernel = ready(kernel)
     X = general(kernel)
-    _refused(lambda: kernel(X[0]), DataError, f"an input of shape {X[0].shape} is accepted")
+    assert_raises(DataError, lambda: kernel(X[0]), f"an input of shape {X[0].shape}")
     narrow = X[:, :-1, :-1] if kernel.input == "spd" else X[:, :-1]
-    _refused(lambda: kernel(X, narrow), DataError, f"inputs of shapes {X.shape} and {narrow.shape} are accepted")
+    assert_raises(DataError, lambda: kernel(X, narrow), f"a pair of inputs of shapes {X.shape} and {narrow.shape}")
     if kernel.non_negative:
-        _refused(lambda: kernel(-X), DataError, "negative inputs are accepted although non_negative is declared")
-
-
-def _refused(call: Any, expected: type[Exception], otherwise: str) -> None:
-    try:
-        call()
-    except expected:
-        return
-    except Exception as error:
-        raise AssertionError(f"{type(error).__name__} ({error}) instead of {expected.__name__}") from error
-    raise AssertionError(f"{otherwise}; expected {expected.__name__}")
+        assert_raises(DataError, lambda: kernel(-X), "a negative input of a kernel that declares non_negative")
 
 
 KERNEL_CHECKS = (

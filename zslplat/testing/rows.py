@@ -20,7 +20,7 @@ from zslplat.space import ANY
 from zslplat.testing.isolation import parameters_of
 from zslplat.testing.kits import direct_outputs, kit_of, stored
 from zslplat.testing.method_checks import SAME, assert_close, assert_data_refused, settings
-from zslplat.testing.running import Check
+from zslplat.testing.running import Check, assert_raises
 
 # Rows of a block: of the small problems, several blocks and a shorter last one.
 PIECE = 17
@@ -139,7 +139,7 @@ def a_kernel_on_a_view_sees_that_view_alone(method: KernelMethod) -> None:
     """With its kernel on one view of two, a method gives what that view alone gives, or refuses kernels on views."""
     parameters = {**parameters_of(method), "kernel": f"({method.kernel})@own"}
     if method.kernel_gradients or method.kernel_on != "features":  # in a projection of all features, or on signatures
-        _refuses(lambda: type(method).build(parameters), f"kernel={parameters['kernel']}")
+        assert_raises(UsageError, lambda: type(method).build(parameters), f"kernel={parameters['kernel']}")
         return
     kit, arrays = kit_of(method.kind), kit_of(method.kind).arrays(method)
     beside: Arrays = {name: _beside(values) if name in ROWS else values for name, values in arrays.items()}
@@ -156,7 +156,7 @@ def a_kernel_on_a_view_sees_that_view_alone(method: KernelMethod) -> None:
 def a_view_of_matrices_without_a_kernel_is_refused(method: Method) -> None:
     """A view that holds matrices, and that no kernel of the method is on, is refused with UsageError."""
     views = (View("vectors", (4,)), View("matrices", (3, 3)))
-    _refuses(lambda: clone(method).take_views(views), "a view of matrices")
+    assert_raises(UsageError, lambda: clone(method).take_views(views), "a view of matrices")
 
 
 def _two_views(width: int) -> tuple[View, View]:
@@ -167,14 +167,6 @@ def _beside(X: np.ndarray) -> np.ndarray:
     """Return the rows with columns of noise in front."""
     noise = np.random.default_rng(len(X)).normal(size=(len(X), 5))
     return np.hstack([noise.astype(X.dtype), X])
-
-
-def _refuses(call: Any, what: str) -> None:
-    try:
-        call()
-    except UsageError:
-        return
-    raise AssertionError(f"{what} is accepted; expected UsageError")
 
 
 def view_checks(method: Method) -> tuple[Check, ...]:

@@ -219,8 +219,15 @@ def assert_refused(make: Callable[..., object], domains: Mapping[str, Parameter]
     cases: list[dict[str, Any]] = [{unknown: 1}] if unknown else []
     cases += [{name: bad} for name, parameter in domains.items() for bad in illegal_values(parameter.legal)]
     for case in cases:
-        try:
-            make(**case)
-        except UsageError:
-            continue
-        raise AssertionError(f"{case} is accepted; expected UsageError")
+        assert_raises(UsageError, functools.partial(make, **case), str(case))
+
+
+def assert_raises(expected: type[Exception], call: Callable[[], object], what: str) -> None:
+    """Fail unless a call raises an error of this type; ``what`` it is that must not be accepted."""
+    try:
+        call()
+    except expected:
+        return
+    except Exception as error:
+        raise AssertionError(f"{what} gives {type(error).__name__} ({error}); expected {expected.__name__}") from error
+    raise AssertionError(f"{what} is accepted; expected {expected.__name__}")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from drawn_images import draw_folder
 
-from zslplat.api import Encoder, EncoderFacts
+from zslplat.api import EncoderFacts
 from zslplat.errors import UsageError
+from zslplat_encoders.encoder import Encoder
 from zslplat_encoders.encoding import STATE, encode_images, read_state
 from zslplat_encoders.image_files import ImageList, list_images
 

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from scipy.special import erf
 
-from zslplat.data.encoder import TEXTS, Encoder
 from zslplat.data.feature_card import EncoderFacts
 from zslplat.errors import DataError, MissingDataError
 from zslplat.space import Text, parameter
+from zslplat_encoders.encoder import TEXTS, Encoder
 from zslplat_encoders.libraries import digest_of, load_library, versions_of
 
 _FILES = ("model.safetensors", "config.json", "tokenizer.json")

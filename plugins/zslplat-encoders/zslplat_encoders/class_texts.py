@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from zslplat.data.encoder import Encoder
 from zslplat.errors import DataError, MissingDataError, UsageError, near_names
+from zslplat_encoders.encoder import Encoder
 
 # Templates by name; those of ``ensemble`` are seven that serve for natural images (Radford et al. 2021).
 PROMPTS: Mapping[str, tuple[str, ...]] = {

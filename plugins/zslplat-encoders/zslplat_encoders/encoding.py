@@ -20,10 +20,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from zslplat.data.encoder import Encoder
 from zslplat.data.feature_card import EncoderFacts
 from zslplat.data.store.atomic_files import replacing
 from zslplat.errors import DataError, UsageError
+from zslplat_encoders.encoder import Encoder
 from zslplat_encoders.image_files import ImageList, UnreadableImage, decode
 
 STATE = ".encoding.json"

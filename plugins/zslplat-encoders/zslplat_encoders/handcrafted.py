@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from zslplat.data.encoder import IMAGES, Encoder
 from zslplat.data.feature_card import EncoderFacts
 from zslplat.space import Integer, parameter
+from zslplat_encoders.encoder import IMAGES, Encoder
 from zslplat_encoders.libraries import load_library, versions_of
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from zslplat.data.encoder import IMAGES, Encoder
 from zslplat.data.feature_card import EncoderFacts
 from zslplat.errors import DataError, UsageError
 from zslplat.space import Domain, Integer, Text, parameter
+from zslplat_encoders.encoder import IMAGES, Encoder
 from zslplat_encoders.libraries import digest_of, load_library, require_file, versions_of
 
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from zslplat.data.encoder import IMAGES, TEXTS, Encoder
 from zslplat.data.feature_card import EncoderFacts
 from zslplat.errors import MissingDataError, UnknownNameError, UsageError, ZslplatError
 from zslplat.space import Text, parameter
+from zslplat_encoders.encoder import IMAGES, TEXTS, Encoder
 from zslplat_encoders.libraries import load_library, versions_of
 
 # The list of classes, and what names of weights hold that were trained on it.

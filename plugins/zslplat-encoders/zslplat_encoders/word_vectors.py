@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from zslplat.data.encoder import TEXTS, Encoder
 from zslplat.data.feature_card import EncoderFacts
 from zslplat.errors import DataError
 from zslplat.space import Text, parameter
+from zslplat_encoders.encoder import TEXTS, Encoder
 from zslplat_encoders.libraries import digest_of, require_file, versions_of
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")

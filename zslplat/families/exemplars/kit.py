@@ -159,26 +159,9 @@ class ExemplarKit(MethodKit):
         return designated_checks()
 
 
-_ON_DATA: tuple[Check, ...] = (
-    tasks.validation_is_built_from_training_rows_only,
-    tasks.test_problem_holds_all_rows,
-    tasks.rows_that_are_scored_are_not_trained_on,
-    tasks.folds_hold_out_whole_classes,
-    tasks.problems_hold_copies,
-    tasks.same_seed_gives_the_same_problems,
-    tasks.missing_data_is_refused,
-    tasks.scoring_gives_the_primary_metric,
-    tasks.a_method_that_works_beats_chance,
-    tasks.chance_is_what_guesses_reach,
-    tasks.metrics_do_not_depend_on_any_order,
-    tasks.drawing_every_unit_once_changes_nothing,
-    tasks.unusable_outputs_are_refused,
-)
-
-
 def designated_checks() -> tuple[Check, ...]:
     """Return the checks of a task on data with designated queries."""
-    return (*map(_on_designated, _ON_DATA), truth_of_designated_queries_is_out_of_reach)
+    return (*map(_on_designated, tasks.ON_DATA), truth_of_designated_queries_is_out_of_reach)
 
 
 def truth_of_designated_queries_is_out_of_reach(task: Task) -> None:

@@ -27,6 +27,7 @@ class Encoder(Parameterised, ABC):
     citation: ClassVar[str] = ""
     licence: ClassVar[str] = ""
     encodes: ClassVar[tuple[str, ...]] = ()
+    promises: ClassVar[str] = "zslplat_encoders.promises:ENCODER_CHECKS"  # what the conformance kit runs
     tolerance: ClassVar[float] = 1e-5
     bytes_per_image: int = 1 << 24
     threads: int = 1

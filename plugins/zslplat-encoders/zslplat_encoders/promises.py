@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.encoder import IMAGES, TEXTS, Encoder
 from zslplat.data.feature_card import EncoderFacts
 from zslplat.errors import DataError, UsageError
 from zslplat.testing.running import Check, Skipped, assert_refused, check_declared
+from zslplat_encoders.encoder import IMAGES, TEXTS, Encoder
 
 _WORDS = ["red circle", "a photo of a blue square.", "night", "the oldest of the four green triangles in the picture"]
 
