@@ -18,7 +18,7 @@ from typing import Any
 
 from zslplat.cli.app import run_app
 from zslplat.errors import UsageError, ZslplatError
-from zslplat.kinds import kind_of
+from zslplat.kinds import SHARED_SPACE, kind_of
 from zslplat_site.components import ComponentFacts
 from zslplat_site.docstrings import to_markdown
 
@@ -26,14 +26,14 @@ _ZERO_SHOT = """\
 import numpy as np
 import zslplat
 
-digits = zslplat.load_dataset("digit-pairs(rows=20)")
-S = digits.S
-train, test = digits.splits["train"], digits.splits["test_unseen"]
-unseen = np.unique(digits.y[test])
+data = zslplat.load_dataset("{data}")
+S = data.S
+train, test = data.splits["train"], data.splits["test_unseen"]
+unseen = np.unique(data.y[test])
 
 model = zslplat.make("{name}")
-model.fit(digits.X[train], digits.y[train], S)
-accuracy = model.score(digits.X[test], digits.y[test], S[unseen], classes=unseen)
+model.fit(data.X[train], data.y[train], S)
+accuracy = model.score(data.X[test], data.y[test], S[unseen], classes=unseen)
 print(f"{{len(train)}} rows of {{model.seen_.sum()}} seen classes")
 print(f"mean accuracy over {{len(unseen)}} unseen classes: {{accuracy:.2f}}, chance {{1 / len(unseen):.2f}}")"""
 _CODING = """\
@@ -137,7 +137,8 @@ def code_of(facts: ComponentFacts) -> str:
     """Return the code of the example that is made of the kind of a component; empty where there is none for it."""
     kind, name = facts.entry.kind, facts.entry.name
     if kind == "methods":
-        return _METHODS.get(str(getattr(facts.component, "kind", "")), "").format(name=name)
+        data = "shared-space" if SHARED_SPACE in getattr(facts.component, "tags", ()) else "digit-pairs(rows=20)"
+        return _METHODS.get(str(getattr(facts.component, "kind", "")), "").format(name=name, data=data)
     if kind == "kernels":
         return _KERNEL.format(name=name)
     return _DATASET.format(name=name) if kind == "datasets" else ""

@@ -93,7 +93,7 @@ def test_of_class_folds_each_class_is_unseen_once_and_further_draws_are_further_
         arrangements.append(sorted(map(sorted, unseen)))
     assert arrangements[0] != arrangements[1]
     assert redrawn(data, 6, 4).fingerprint == redrawn(data, 6, 4).fingerprint != redrawn(data, 6, 5).fingerprint
-    with pytest.raises(UsageError, match="a fold needs 2; give folds=2 to"):
+    with pytest.raises(UsageError, match="a fold needs 2; give 2 to 8 folds"):
         redrawn(data, 1, 13)
 
 
