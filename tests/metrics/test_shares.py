@@ -8,7 +8,7 @@ from zslplat.metrics.intervals import within
 SHARES = (
     *("accuracy", "per_class_accuracy", "per_sample_accuracy", "per_class_top_5", "nearest_accuracy", "AUSUC", "H"),
     *("calibrated_H", "oracle_H", "U_to_U", "S_to_S", "U_to_T", "S_to_T", "calibrated_u", "calibrated_s", "mAP"),
-    *("mAP_11pt", "centred_mAP", "precision_at_10", "recall_at_10", "clustering_accuracy", "zero_shot_accuracy", "nmi"),
+    *("mAP_11pt", "centred_mAP", "precision_at_10", "recall_at_10", "clustering_accuracy", "nmi"),
     "nmi_arithmetic",
 )
 

@@ -108,7 +108,6 @@ def test_every_part_that_the_records_have_is_there(whole):
         "Best validation score by trials",
         "Best validation score by seconds of computing",
         "Sensitivity of eszsl to gamma",
-        "Confusion of",
         "accuracy by alpha",
     ):
         assert any(wanted in caption for caption in captions), wanted

@@ -28,12 +28,10 @@ from zslplat.reports.blocks import (
     TableBlock,
 )
 from zslplat.reports.charts import (
-    TURN,
     Axes,
     Line,
     Swatch,
     line_chart,
-    matrix_chart,
     thinned,
 )
 from zslplat.reports.context import PageContext
@@ -57,7 +55,6 @@ def charts(name=EVIL):
         line_chart([line], Axes(name, name, logx=True), "a", name, name),
         line_chart([line], Axes(name, name, names=[name, "b", "c"]), "b", name, name),
         forest_svg(Forest(forest_rows(name), name, name, level=0.3, band=(0.2, 0.3), signed=True), "c", name),
-        matrix_chart(np.eye(2), [name, "b"], [name, "b"], (name, name), "e", name, name),
     ]
 
 
@@ -186,13 +183,6 @@ def test_lines_and_marks_stand_out_in_both_sets(colours):
     series = [colours[f"series-{i}"] for i in range(1, SERIES + 1)]
     assert len(set(series)) == SERIES
     assert all(contrast(colour, colours["paper"]) >= 3 for colour in series)
-
-
-@SETS
-def test_figures_in_cells_can_be_read_on_every_shade(colours):
-    for share in np.linspace(0, 1, 101):
-        text = colours["cell-high" if share > TURN else "cell-low"]
-        assert contrast(text, mixed(colours["heat"], colours["paper"], share)) >= 4.5, share
 
 
 def test_charts_have_no_colours_or_fonts_of_their_own():

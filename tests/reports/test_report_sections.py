@@ -11,15 +11,14 @@ from zslplat.evidence.results import Evaluation, Result, Sweep
 from zslplat.names import duration
 from zslplat.records.costs import total_seconds
 from zslplat.reports.artifacts import class_scores, table_of
-from zslplat.reports.blocks import Chart, Folded, TableBlock
-from zslplat.reports.classes import MOST_CLASSES, confusion_blocks
+from zslplat.reports.blocks import Folded
 from zslplat.reports.contents import Chapter, Contents
 from zslplat.reports.context import PageContext
 from zslplat.reports.curves import best_so_far, feature_curves, sweep_chart
 from zslplat.reports.leaderboard import across_section, leaderboard_table, left_out_of_names
 from zslplat.reports.overview import headline, page_of
 from zslplat.reports.provenance import commands_of, tune_command
-from zslplat.reports.study import front_chart, study_section, trial_table
+from zslplat.reports.study import confused_pairs, front_chart, study_section, trial_table
 from zslplat.reports.wording import listed, number, size
 from zslplat.tasks.base import Metric
 
@@ -70,17 +69,13 @@ def test_what_failed_without_a_time_counts_as_long_as_it_was_under_way():
     assert total_seconds(trials) == 8.5
 
 
-def test_of_many_classes_the_pairs_confused_most_are_told_instead_of_a_matrix(tmp_path):
-    count = MOST_CLASSES + 1
-    lines = ["true,predicted,rows,share", *(f"c{i},c{i},9,0.9" for i in range(count)), "c7,c8,1,0.1"]
-    found = list(confusion_blocks([evaluation(tmp_path, confusion="\n".join(lines))], "a", PageContext()))
-    assert not any(isinstance(block, Chart) for block in found)
-    (table,) = (block for block in found if isinstance(block, TableBlock))
-    assert [cell.text for cell in table.rows[0]] == ["c7", "c8", "1", "10.0%"]
-    lines = [line for line in lines if not line.startswith("c50")]
-    (chart,) = confusion_blocks([evaluation(tmp_path, confusion="\n".join(lines))], "a", PageContext())
-    assert isinstance(chart, Chart)
-    assert "c7" in chart.description
+def test_the_pairs_confused_most_come_first(tmp_path):
+    lines = ["true,predicted,rows,share", "c1,c1,9,0.9", "c2,c1,2,0.2", "c7,c8,3,0.3", "c8,c7,0,0.0"]
+    (table,) = confused_pairs([evaluation(tmp_path, confusion="\n".join(lines))], PageContext())
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["c7", "c8", "3", "30.0%"],
+        ["c2", "c1", "2", "20.0%"],
+    ]
 
 
 def test_tables_that_are_damaged_or_missing_are_none_and_noted(tmp_path):
@@ -123,8 +118,7 @@ def test_what_is_shown_of_the_first_of_several_repeats_says_so(tmp_path):
         blocks = study_section(entry, "a", "here", PageContext()).blocks
         shown = {block.summary: block.blocks for block in blocks if isinstance(block, Folded)}
         (confusion,) = shown["Confusion"]
-        titles = [confusion.title, confusion.description, confusion.table.caption]
-        assert [("the first of 3 repeats" in title) for title in titles] == [repeats == 3] * 3
+        assert ("the first of 3 repeats" in confusion.caption) == (repeats == 3)
         (chart,) = feature_curves(Chapter("digit-pairs", "zsl", Metric("accuracy"), found, {"a": entry}), PageContext())
         assert ("First repeat" in chart.note) == (repeats == 3)
 

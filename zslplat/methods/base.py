@@ -22,7 +22,7 @@ from zslplat.data.store.rows import Rows, View
 from zslplat.errors import MethodError, UnknownNameError, UsageError
 from zslplat.figures import Figure
 from zslplat.kinds import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
-from zslplat.registry import known_as, registry
+from zslplat.registry import known_as
 from zslplat.space import Parameter, Parameterised, Space, check_value, default_space
 
 if TYPE_CHECKING:
@@ -180,11 +180,6 @@ class Method(Parameterised, BaseEstimator):
                     f"it out of features=..., or bind a kernel of a kernel method to it: log-euclidean@{view.name}"
                 )
         self.views = tuple(views)
-
-    def beside(self, name: str, parameters: Mapping[str, Any]) -> Method:
-        """Return another registered method with these parameters, built in the process that this one is in."""
-        other: Method = registry().component("methods", name).build(parameters)
-        return other
 
     def matrices(self) -> Arrays:
         """Return the learned matrices by name; they are logged as artifacts."""

@@ -1,4 +1,4 @@
-"""Charts of a page as SVG: lines over a common axis, points in the plane, a matrix as cells; their legend."""
+"""Charts of a page as SVG: lines over a common axis, points in the plane; their legend."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from matplotlib.collections import PolyCollection
-from matplotlib.colors import to_rgba
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
-from zslplat.palette import GRID, INK, LIGHT, PAPER, Style
+from zslplat.palette import INK, PAPER, Style
 from zslplat.pictures import axes_of, plain, room_for, to_svg
 
 _SHAPES = {
@@ -149,56 +147,3 @@ def thinned(x: Sequence[float], y: Sequence[float], most: int) -> tuple[list[flo
     along = np.concatenate([[0.0], np.cumsum(way)])
     chosen = np.unique(np.searchsorted(along, np.linspace(0, along[-1], most)).clip(0, len(x) - 1))
     return points[chosen, 0].tolist(), points[chosen, 1].tolist()
-
-
-MOST_POINTS = 400
-
-
-WRITTEN = 20  # a larger matrix has no figures in its cells
-LEAST = 0.005  # a smaller share is 0 in percent, and not drawn
-TURN = 0.75  # cells above this are dark enough for the other colour of figures
-
-
-def matrix_chart(
-    values: np.ndarray,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    labels: tuple[str, str],
-    key: str,
-    title: str,
-    description: str,
-) -> Markup:
-    """Return shares (r, c) between 0 and 1 as cells; ``labels`` of the x and the y axis. Empty cells are not drawn."""
-    count = max(len(rows), len(columns), 1)
-    cell = float(np.clip(560 / count, 12, 40))
-    small = float(np.clip(cell * 0.45, 6.2, 9.0))
-    names = [plain(name, 18) for name in rows], [plain(name, 18) for name in columns]
-    beside = 40 + room_for(max(names, key=room_for), small * 4 / 3)
-    size = 20 + cell * count
-    with axes_of(size + beside, size + beside, left=beside, bottom=beside) as (canvas, drawn):
-        drawn.grid(visible=False)
-        shown = np.argwhere(values >= LEAST)
-        shares = np.minimum(values[values >= LEAST], 1.0)
-        corners = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
-        shades = [to_rgba(LIGHT["heat"], round(float(share), 2)) for share in shares]
-        # One object for all cells, and none for ticks that are not seen: each costs as much time as all cells.
-        drawn.add_collection(PolyCollection(shown[:, None, ::-1] + corners, facecolors=shades, linewidths=0))
-        for (i, j), share in zip(shown, shares, strict=True) if count <= WRITTEN else ():
-            colour = LIGHT["cell-high" if share > TURN else "cell-low"]
-            drawn.text(j, i, f"{100 * share:.0f}", ha="center", va="center", fontsize=7.2, color=colour)
-        drawn.set_xlim(-0.5, len(columns) - 0.5)
-        drawn.set_ylim(len(rows) - 0.5, -0.5)
-        for edges, lines, across in ((len(rows), drawn.hlines, len(columns)), (len(columns), drawn.vlines, len(rows))):
-            lines(np.arange(-0.5, edges), -0.5, across - 0.5, colors=GRID, linewidth=0.4)
-        drawn.set_xticks([])
-        drawn.set_yticks([])
-        for i, name in enumerate(names[0]):
-            drawn.text(-0.7, i, name, ha="right", va="center", fontsize=small)
-        for j, name in enumerate(names[1]):
-            drawn.text(j, len(rows) - 0.3, name, ha="center", va="top", fontsize=small, rotation=90)
-        for spine in drawn.spines.values():
-            spine.set_visible(False)
-        points = 0.75 * (beside - 32)  # of the names between the axis and its label
-        drawn.set_xlabel(plain(labels[0], 60), labelpad=points)
-        drawn.set_ylabel(plain(labels[1], 60), labelpad=points)
-        return to_svg(canvas, key, title, description)

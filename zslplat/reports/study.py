@@ -1,4 +1,4 @@
-"""The section of one study or run, with the trials of its search as a table and a chart per parameter."""
+"""The section of one study or run, with the trials of its search, its classes, and what it was made with."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Any
 import numpy as np
 
 from zslplat.checks.base import finding_lines
+from zslplat.drawing import forest_svg
 from zslplat.evaluation.components import build_component
 from zslplat.evaluation.criteria import criteria_of, values_of
 from zslplat.evidence.labels import quoted_in_list
-from zslplat.evidence.results import Record, Result
+from zslplat.evidence.results import Evaluation, Record, Result
+from zslplat.figures import Forest, ForestRow
 from zslplat.keys import METRIC
 from zslplat.multiples import read_multiple
 from zslplat.names import counted, duration
 from zslplat.records.costs import evaluation_seconds, total_seconds
-from zslplat.reports.artifacts import class_scores
+from zslplat.reports.artifacts import ClassScores, class_scores, numbers, table_of
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Paragraph, Section, TableBlock
 from zslplat.reports.charts import Axes, Line, Swatch, line_chart
-from zslplat.reports.classes import class_chart, confusion_blocks
 from zslplat.reports.context import PageContext
 from zslplat.reports.provenance import provenance_blocks, tune_command
-from zslplat.reports.wording import cell, listed, metric_words, number, short, with_article
+from zslplat.reports.wording import cell, first_of, listed, metric_words, number, short, with_article
 from zslplat.spec import Spec
 
 
@@ -140,8 +141,7 @@ def _outcome(entry: Result, label: str, context: PageContext) -> Iterator[Block]
     if scores is not None and np.isfinite(scores.scores).any():
         style = context.number(label)
         yield Folded("Per class", [class_chart(scores, label, style, context)])
-    confused = list(confusion_blocks(entry.tested, label, context))
-    if confused:
+    if confused := confused_pairs(entry.tested, context):
         yield Folded("Confusion", confused)
 
 
@@ -259,3 +259,66 @@ def as_number(value: Any) -> float | None:
         return float(value)
     multiple = read_multiple(value)
     return multiple[0] if multiple and not str(value).isidentifier() else None
+
+
+MOST_PAIRS = 20
+MOST_BARS = 40
+
+
+def class_table(scores: ClassScores) -> TableBlock:
+    """Return the scores per class of one entry, the lowest first."""
+    order = np.argsort(np.where(np.isnan(scores.scores), np.inf, scores.scores), kind="stable")
+    columns = [Column("class"), Column("rows", True), Column(scores.measure.replace("_", " "), True)]
+    columns += [Column("kind")] if scores.kinds else []
+    rows = [
+        [
+            Cell(scores.names[i]),
+            Cell(f"{scores.rows[i]:g}", scores.rows[i]),
+            cell(float(scores.scores[i])),
+            *([Cell(scores.kinds[i])] if scores.kinds else []),
+        ]
+        for i in order
+    ]
+    return TableBlock(f"{scores.measure.replace('_', ' ')} per class, the lowest first", columns, rows)
+
+
+def class_chart(scores: ClassScores, name: str, style: int, context: PageContext) -> Chart:
+    """Return the scores per class as dots, the lowest at the bottom; of many classes those at both ends."""
+    finite = [(n, float(v)) for n, v in zip(scores.names, scores.scores, strict=True) if np.isfinite(v)]
+    finite.sort(key=lambda pair: -pair[1])
+    shown = finite if len(finite) <= MOST_BARS else [*finite[: MOST_BARS // 2], *finite[-MOST_BARS // 2 :]]
+    measure = scores.measure.replace("_", " ")
+    title = f"{measure[:1].upper()}{measure[1:]} per class of {name}"
+    mean = float(np.mean([value for _, value in finite]))
+    description = (
+        f"{title}: mean {number(mean)}, highest {number(finite[0][1])} ({finite[0][0]}), "
+        f"lowest {number(finite[-1][1])} ({finite[-1][0]}). The dashed line is the mean."
+    )
+    forest = Forest([ForestRow(n, v, style=style) for n, v in shown], measure, title, level=mean)
+    svg = forest_svg(forest, context.key(), description)
+    note = "The dashed line is the mean over classes."
+    note += f" The {MOST_BARS} classes at both ends of {len(finite)}." if len(shown) < len(finite) else ""
+    return Chart(svg, title, description, table=class_table(scores), note=note)
+
+
+def confused_pairs(tested: Sequence[Evaluation], context: PageContext) -> list[TableBlock]:
+    """Return the pairs of classes that the first repeat confuses most; nothing where no table says them."""
+    table, first = table_of(tested[0], "confusion", context.notes.append), first_of(len(tested))
+    if not {"true", "predicted", "rows", "share"} <= set(table):
+        return []
+    counts, shares = numbers(table["rows"]), numbers(table["share"])
+    return [_confused(table["true"], table["predicted"], counts, shares, first)]
+
+
+def _confused(
+    true: Sequence[str], predicted: Sequence[str], counts: list[float], shares: list[float], first: str
+) -> TableBlock:
+    wrong = [i for i in range(len(true)) if true[i] != predicted[i] and counts[i] > 0]
+    wrong.sort(key=lambda i: (-shares[i], -counts[i]))
+    columns = [Column("true class"), Column("given class"), Column("rows", True), Column("share of class", True)]
+    rows = [
+        [Cell(true[i]), Cell(predicted[i]), Cell(f"{counts[i]:g}", counts[i]), Cell(f"{shares[i]:.1%}", shares[i])]
+        for i in wrong[:MOST_PAIRS]
+    ]
+    note = f"{MOST_PAIRS} of {len(wrong)} pairs." if len(wrong) > MOST_PAIRS else ""
+    return TableBlock(f"Most confused pairs of classes{first}", columns, rows, note)

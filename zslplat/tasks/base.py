@@ -16,8 +16,7 @@ Which calls run where:
   ``resampled``, ``class_values``, ``maps``, ``export``, ``validation_choices``;
 - methods run in a process of their own, which holds no label that is scored. The ``method`` that a task is handed is a
   stand-in: what it is called with goes there, arrays that are whole inputs as paths of their files, others through
-  shared memory; what comes back is arrays, numbers, texts and figures. ``copy.deepcopy(method)`` copies it there, and
-  ``method.beside(name, parameters)`` builds another one there.
+  shared memory; what comes back is arrays, numbers, texts and figures. ``copy.deepcopy(method)`` copies it there.
 
 So a task hands on nothing that tells of the truth: rows in an order that means nothing, no rows of the data set, no
 mask of the rows that are scored apart (it slices what a method returns), and a batch that is scored jointly only to a

@@ -158,12 +158,12 @@ def test_several_draws_are_the_mean_of_each_alone(options):
     first = options.get("draw", 1)
     alone = []
     for number in range(first, first + 3):
-        task = quick(zero_shot="eszsl", **{**options, "draw": number})
+        task = quick(**{**options, "draw": number})
         alone.append(run(task, task.test(data), SemFS())[1])
-    task = quick(zero_shot="eszsl", draws=3, **options)
+    task = quick(draws=3, **options)
     problem = task.test(data)
     outputs, outcome = run(task, problem, SemFS())
-    for name in ("clustering_accuracy", "nmi", "nmi_arithmetic", "zero_shot_accuracy"):
+    for name in ("clustering_accuracy", "nmi", "nmi_arithmetic"):
         values = [one.metrics[name] for one in alone]
         assert outcome.metrics[name] == pytest.approx(np.mean(values), abs=1e-12)
         assert outcome.metrics[f"{name}_std"] == pytest.approx(np.std(values, ddof=1), abs=1e-12)
@@ -244,17 +244,6 @@ def test_fewer_chosen_features_than_are_taken_are_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error", OutcomeWarning)
         run(task, problem, SemFS(k=20))
-
-
-def test_effect_on_a_zero_shot_method():
-    task = quick(zero_shot="eszsl", last=10)
-    problem = task.test(dataset(rows=40))
-    outputs, outcome = run(task, problem, SemFS())
-    assert outputs["zero_shot"].shape == (2, 160)
-    assert outcome.metrics["zero_shot_accuracy"] > 0.4
-    assert "zero-shot accuracy" in outcome.figures["curve"].lines
-    with pytest.raises(UsageError, match="zero-shot methods"):
-        quick(zero_shot="variance")
 
 
 def test_options_and_data_that_do_not_serve_are_refused():

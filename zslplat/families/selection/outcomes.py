@@ -22,7 +22,6 @@ from zslplat.metrics.accuracy import (
     clustering_accuracy,
     matched_classes,
     normalised_mutual_information,
-    per_class_accuracy,
 )
 from zslplat.tasks.base import Arrays, Problem
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, predictions_table
@@ -99,10 +98,6 @@ def judge(problem: Problem, outputs: Arrays) -> Judged:
     for name, values in (("accuracy", accuracy), ("nmi", nmi), ("nmi_arithmetic", arithmetic)):
         curve[name] = values.mean(axis=1).tolist()
         curve[f"{name}_deviation"] = values.std(axis=1).tolist()
-    by_count = [per_class_accuracy(y, predicted) for predicted in outputs.get("zero_shot", ())]
-    if by_count:
-        metrics["zero_shot_accuracy"] = float(np.mean(by_count))
-        curve["zero_shot_accuracy"] = by_count
     return Judged(problem, outputs, metrics, curve)
 
 
@@ -141,7 +136,7 @@ def voted_classes(clusters: np.ndarray, y: np.ndarray, classes: int) -> tuple[np
 def curve_figure(curve: Mapping[str, Any], title: str) -> Curve:
     """Return the agreement with the classes by number of features, with bands of one standard deviation."""
     x = curve["features"]
-    labels = {"accuracy": "ACC", "nmi": "NMI", "zero_shot_accuracy": "zero-shot accuracy"}
+    labels = {"accuracy": "ACC", "nmi": "NMI"}
     bands = {}
     for name in ("accuracy", "nmi"):
         mean, deviation = np.array(curve[name]), np.array(curve[f"{name}_deviation"])

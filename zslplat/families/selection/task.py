@@ -5,7 +5,6 @@
 | X, y, S | ``X``, ``y``, ``S`` | (n, d), (n,), (c, a) | seen rows, their classes, signatures: what the selector sees |
 | | ``row_signatures`` | (n, a) | signatures by row, where the signature set is per image |
 | | ``X_unseen`` | (m, d) | rows of unseen classes, scaled as asked for; clustered, never shown to the selector |
-| | ``raw``, ``raw_unseen``, ``S_raw``, ``S_unseen`` | | for a zero-shot method on the selected features |
 | | ``y_unseen``, ``row_unseen`` | (m,) | truth: class and data set row of the unseen rows |
 | | ``group_unseen`` | (m,) | truth: group of the unseen rows, where the data set has groups |
 
@@ -18,8 +17,6 @@ with classes of the training rows held out, so that hyperparameters are never ch
 The paper names no scaling, so rows are clustered on features as they are (``scaling``), the same for every selector.
 Held-out seen classes speak for it, too: of four sets whose features share a unit, random features cluster better as
 they are than standardised on two, and equally well on the others. Features in different units want ``standardise``.
-
-With ``zero_shot``, rows of unseen classes are also recognised by a zero-shot method from the selected features alone.
 """
 
 from __future__ import annotations
@@ -32,9 +29,8 @@ from typing import Any
 
 import numpy as np
 
-from zslplat import registry
 from zslplat.data.dataset import Dataset
-from zslplat.data.store.preprocessing import Preprocessing, after_steps, apply_steps, fit_steps, parse_steps
+from zslplat.data.store.preprocessing import Preprocessing, after_steps, fit_steps, parse_steps
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.families.selection.draws import (
@@ -51,12 +47,11 @@ from zslplat.families.selection.draws import (
 )
 from zslplat.families.selection.outcomes import cluster_by_features, curve_figure, judge, mean_curve, row_outcomes
 from zslplat.figures import Table
-from zslplat.kinds import protocol_of, require_kind
+from zslplat.kinds import protocol_of
 from zslplat.metrics.accuracy import expected_random_accuracy, look_at_ranked_features
 from zslplat.metrics.intervals import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import Choice, Integer, Optional, Real, Space, Text, parameter
-from zslplat.spec import Spec
 from zslplat.tasks.base import (
     Arrays,
     Metric,
@@ -79,8 +74,7 @@ class FeatureSelection(ClassTask):
     r"""Clustering of unseen rows on features that were ranked on seen classes.
 
     Metrics: ``clustering_accuracy`` (primary) and ``nmi`` (by the larger entropy), ``nmi_arithmetic``, means over all
-    numbers of features and all starts; ``zero_shot_accuracy``, mean over the numbers of features, where a zero-shot
-    method is given. Chance is the accuracy of random clusters.
+    numbers of features and all starts. Chance is the accuracy of random clusters.
 
     ``draws`` repeats the test on so many draws, or pairs, of seen classes: means over them, intervals over draws. A
     study tunes inside the seen classes of the first, some of which are unseen in another, as in the usual protocol of
@@ -123,7 +117,6 @@ class FeatureSelection(ClassTask):
     validation_repeats = parameter("random starts of k-means on validation folds", Integer(1), default=5)
     rows = parameter("unseen rows clustered at most, even over classes; none: all", Optional(Integer(2)), default=None)
     validation_rows = parameter("the same on validation folds", Optional(Integer(2)), default=2000)
-    zero_shot = parameter("zero-shot method for the selected features, such as eszsl; empty: none", Text(), default="")
 
     def take_parameters(self, values: Mapping[str, Any]) -> None:
         """Store the options; raises :class:`UsageError` where they contradict each other or name what is unknown."""
@@ -134,8 +127,6 @@ class FeatureSelection(ClassTask):
             option = "seen=random or seen=pairs" if self.draws else "seen=pairs"
             raise UsageError(f"task {self.name}: draws={self.draws or 'none'} has no meaning here; give {option}, too")
         Preprocessing(features=parse_steps(self.scaling))  # refuses unknown steps
-        if self.zero_shot:
-            checked_spec(self.zero_shot, self.name)
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per class-disjoint fold of the training rows; the seed draws folds, rows and starts.
@@ -217,16 +208,12 @@ class FeatureSelection(ClassTask):
             repeats=meta["repeats"],
             seed=meta["seed"],
         )
-        if self.zero_shot:
-            spec = checked_spec(self.zero_shot, self.name)
-            outputs["zero_shot"] = np.stack([recognised(method, spec, problem, ranking[:n]) for n in meta["counts"]])
         return outputs
 
     def metric_names(self) -> tuple[str, ...]:
         """Return the metrics of :func:`~zslplat.families.selection.outcomes.judge`; of several draws deviations,
         too."""
-        recognised = ("zero_shot_accuracy",) if self.zero_shot else ()
-        names = ("clustering_accuracy", "nmi", "nmi_arithmetic", *recognised)
+        names = ("clustering_accuracy", "nmi", "nmi_arithmetic")
         return (*names, *(f"{name}_std" for name in names if self.draws != 1))
 
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
@@ -339,10 +326,6 @@ class FeatureSelection(ClassTask):
         seed: int,
     ) -> Problem:
         repeats, most = limits
-        if self.zero_shot:
-            # Its parameters are checked here, in the leader; what scores rows is built beside the selector.
-            spec = checked_spec(self.zero_shot, self.name)
-            registry.component("methods", spec.name).build(spec.parameters)
         if dataset.X.ndim != 2:
             raise DataError(f"{dataset.name}: features must be vectors, got X of shape {dataset.X.shape}")
         train = labelled_rows(dataset, train, self.labelled_ratio, self.labelled_by, seed)
@@ -365,13 +348,6 @@ class FeatureSelection(ClassTask):
         }
         if signatures.per_row:
             inputs["row_signatures"] = signatures.values[train]
-        if self.zero_shot:
-            inputs |= {
-                "raw": raw,
-                "raw_unseen": raw_unseen,
-                "S_raw": inputs["S"],
-                "S_unseen": signatures.of_classes(unseen_ids, unseen),
-            }
         counts = [count for count in range(self.first, self.last + 1, self.step) if count <= raw.shape[1]]
         if not counts:
             raise DataError(f"{dataset.name} has {raw.shape[1]} features, fewer than first={self.first}; lower first")
@@ -399,30 +375,3 @@ class ClassSignatures:
         """Return (len(ids), a); for signatures by image, the means over those of ``rows``."""
         values, described = (self.values[rows], self.y[rows]) if self.per_row else (self.values, self.described)
         return np.stack([values[described == label].mean(axis=0, dtype=np.float64) for label in ids])
-
-
-def checked_spec(text: str, task: str) -> Spec:
-    """Return the spec of a registered zero-shot method; raises :class:`UsageError` for a method of another kind."""
-    spec = Spec.parse(text)
-    require_kind(registry.component("methods", spec.name), "zero-shot", f"{task}, option zero_shot,")
-    return spec
-
-
-def recognised(selector: Any, spec: Spec, problem: Problem, selected: np.ndarray) -> np.ndarray:
-    """Return the unseen class (m,) that a zero-shot method gives each row from the selected features alone.
-
-    The method is built beside the ``selector``, wherever that is.
-    """
-    inputs, method = problem.inputs, selector.beside(spec.name, spec.parameters)
-    steps = method.preprocessing
-    # In the order of the data set, where a row stands would tell its class.
-    order = np.random.default_rng([problem.meta["seed"], 11]).permutation(len(inputs["raw_unseen"]))
-    unseen = inputs["raw_unseen"][:, selected][order]
-    X, X_unseen = apply_steps(steps.features, inputs["raw"][:, selected], unseen)
-    everything = np.vstack([inputs["S_raw"], inputs["S_unseen"]])
-    S, S_unseen = apply_steps(steps.signatures, inputs["S_raw"], inputs["S_unseen"], every=everything)
-    method.fit(X, inputs["y"], S)
-    scores = method.decision_function(X_unseen, S_unseen, seen=np.zeros(len(S_unseen), dtype=bool))
-    predicted = np.empty(len(order), dtype=np.int64)
-    predicted[order] = np.argmax(scores, axis=1)
-    return predicted
