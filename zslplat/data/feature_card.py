@@ -34,11 +34,12 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any, TypeVar, cast, get_type_hints
 
 from zslplat.config import toml_content
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
+from zslplat.names import unfit
 from zslplat.space import Parameter, check_value
 
 CARD_FILE = "card.toml"
@@ -69,8 +70,9 @@ class EncoderFacts:
 class Download:
     """A file of the data set: its addresses in the order in which they are tried, its SHA-256, its size in bytes.
 
-    ``name`` is the file to write, by default the last part of the first address. A zip archive is unpacked; ``folder``
-    is that of the data set in it. ``features`` are those that the file brings, where others can do without it.
+    ``name`` is the file to write, by default the last part of the first address: a bare name, never a path, as cards
+    come from elsewhere. A zip archive is unpacked; ``folder`` is that of the data set in it. ``features`` are those
+    that the file brings, where others can do without it.
     """
 
     addresses: tuple[str, ...]
@@ -134,6 +136,15 @@ def card_path(data: Path) -> Path:
     return data / CARD_FILE if data.is_dir() else data.with_suffix("." + CARD_FILE)
 
 
+def unfit_for_file(name: str) -> str:
+    """Return why a name cannot be that of one file or folder inside another folder; an empty text where it can.
+
+    >>> [unfit_for_file(name) for name in ("rows.npy", "a/b", "C:x")]
+    ['', 'it is a path', 'it is a path']
+    """
+    return unfit(name) or ("it is a path" if PureWindowsPath(name).name != name else "")
+
+
 def read_card(data: Path, parameters: Mapping[str, Parameter]) -> FeatureCard:
     """Return the card of the data set at ``data``, an empty one where there is none.
 
@@ -186,7 +197,10 @@ def _entry(kind: type[_Entry], content: Any, where: str) -> _Entry:
         values[key] = tuple(value) if several else value
     if kind is Download and "addresses" not in values:
         raise DataError(f'{where}: addresses are missing; write addresses = ["https://..."]')
-    return kind(**values)
+    entry = kind(**values)
+    if isinstance(entry, Download) and (wrong := unfit_for_file(entry.file_name)):
+        raise DataError(f"{where}: file {quoted(entry.file_name, 80)}: {wrong}; expected a bare name such as rows.npy")
+    return entry
 
 
 def _without_empty(value: Any) -> Any:

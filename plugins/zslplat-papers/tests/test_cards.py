@@ -149,6 +149,29 @@ def test_single_files_come_into_one_folder_with_their_card(tmp_path, root):
     assert [file.name for file in (root / ".downloads").iterdir()] == ["digests.json"]
 
 
+@pytest.mark.parametrize("name", ["../../../x.npy", "/nowhere/x.npy", "a/x.npy", "..", "..\\x.npy", "C:x.npy", "a\nb"])
+@pytest.mark.parametrize("form", ["toml", "croissant"])
+def test_a_card_writes_no_file_outside_the_folder_of_its_data_set(tmp_path, root, name, form):
+    with serving(b"rows") as server:
+        files = [{"addresses": [server.url], "name": name, "sha256": sha256(b"rows")}]
+        card = tomli_w.dumps({"files": files})
+        if form == "croissant":
+            file = {"contentUrl": server.url, "name": name, "sha256": sha256(b"rows")}
+            card = json.dumps({"conformsTo": "http://mlcommons.org/croissant/1.0", "name": "b", "distribution": [file]})
+        file_name = "birds.card.toml" if form == "toml" else "birds.json"
+        message = r"files\[0\]: file .* expected a bare name"
+        with serving(card.encode()) as cards, pytest.raises(DataError, match=message):
+            fetch_set(cards.url.replace("xlsa17.zip", file_name), root)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_digest_is_that_of_one_file(call, tmp_path, root):
+    files = [{"addresses": [DEAD], "name": name} for name in ("features-clip.npy", "labels.npy")]
+    path = write_card(tmp_path / "birds.card.toml", files=files)
+    done = call("data", "fetch", path, "--sha256", "a" * 64, "--data-root", root)
+    one_line(done, 2, "--sha256 is the digest of one file, and the card of birds names 2; leave it out")
+
+
 def test_a_named_folder_of_an_archive_is_the_data_set(tmp_path, root):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from zslplat.data.catalogue import EXPECTED, find_data_set
-from zslplat.data.feature_card import CARD_FILE, Download, FeatureCard, card_path, load_card
+from zslplat.data.feature_card import CARD_FILE, Download, FeatureCard, card_path, load_card, unfit_for_file
 from zslplat.data.store.atomic_files import draft
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.keys import key_of
@@ -73,7 +73,7 @@ def fetch_set(
     where the root has a folder or file of its name in a known layout, with these features. ``registered``: names of
     data sets that are no files of the root. ``url`` takes the place of the addresses of a card with one file. The
     addresses are tried in their order, and ``note`` is told why one was passed over. What came is compared with
-    ``sha256``, else with the card, else with the first download.
+    ``sha256`` (of a card with one file), else with the card, else with the first download.
 
     Raises :class:`UnknownNameError` for a name that nothing answers to, :class:`UsageError` for a name that no folder
     of the root can have, a malformed ``sha256`` or address, and :class:`DataError` for a data set whose files no
@@ -87,7 +87,7 @@ def fetch_set(
         checked_address(url)
     spec, card, author = find_card(text, root)
     name, features = spec.name, [one for one in str(spec.parameters.get("features", "")).split("+") if one]
-    wrong = unfit(name) or ("it is a path" if "/" in name else "")
+    wrong = unfit_for_file(name)
     if wrong:
         raise UsageError(
             f"data set {quoted(name, 80)}: {wrong}; expected {_or(names('cards'))}, a feature card, or "
@@ -111,7 +111,7 @@ def fetch_set(
         raise DataError(f"{place} {what}; move it away, or give another --data-root")
     if card is None:
         raise UnknownNameError("data set to fetch", name, names("cards"))
-    files = _files_of(name, card, features, url)
+    files = _files_of(name, card, features, url, sha256)
     if lacking and any(_is_archive(one) for one in files):
         raise DataError(
             f"{place} is there without features {', '.join(lacking)}; move it away, and the same command fetches them"
@@ -157,7 +157,7 @@ def fetch_from_hub(name: str, root: Path) -> Fetched:
     return Fetched(target.name, target, True, trust="the hub and the library datasets, which compare no digest for it")
 
 
-def _files_of(name: str, card: FeatureCard, features: Sequence[str], url: str | None) -> list[Download]:
+def _files_of(name: str, card: FeatureCard, features: Sequence[str], url: str | None, sha256: str) -> list[Download]:
     """Return the files of a card that bring some features; raises where there are none."""
     offered = dict.fromkeys([*card.features, *(feature for one in card.files for feature in one.features)])
     for feature in features:
@@ -166,9 +166,11 @@ def _files_of(name: str, card: FeatureCard, features: Sequence[str], url: str | 
     files = [one for one in card.files if not features or not one.features or set(features) & set(one.features)]
     if not files:
         raise DataError(f'{name}: its card names no files; add [[files]] with addresses = ["https://..."]')
+    if len(files) > 1 and (url is not None or sha256):
+        what = "--sha256 is the digest" if url is None else "--url is the address"
+        advice = "leave it out, or choose one of them with features="
+        raise UsageError(f"{what} of one file, and the card of {name} names {len(files)}; {advice}")
     if url is not None:
-        if len(files) > 1:
-            raise UsageError(f"--url is the address of one file, and the card of {name} names {len(files)}")
         files = [replace(files[0], addresses=(url,))]
     return files
 
