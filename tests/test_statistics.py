@@ -129,6 +129,21 @@ def test_the_simulation_of_verdicts_judges_as_comparisons_do():
             assert np.stack([lows[n], highs[n]], axis=1) == pytest.approx(np.array([e.ends for e in estimates]))
 
 
+def test_the_simulation_of_coverage_runs_each_of_its_parts():
+    simulation = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks/interval_coverage.py"))
+    parts = {
+        "accuracy": (6, 10, 2),
+        "rivals": (6, 3, 2, 0.0),
+        "generalised": (6, 4, 2),
+        "splits": (25, 2, 0.5),
+        "groups": (3, 2),
+    }
+    for name, sizes in parts.items():
+        lines = simulation[name](*sizes)
+        assert lines, name
+        assert all(0 <= share <= 1 for line in lines.values() for share in line.values()), name
+
+
 def test_corrections_leave_out_what_is_no_comparison():
     p = np.array([0.01, math.nan, 0.04, 0.03])
     assert holm(p) == pytest.approx([0.03, math.nan, 0.06, 0.06], nan_ok=True)

@@ -385,7 +385,7 @@ def interval_of(
 def remove_learned(folder: Path) -> None:
     """Remove from a record's artifacts what takes room and can be learned again: matrices and codes.
 
-    Tables, figures and the index of exemplars stay, so that they can be shown again as they are.
+    Tables and figures stay, so that they can be shown again as they are.
     """
     for path in folder.rglob("scored_codes.npz"):
         path.unlink(missing_ok=True)

@@ -115,6 +115,14 @@ def test_a_task_names_the_signatures_that_share_the_space_or_another_method():
         ZeroShot(signatures="attributes").require(CosineSignatures, drawn)
     with pytest.raises(NoSharedSpaceError, match="use ridge-prototypes, which maps them"):
         ZeroShot().require(CosineEM, pairs)
+    ZeroShot(signatures="prompts").require(CosineSignatures, drawn)
+    # An attribute less leaves no shared space; the other options of the task stay.
+    for signatures in ("texts", "prompts"):
+        message = rf"64 attributes and leaves out attribute 3; use --task 'zsl\(shots=2, signatures={signatures}\)'"
+        with pytest.raises(NoSharedSpaceError, match=message):
+            ZeroShot(signatures=signatures, without=3, shots=2).require(CosineSignatures, drawn)
+    with pytest.raises(NoSharedSpaceError, match=r"leaves out attribute 3; use --task 'zsl'"):
+        ZeroShot(without=3).require(CosineSignatures, drawn)
 
 
 def test_the_control_depends_on_the_data_and_the_task():

@@ -104,6 +104,38 @@ def test_rows_that_share_a_group_or_an_image_with_a_shot_are_not_scored():
     assert not np.isin(pairs.made_of[few.truth["row_pool"]], pairs.made_of[one]).any()
 
 
+@pytest.mark.parametrize("protocol", ["given", "paper"])
+@pytest.mark.parametrize("shared", ["groups", "made_of"])
+def test_rows_of_seen_classes_that_share_a_group_or_an_image_with_a_shot_are_not_scored_either(protocol, shared):
+    data = toy(rows=40, test_seen=protocol == "given")
+    shape = len(data.y) if shared == "groups" else (len(data.y), 2)
+    things = np.random.default_rng(0).integers(120, size=shape)
+    data = replace(data, **{shared: things})
+
+    def problems(task):
+        # Class folds keep groups apart from the first, so validation has something to leave out with images alone.
+        return [task.test(data), *(task.validation(data) if shared == "made_of" else [])]
+
+    with pytest.warns(OutcomeWarning, match=r"share images or a group with the \d+ shots"):
+        few = problems(GeneralizedZeroShot(shots=1, protocol=protocol))
+    for problem, whole in zip(few, problems(GeneralizedZeroShot(protocol=protocol)), strict=True):
+        shots = np.setdiff1d(rows_of(data, problem.inputs["X"]), rows_of(data, whole.inputs["X"]))
+        scored, before = problem.truth["row_pool"], whole.truth["row_pool"]
+        apart = ~np.isin(things[before], things[shots]).reshape(len(before), -1).any(axis=1)
+        seen = whole.inputs["seen"][whole.truth["y_pool"]]
+        assert 0 < np.count_nonzero(apart & seen) < np.count_nonzero(seen)
+        assert np.array_equal(np.sort(scored), np.setdiff1d(before[apart], shots))
+
+
+def test_shots_whose_groups_hold_every_seen_row_are_refused():
+    data = toy(rows=20)
+    groups = np.where(np.isin(data.y, unseen_of(data)), np.arange(len(data.y)), -1)
+    shots = drawn_shots(data, data.splits["test_unseen"], 1, (0, 5, 0))[0]
+    groups[shots] = -1
+    with pytest.raises(DataError, match="shots=1 leaves no row of a seen class to score"):
+        GeneralizedZeroShot(shots=1).test(replace(data, groups=groups))
+
+
 def test_shots_that_leave_nothing_to_score_are_refused():
     with pytest.raises(DataError, match=r"shots=20 leaves 5 classes without a row to score, first 'class \d+'.*fewer"):
         ZeroShot(shots=20).test(toy(rows=20))

@@ -123,7 +123,7 @@ class GeneralizedZeroShot(ZeroShotTask):
         for number, fold in enumerate(folds, start=1):
             fold_train, unseen = fold_rows(dataset, rows, fold)
             train, seen = hold_out_rows(dataset, fold_train, self.held_out, seed)
-            train, unseen = self.with_shots(dataset, train, unseen, fold=number)
+            train, unseen, seen = self.with_shots(dataset, train, unseen, seen, fold=number)
             unseen = self.scored_unseen(dataset, unseen, fold=number)
             problems.append(
                 self._problem(f"fold-{number}", dataset, train, seen, unseen, seed=seed, meta={"fold": fold.name})
@@ -143,7 +143,7 @@ class GeneralizedZeroShot(ZeroShotTask):
                 f"{dataset.name}: {len(strange)} classes of 'test_seen' have no row in 'train', first {first!r}; "
                 "move their rows to 'train' or drop them"
             )
-        train, unseen = self.with_shots(dataset, train, unseen)
+        train, unseen, seen = self.with_shots(dataset, train, unseen, seen)
         unseen = self.scored_unseen(dataset, unseen)
         return self._problem("test", dataset, train, seen, unseen, seed=seed, meta={})
 

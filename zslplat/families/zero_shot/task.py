@@ -39,13 +39,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zslplat.data.dataset import Dataset
+from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, MethodError, NoSharedSpaceError, OutcomeWarning
 from zslplat.kinds import SHARED_SPACE, protocol_of, require_kind
 from zslplat.names import counted
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Real, Space, parameter
+from zslplat.spec import Spec
 from zslplat.tasks.base import Arrays, ModelContent, Problem, prefixed, real_numbers, selected
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.splits import ClassTask
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from zslplat.families.zero_shot.methods.base import ZeroShotMethod
 
 Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]
+NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
 class ZeroShotTask(ClassTask):
@@ -113,22 +115,32 @@ class ZeroShotTask(ClassTask):
     def require(self, method: Any, dataset: Dataset) -> None:
         """Raise :class:`NoSharedSpaceError` for a method of a shared space where there is none."""
         if SHARED_SPACE in method.tags and not self.shares_space(dataset):
-            width, shape = dataset.signature_set(self.signatures).values.shape[1], dataset.X.shape[1:]
-            fitting = [name for name, one in dataset.signatures.items() if one.values.shape[1:] == shape]
-            hint = f"--task '{self.name}(signatures={fitting[0]})'" if fitting else "ridge-prototypes, which maps them"
+            shape, signatures = dataset.X.shape[1:], dataset.signature_set(self.signatures)
+
+            def fits(one: SignatureSet) -> bool:
+                return one.values.shape[1:] == shape and not one.per_row
+
+            changed = {n: getattr(self, n) for n, one in self.parameters.items() if getattr(self, n) != one.default}
+            whole = Spec(self.name, {n: value for n, value in changed.items() if n != "without"})
+            fitting = [name for name, one in dataset.signatures.items() if fits(one)]
+            if fitting and not fits(signatures):
+                whole = whole.with_parameters({"signatures": fitting[0]})
+            hint = f"--task '{whole}'" if fits(signatures) or fitting else "ridge-prototypes, which maps them"
+            lesser = f" and leaves out attribute {self.without}" if self.without is not None else ""
             raise NoSharedSpaceError(
                 f"{known_as(method)} needs features and signatures of one space: {dataset.name} has "
-                f"{' x '.join(map(str, shape))} features and {width} attributes; use {hint}"
+                f"{' x '.join(map(str, shape))} features and {signatures.values.shape[1]} attributes{lesser}; "
+                f"use {hint}"
             )
 
     def with_shots(
-        self, dataset: Dataset, train: np.ndarray, unseen: np.ndarray, *, fold: int = 0
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows to train on and those of unseen classes to score, after the shots; ``fold`` 0 is the test."""
+        self, dataset: Dataset, train: np.ndarray, unseen: np.ndarray, seen: np.ndarray = NO_ROWS, *, fold: int = 0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the rows to train on, and those of unseen and seen classes to score; ``fold`` 0 is the test."""
         if not self.shots:
-            return train, unseen
-        shots, rest = drawn_shots(dataset, unseen, self.shots, (self.shots_seed, 5, fold))
-        return np.concatenate([train, shots]), rest
+            return train, unseen, seen
+        shots, unseen, seen = drawn_shots(dataset, unseen, self.shots, (self.shots_seed, 5, fold), seen)
+        return np.concatenate([train, shots]), unseen, seen
 
     def whole(self, role: str, inputs: Mapping[str, Any]) -> np.ndarray | None:
         """Return the signatures of all classes of the problem, each once; they are known before any unseen row."""
@@ -384,37 +396,46 @@ def checked_scores(method: Any, returned: Any, shape: tuple[int, int]) -> np.nda
 
 
 def drawn_shots(
-    dataset: Dataset, rows: np.ndarray, count: int, stream: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``count`` of the ``rows`` (n,) of each class, and those others that share nothing with them.
+    dataset: Dataset, rows: np.ndarray, count: int, stream: tuple[int, ...], seen: np.ndarray = NO_ROWS
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``count`` of the ``rows`` (n,) of each class, and what is scored of the others and of ``seen`` (m,).
 
-    ``stream`` seeds the draw. Rows share a group, or where ``made_of`` says more, what they are made of.
+    ``stream`` seeds the draw, ``seen`` are scored rows of seen classes. Rows that share something with a shot are not
+    scored: a group, or where ``made_of`` says more, what they are made of.
 
-    Raises :class:`DataError` where a class has no row left.
+    Raises :class:`DataError` where an unseen class has no row left, or no row of seen classes is.
     """
     order = np.random.default_rng(stream).permutation(rows)
     shots = np.concatenate([order[dataset.y[order] == label][:count] for label in np.unique(dataset.y[rows])])
     things = dataset.groups if dataset.made_of is None else dataset.made_of
-    rest = np.setdiff1d(rows, shots)
-    if things is not None:
-        shared = np.isin(things[rest], things[shots])
-        rest = rest[~shared.reshape(len(rest), -1).any(axis=1)]
+
+    def apart(scored: np.ndarray) -> np.ndarray:
+        if things is None or not len(scored):
+            return scored
+        shared = np.isin(things[scored], things[shots])
+        return scored[~shared.reshape(len(scored), -1).any(axis=1)]
+
+    rest, seen_rest = apart(np.setdiff1d(rows, shots)), apart(seen)
     lost = np.setdiff1d(dataset.y[rows], dataset.y[rest])
-    if len(lost):
+    if len(lost) or (len(seen) and not len(seen_rest)):
+        left = "no row of a seen class to score"
+        if len(lost):
+            classes = counted(len(lost), "class", "classes")
+            left = f"{classes} without a row to score, first {dataset.class_names[lost[0]]!r}"
         raise DataError(
-            f"{dataset.name}: shots={count} leaves {counted(len(lost), 'class', 'classes')} without a row to score, "
-            f"first {dataset.class_names[lost[0]]!r}: rows that share images or a group with a shot are not scored; "
-            "use fewer shots"
+            f"{dataset.name}: shots={count} leaves {left}: rows that share images or a group with a shot are not "
+            "scored; use fewer shots"
         )
-    if len(shots) + len(rest) < len(rows):
+    whole, scored = len(rows) - len(shots) + len(seen), len(rest) + len(seen_rest)
+    if scored < whole:
         warnings.warn(
             OutcomeWarning(
-                f"{dataset.name}: {len(rows) - len(shots) - len(rest)} of {len(rows) - len(shots)} rows share images "
-                f"or a group with the {len(shots)} shots, and are not scored"
+                f"{dataset.name}: {whole - scored} of {whole} rows share images or a group with the {len(shots)} "
+                "shots, and are not scored"
             ),
             stacklevel=3,
         )
-    return shots, rest
+    return shots, rest, seen_rest
 
 
 # Of each class, so that a mean over its rows is one and a neighbour of its own kind exists; all where it has fewer.

@@ -67,7 +67,7 @@ class UnseenTask(ZeroShotTask):
         tested = count_of_unseen(dataset)
         folds = class_folds(dataset, rows, self.folds, self.validation_classes, seed, tested=tested)
         for number, fold in enumerate(folds, start=1):
-            train, validation = self.with_shots(dataset, *fold_rows(dataset, rows, fold), fold=number)
+            train, validation, _ = self.with_shots(dataset, *fold_rows(dataset, rows, fold), fold=number)
             problem = build_problem(
                 f"fold-{number}",
                 dataset,
@@ -90,7 +90,7 @@ class UnseenTask(ZeroShotTask):
         seen_classes, unseen_classes = np.unique(dataset.y[train]), np.unique(dataset.y[test])
         require_classes(dataset, "split 'train'", seen_classes)
         require_classes(dataset, "split 'test_unseen'", unseen_classes)
-        train, test = self.with_shots(dataset, train, test)
+        train, test, _ = self.with_shots(dataset, train, test)
         problem = build_problem(
             "test",
             dataset,
