@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import tomli_w
-from array_toys import save
+from array_toys import save, toy
 
 from zslplat.data.exposure import LISTS, exposures_of, match_classes
 from zslplat.front.datasets import load_dataset
@@ -55,6 +55,28 @@ def test_classes_of_a_card_may_have_several_names():
         {"felines": "cat, feline", "dog": "dogs"},
         {"big_cat": "cat"},
     )
+
+
+def test_a_class_with_a_wordnet_id_is_compared_by_name_where_the_list_has_no_ids():
+    names = ["n02129604_tiger", "n02114367 wolf", "n02439033_giraffe"]
+    assert match_classes(names, ["tiger", "timber wolf"]) == (
+        {"n02129604_tiger": "tiger"},
+        {"n02114367 wolf": "timber wolf"},
+    )
+
+
+def test_a_card_of_one_encoder_says_nothing_of_other_features(tmp_path):
+    values = toy()
+    X = values.pop("X")
+    np.savez(tmp_path / "toy.npz", X_res101=X, X_clip=X, **values)
+    card = {"features": {"res101": {"pretraining": ["lion"]}}}
+    (tmp_path / "toy.card.toml").write_text(tomli_w.dumps(card))
+
+    def encodings(text):
+        return list(load_dataset(text, data_root=tmp_path).source.get("encodings", {}).get("features", {}))
+
+    assert encodings("toy(features=clip)") == []
+    assert encodings("toy(features=res101)") == encodings("toy(features=res101+clip)") == ["res101"]
 
 
 def save_with_card(folder, pretraining):

@@ -1,7 +1,8 @@
 """Which classes of a data set the encoder of its features has been trained on.
 
 A feature card names the classes of the pre-training, or a list of them (:data:`LISTS`). A class whose name holds a
-WordNet id is compared by it, any other by its normalised names: without numbers, marks and plurals, in small letters.
+WordNet id is compared by it where the list has ids, any other by its normalised names: without numbers, marks and
+plurals, in small letters.
 Some matches are *uncertain* and counted apart: a name that several classes have (``crane``), one that is the end of
 another (``wolf`` and ``timber wolf``), and a place without ``indoor`` or ``outdoor``.
 """
@@ -82,11 +83,12 @@ def match_classes(names: Sequence[str], pretraining: str | Sequence[str]) -> tup
     uncertain: dict[str, str] = {}
     for name in names:
         identifier = _WORDNET_ID.search(name)
-        if identifier:
+        if identifier and catalogue.by_id:
             if identifier[0] in catalogue.by_id:
                 seen[name] = catalogue.by_id[identifier[0]]
             continue
-        for where, there in ((seen, catalogue.certain(name)), (uncertain, catalogue.possible(name))):
+        words = _WORDNET_ID.sub(" ", name)
+        for where, there in ((seen, catalogue.certain(words)), (uncertain, catalogue.possible(words))):
             if there:
                 where[name] = there
                 break

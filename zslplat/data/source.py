@@ -99,7 +99,7 @@ class FileSource(DataSource):
         path = find_path(places, str(self.options["path"]), self.suffixes)
         card, options, key = self._reading(path)
         return stored_dataset(
-            places.cache, key, lambda: _with_encodings(self.read_files(places, path, card, options), card)
+            places.cache, key, lambda: _with_encodings(self.read_files(places, path, card, options), card, options)
         )
 
     def stored(self, places: DataPlaces) -> Dataset | None:
@@ -127,18 +127,16 @@ class FileSource(DataSource):
         """Read the files; ``options`` are those of the spec and, where it has none, of ``about``."""
 
 
-def _with_encodings(dataset: Dataset, card: FeatureCard) -> Dataset:
+def _with_encodings(dataset: Dataset, card: FeatureCard, options: Mapping[str, Any]) -> Dataset:
     """Return a data set with what its card says of how its features and signatures were made.
 
-    What a card says of its only features is said of those of the data set, whatever they are called.
+    Where neither options nor views name features, the only ones on a card are those of the data set.
     """
-    named = dataset.source.get("features") or card.options.get("features", "")
-    names = [view.name for view in dataset.views if view.name] or str(named).split("+")
-    stems = [name.removesuffix(".mat") for name in names]
+    chosen = "+".join([view.name for view in dataset.views if view.name] or [str(options.get("features") or "")])
+    stems = [one.removesuffix(".mat") for one in f"{chosen}+{dataset.source.get('features', '')}".split("+")]
+    single = not chosen and len(card.features) == 1
     encodings = {
-        "features": {
-            name: asdict(one) for name, one in card.features.items() if name in stems or len(card.features) == 1
-        },
+        "features": {name: asdict(one) for name, one in card.features.items() if single or name in stems},
         "signatures": {name: asdict(one) for name, one in card.signatures.items() if name in dataset.signatures},
     }
     return replace(dataset, source={**dataset.source, "encodings": encodings}) if any(encodings.values()) else dataset

@@ -49,10 +49,19 @@ def test_images_and_names_become_a_data_set_that_zero_shot_methods_learn_from(fo
 
 
 def test_the_card_says_what_made_the_features(folder, encode):
-    encode(*USUAL, *TEXTS, "--to", "data")
+    encode(*USUAL, *TEXTS, "--attributes", "att.csv", "--to", "data")
     card = (folder / "data" / "card.toml").read_text()
-    for text in ("cell 8, orientations 9", "resized to 32 x 32", "scikit-image", "a photo of a {}.", "glove.txt"):
+    for text in (
+        "cell 8, orientations 9",
+        "resized to 32 x 32",
+        "scikit-image",
+        'unit vectors of: {}"',
+        "glove.txt",
+        "table att.csv",
+    ):
         assert text in card
+    assert 'unit vectors of: {}"' in card
+    assert "table att.csv" in card
     assert str(folder) not in card
 
 
@@ -77,6 +86,30 @@ def test_names_alone_become_a_table_of_signatures(folder, encode):
     code, _, _ = encode("--names", "names.txt", "-t", "word-vectors(weights=glove.txt)", "--to", "text.csv")
     lines = (folder / "text.csv").read_text().splitlines()
     assert (code, lines[0], len(lines)) == (0, "class,t0,t1,t2,t3,t4", 7)
+
+
+def test_a_class_of_unknown_words_is_an_error_whatever_the_prompt(folder, encode):
+    """Words around a name, which the vectors may well have, are no signature of the class."""
+    with (folder / "glove.txt").open("a") as file:
+        file.write("photo 1 1 1 1 1\n")
+    (folder / "names.txt").write_text("red circle\nheptagon\n")
+    for prompts in ((), ("--prompts", "photo")):
+        code, _, err = encode(
+            "--names", "names.txt", "-t", "word-vectors(weights=glove.txt)", *prompts, "--to", "t.csv"
+        )
+        assert code == 1
+        assert "1 classes have no word that the encoder knows: heptagon" in err
+
+
+def test_begun_anew_only_what_was_written_goes(folder, encode):
+    encode(*USUAL, *TEXTS, "--attributes", "att.csv", "--to", "data")
+    (folder / "data" / "notes.txt").write_text("mine")
+    (folder / "data" / "signatures-mine.csv").write_text("class,a\n")
+    code, _, err = encode("images", "--names", "names.txt", "-i", "hog(size=16)", "--restart", "-q", "--to", "data")
+    assert code == 0, err
+    left = {path.name for path in (folder / "data").iterdir()}
+    assert {"notes.txt", "signatures-mine.csv", "features-hog.npy"} <= left
+    assert not left & {"features-colours.npy", "signatures-words.npy", "signatures-att.csv"}
 
 
 def test_images_that_cannot_be_read_are_listed_or_left_out(folder, encode):

@@ -7,7 +7,7 @@ import pytest
 from drawn_images import draw_folder
 
 from zslplat.api import EncoderFacts
-from zslplat.errors import UsageError
+from zslplat.errors import DataError, UsageError
 from zslplat_encoders.encoder import Encoder
 from zslplat_encoders.encoding import STATE, encode_images, read_state
 from zslplat_encoders.image_files import ImageList, list_images
@@ -93,8 +93,32 @@ def test_changed_weights_and_other_images_are_refused_with_what_to_do(images, tm
     ):
         encode_images(images, encoders(a=changed), tmp_path)
     fewer = ImageList(images.names[1:], images.labels[1:], images.splits[1:], images.read)
-    with pytest.raises(UsageError, match=r"was encoded from other images; .*--restart"):
+    message = f"other images: SHA-256 of their names, .* is {fewer.digest}, and was {images.digest}; .*--restart"
+    with pytest.raises(UsageError, match=message):
         encode_images(fewer, encoders(a=Means()), tmp_path)
+
+
+def test_a_view_of_other_bytes_is_refused_and_those_that_are_there_stay(images, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    before = encode_images(images, encoders(a=Means()), folder, batch=4).content
+    files = bytes_of(folder)
+
+    def read(index):
+        return images.read(index) if index != 7 else b"other bytes"
+
+    changed = ImageList(images.names, images.labels, images.splits, read)
+    with pytest.raises(UsageError, match=f"SHA-256 of their bytes is .*, and was {before}; .*--restart"):
+        encode_images(changed, encoders(b=Means()), folder, batch=4)
+    assert bytes_of(folder) == files
+    assert list(encode_images(images, encoders(b=Means()), folder, batch=4).views) == ["a", "b"]
+
+
+def test_where_no_image_can_be_read_one_line_says_so(images, tmp_path):
+    nothing = ImageList(images.names, images.labels, images.splits, lambda _: b"")
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"none of 24 images can be read, first .*\.png: is empty; .*--restart"):
+            encode_images(nothing, encoders(a=Means()), tmp_path, batch=5)
 
 
 def test_an_unfinished_view_must_be_finished_first(images, tmp_path):

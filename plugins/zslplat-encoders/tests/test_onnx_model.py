@@ -1,6 +1,7 @@
 """Models in ONNX files. ``small.onnx`` is a convolution of drawn weights, a rectifier and a mean over places.
 
 Its weights are the first that ``numpy.random.default_rng(0)`` draws of a normal distribution: (4, 3, 3, 3), then (4,).
+``tokens.onnx`` hands on the pixels as tokens (n, h * w, 3), and as ``flat`` (n * h * w * 3).
 """
 
 import shutil
@@ -36,6 +37,18 @@ def test_features_are_what_the_model_computes():
         encoder.threads = threads
         encoder.open()
         np.testing.assert_allclose(encoder.encode_images([image])[0], expected, rtol=1e-5)
+
+
+def test_tokens_are_averaged_and_what_is_no_row_of_an_image_is_refused():
+    image = np.random.default_rng(1).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    file = str(FILE.with_name("tokens.onnx"))
+    encoder = OnnxModel(weights=file, size=8, mean=0.0, std=1.0)
+    encoder.open()
+    np.testing.assert_allclose(encoder.encode_images([image, image])[1], image.mean(axis=(0, 1)) / 255, rtol=1e-5)
+    flat = OnnxModel(weights=file, size=8, output="flat")
+    flat.open()
+    with pytest.raises(DataError, match=r"output flat is \(192,\); expected rows .*output="):
+        flat.encode_images([image])
 
 
 def test_the_middle_square_of_an_image_is_scaled():

@@ -6,9 +6,29 @@ from drawn_images import drawn
 
 from zslplat.errors import MissingDataError, UnknownNameError, UsageError
 from zslplat.testing import checks_for
+from zslplat_encoders.encoder import pretraining_of
 from zslplat_encoders.torch_models import OpenClip, SentenceEncoder, Timm, Torchvision, Transformers
 
 LETTERS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "red", "blue", "circle", "square", "a", "photo", "of", "."]
+
+
+@pytest.mark.parametrize(
+    ("weights", "alone"),
+    [
+        ("resnet50.a1_in1k", True),
+        ("IMAGENET1K_V2 (resnet101-cd907fc2.pth)", True),
+        ("vit_base_patch16_224.augreg_in21k_ft_in1k", False),
+        ("vit_base_patch16_clip_224.laion2b_ft_in12k_in1k", False),
+        ("IMAGENET1K_SWAG_E2E_V1 (vit_b_16_swag-9ac1b537.pth)", False),
+        ("tf_efficientnet_b0.ns_jft_in1k", False),
+        ("eva02_large_patch14_448.mim_m38m_ft_in1k", False),
+        ("laion2b_s34b_b79k", False),
+        ("clip-vit-base-patch32", False),
+        ("mine.pth", False),
+    ],
+)
+def test_only_weights_of_imagenet_alone_are_said_to_be_of_its_classes(weights, alone):
+    assert pretraining_of(weights) == ("imagenet-1k" if alone else f"the data of {weights}")
 
 
 def library(name, extra):
@@ -74,7 +94,7 @@ def test_an_open_clip_model_has_images_and_texts_in_one_space(tmp_path):
     network = open_clip.create_model("RN50")
     torch.save(network.state_dict(), tmp_path / "drawn.pt")
     encoder = OpenClip(model="RN50", weights=str(tmp_path / "drawn.pt"))
-    encoder.open()
+    assert encoder.open().pretraining == "the data of drawn.pt"
     assert encoder.encode_images(images()).shape == encoder.encode_texts(["red", "blue", "a square"]).shape
     keeps_its_promises(encoder)
     with pytest.raises(UnknownNameError, match="weights of RN50 'openay'"):

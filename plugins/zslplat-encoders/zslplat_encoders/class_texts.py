@@ -155,13 +155,23 @@ def encode_classes(encoder: Encoder, texts: Sequence[Sequence[str]], names: Sequ
     ends = np.cumsum([len(several) for several in texts])
     means = np.stack([part.sum(axis=0) for part in np.split(rows, ends[:-1])])
     lengths = np.linalg.norm(means, axis=1)
+    _require_words(names, lengths)
+    return np.asarray(means / lengths[:, None])
+
+
+def require_names_in_vocabulary(encoder: Encoder, names: Sequence[str]) -> None:
+    """Raise :class:`DataError` for names without a word in the vocabulary, whatever a prompt says around them."""
+    if encoder.has_vocabulary:
+        _require_words(names, np.abs(encoder.encode_texts(names)).sum(axis=1))
+
+
+def _require_words(names: Sequence[str], lengths: np.ndarray) -> None:
     lost = [name for name, length in zip(names, lengths, strict=True) if length == 0]
     if lost:
         raise DataError(
             f"{len(lost)} classes have no word that the encoder knows: {_shown(lost)}; give other names, or "
             "--descriptions"
         )
-    return np.asarray(means / lengths[:, None])
 
 
 def words_unknown(encoder: Encoder, names: Sequence[str]) -> dict[str, list[str]]:

@@ -35,7 +35,10 @@ class EncodedImages(TypedDict, total=False):
         Option("Encoder of the names, as minilm; several are signature sets. NAME=ENCODER names it.", short="-t"),
     ]
     names: Annotated[Path | None, Option("Names of the classes, one a line (.txt), or label,name (.csv).")]
-    prompts: Annotated[str, Option("What is said of a name: name, photo, ensemble, or a file of templates.", "photo")]
+    prompts: Annotated[
+        str | None,
+        Option("What is said of a name: name, photo, ensemble, or a file; default: photo, name for word vectors."),
+    ]
     descriptions: Annotated[Path | None, Option("Lines of class,text in place of prompts; a class may have several.")]
     attributes: Annotated[str | None, Option("CSV of class and attributes, a signature set beside the others.")]
 
@@ -56,7 +59,7 @@ class EncodeOptions(EncodedImages, SplitOptions, total=False):
     ]
     download: Annotated[bool, Option("Let libraries fetch weights that are not there.", False)]
     skip_unreadable: Annotated[bool, Option("Leave images out that cannot be read, and count them.", False)]
-    restart: Annotated[bool, Option("Remove what an earlier run left in the folder, and begin anew.", False)]
+    restart: Annotated[bool, Option("Remove what an earlier run wrote into the folder, and begin anew.", False)]
     json: Json
     quiet: Quiet
 
@@ -67,6 +70,7 @@ def encode(options: EncodeOptions) -> None:
     A run that was interrupted goes on with the same command. Nothing is downloaded without --download. Without images,
     signatures are added to the data set in the folder.
     """
+    from zslplat.data.feature_card import EncoderFacts
     from zslplat.errors import UsageError
     from zslplat_encoders import class_texts, data_set
 
@@ -77,9 +81,12 @@ def encode(options: EncodeOptions) -> None:
         raise UsageError("images without an encoder: add --image-encoder hog, or another (zslplat list encoders)")
     if options["images"] is None and not (texts or options["attributes"]):
         raise UsageError("nothing to encode: name images and --image-encoder, or --text-encoder")
-    prompts = class_texts.read_prompts(options["prompts"])
     result: dict[str, Any] = {"folder": str(folder), "notes": []}
     encoders = _opened(texts, "texts", options)
+    prompts_of = {
+        label: class_texts.read_prompts(options["prompts"] or ("name" if encoder.has_vocabulary else "photo"))
+        for label, (encoder, _) in encoders.items()
+    }
     if folder.suffix == ".csv":
         names = _names_alone(options)
     elif options["images"] is not None:
@@ -90,6 +97,9 @@ def encode(options: EncodeOptions) -> None:
     for label, (encoder, facts) in encoders.items():
         from dataclasses import replace
 
+        prompts = prompts_of[label]
+        if not options["descriptions"]:
+            class_texts.require_names_in_vocabulary(encoder, names)
         said = class_texts.texts_of(names, prompts, options["descriptions"])
         values = class_texts.encode_classes(encoder, said, names)
         data_set.write_signatures(
@@ -105,6 +115,7 @@ def encode(options: EncodeOptions) -> None:
     if options["attributes"]:
         label, file = _labelled(options["attributes"], "att")
         data_set.copy_attributes(Path(file), folder, label, names)
+        signatures[label] = EncoderFacts(encoder=f"table {Path(file).name}")
         result.setdefault("signatures", {})[label] = [len(names)]
     if folder.suffix != ".csv":
         source = "" if options["images"] is None else options["images"].name
@@ -114,8 +125,6 @@ def encode(options: EncodeOptions) -> None:
 
 def _encode_images(options: EncodeOptions, folder: Path, result: dict[str, Any]) -> list[str]:
     """Encode the images, write rows and splits, and return the names of the classes."""
-    import shutil
-
     from zslplat.errors import DataError, UsageError
     from zslplat_encoders import class_texts, data_set
     from zslplat_encoders.encoding import STATE, encode_images
@@ -131,7 +140,7 @@ def _encode_images(options: EncodeOptions, folder: Path, result: dict[str, Any])
     if folder.is_dir() and any(folder.iterdir()) and not (folder / STATE).is_file():
         raise UsageError(f"{folder}: holds other files; give --to a new folder")
     if options["restart"] and folder.is_dir():
-        shutil.rmtree(folder)
+        data_set.remove_written(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with _progress(options["quiet"] or options["json"]) as progress:
         state = encode_images(
@@ -149,8 +158,6 @@ def _encode_images(options: EncodeOptions, folder: Path, result: dict[str, Any])
             f"{len(lines)} of {len(images.names)} images cannot be read: {'; '.join(lines[:_MOST_NAMES])}{more}. Mend "
             "them and add --restart, or leave them out: the same command with --skip-unreadable"
         )
-    if not state.rows:
-        raise DataError(f"{options['images']}: no image can be read")
     result["notes"] += data_set.write_rows(folder, images, state, classes, unseen, options["seen_share"])
     result |= {"state": state, "rows": state.rows, "classes": len(classes.names)}
     result |= {"unreadable": list(state.unreadable), "views": list(state.views)}

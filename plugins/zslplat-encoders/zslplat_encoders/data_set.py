@@ -17,7 +17,7 @@ from zslplat.data.store.atomic_files import replacing
 from zslplat.errors import DataError, UsageError
 from zslplat.names import counted
 from zslplat_encoders.class_texts import ClassNames
-from zslplat_encoders.encoding import State, readable
+from zslplat_encoders.encoding import STATE, State, read_state, readable
 from zslplat_encoders.image_files import ImageList
 
 UNREADABLE, NAMES = "unreadable.txt", "class_names.npy"
@@ -100,6 +100,22 @@ def names_in(folder: Path) -> list[str]:
     if not path.is_file():
         raise UsageError(f"{folder}: has no {NAMES}; name the images, too, or give --to a file such as signatures.csv")
     return [str(name) for name in np.load(path, allow_pickle=False)]
+
+
+def remove_written(folder: Path) -> None:
+    """Remove what earlier runs wrote into a folder, and nothing else; what says which files these are goes last."""
+    path = folder / CARD_FILE
+    card = load_card(path) if path.is_file() else FeatureCard()
+    try:
+        state = read_state(folder)
+    except DataError:  # a broken state is a reason to begin anew
+        state = None
+    views = {*card.features, *(state.views if state else ()), *(state.pending if state else ())}
+    arrays = ["labels", *OF_ROWS, *(f"features-{one}" for one in views), *(f"signatures-{s}" for s in card.signatures)]
+    tables = [f"signatures-{one}.csv" for one in card.signatures]
+    names = [NAMES, "images.txt", UNREADABLE, *(f"{one}.npy" for one in arrays), *tables, CARD_FILE, STATE]
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
 
 
 def write_card(folder: Path, source: str, state: State | None, signatures: Mapping[str, EncoderFacts]) -> None:

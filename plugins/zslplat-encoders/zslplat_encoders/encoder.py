@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
@@ -12,6 +13,11 @@ from zslplat.data.feature_card import EncoderFacts
 from zslplat.space import Parameterised
 
 IMAGES, TEXTS = "images", "texts"
+# What names of weights hold that were trained on ImageNet-1k, and what they hold that have seen other data, too.
+_IMAGENET = ("imagenet1k", "in1k")
+_OTHER_DATA = re.compile(
+    r"ft|(in|imagenet)\d+k|laion\w*|openai|clip|swag|swsl|jft|ig\d\w*|yfcc\w*|webli|datacomp\w*|dfn\w*|lvd\w*|\w*\d+m"
+)
 
 
 class Encoder(Parameterised, ABC):
@@ -52,3 +58,19 @@ class Encoder(Parameterised, ABC):
     def unknown_words(self, text: str) -> list[str]:
         """Return the words of a text that are out of vocabulary; none for encoders that spell unknown words."""
         return []
+
+    @property
+    def has_vocabulary(self) -> bool:
+        """Whether words can be out of vocabulary."""
+        return type(self).unknown_words is not Encoder.unknown_words
+
+
+def pretraining_of(weights: str) -> str:
+    """Return what a card says of the data behind weights, by their name: a list of classes, else that very name.
+
+    >>> pretraining_of("resnet50.a1_in1k"), pretraining_of("augreg_in21k_ft_in1k")
+    ('imagenet-1k', 'the data of augreg_in21k_ft_in1k')
+    """
+    marks = re.split(r"[^a-z0-9]+", weights.lower())
+    others = [mark for mark in marks if mark not in _IMAGENET and _OTHER_DATA.fullmatch(mark)]
+    return f"the data of {weights}" if others or not set(marks) & set(_IMAGENET) else "imagenet-1k"

@@ -30,6 +30,7 @@ STATE = ".encoding.json"
 _MOST_IMAGES = 64
 # Of the free memory, what a batch may take.
 _SHARE = 0.25
+_OF_A_PASS = ("batch", "threads", "read", "rows", "unreadable", "content")
 Progress = Callable[[int, int], None]
 
 
@@ -39,6 +40,7 @@ class State:
 
     ``read`` images are done of ``pending``; ``rows`` could be read, and ``unreadable`` says why others could not.
     ``content`` is a digest over the bytes of the images: that of the images before and the SHA-256 of each, in turn.
+    ``finished`` are these fields as the finished views have them, while another is under way.
     """
 
     images: str
@@ -50,6 +52,7 @@ class State:
     rows: int = 0
     unreadable: dict[str, str] = field(default_factory=dict)
     content: str = ""
+    finished: dict[str, Any] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Write it into the folder in one step."""
@@ -80,8 +83,8 @@ def encode_images(
     """Write the views of encoders {label: (opened encoder, its facts)} that are not there yet, and return the state.
 
     ``batch``: images at a time, 0 for as many as fit a quarter of the free memory, at most 64. A folder that was begun
-    keeps the batch and the threads that it was begun with. Raises :class:`UsageError` where the folder holds other
-    images, or a view of other weights.
+    keeps the batch and the threads that it was begun with. Raises :class:`UsageError` where the folder is of images of
+    other names, labels or bytes, or has a view of other weights, and :class:`DataError` where no image can be read.
     """
     state = _begun(images, encoders, folder, batch, threads)
     if state.pending:
@@ -97,10 +100,15 @@ def encode_images(
                 state.write(folder)
                 if progress is not None:
                     progress(state.read, len(images.names))
+            if not state.rows:
+                name, reason = next(iter(state.unreadable.items()))
+                what = f"none of {len(images.names)} images can be read"
+                raise DataError(f"{what}, first {name}: {reason}; mend them and add --restart")
             for file, width in files.values():
                 file.seek(0)
                 file.write(_header(state.rows, width[0]))
-        state.views, state.pending = {**state.views, **state.pending}, {}
+        _require_same_bytes(state, folder)
+        state.views, state.pending, state.finished = {**state.views, **state.pending}, {}, {}
         state.write(folder)
     return state
 
@@ -108,7 +116,7 @@ def encode_images(
 def _begun(images: ImageList, encoders: Any, folder: Path, batch: int, threads: int) -> State:
     state = read_state(folder) or State(images.digest)
     if state.images != images.digest:
-        raise UsageError(f"{folder} was encoded from other images; give another folder to --to, or add --restart")
+        raise _other_images(folder, "names, labels or splits", state.images, images.digest)
     facts = {label: asdict(of_encoder) for label, (_, of_encoder) in encoders.items()}
     for label, earlier in {**state.views, **state.pending}.items():
         _require_same(folder, label, earlier, facts.get(label, earlier))
@@ -119,10 +127,31 @@ def _begun(images: ImageList, encoders: Any, folder: Path, batch: int, threads: 
             "finish it with the same encoders first, or add --restart"
         )
     if missing and not state.pending:
+        if state.views:
+            state.finished = {key: value for key, value in asdict(state).items() if key in _OF_A_PASS}
         state.pending, state.read, state.rows, state.content = missing, 0, 0, ""
         state.unreadable = {} if not state.views else state.unreadable
         state.batch, state.threads = batch or _fitting_batch([one for one, _ in encoders.values()]), threads
     return state
+
+
+def _other_images(folder: Path, what: str, before: str, now: str) -> UsageError:
+    digests = f"SHA-256 of their {what} is {now}, and was {before}"
+    return UsageError(f"{folder} was encoded from other images: {digests}; give another --to, or add --restart")
+
+
+def _require_same_bytes(state: State, folder: Path) -> None:
+    """Raise :class:`UsageError` where a new view is of other bytes than the finished ones, which stay as they are."""
+    now = state.content
+    if state.finished.get("content", now) == now:
+        return
+    for label in state.pending:
+        (folder / f"features-{label}.npy").unlink()
+    for key, value in state.finished.items():
+        setattr(state, key, value)
+    state.pending, state.finished = {}, {}
+    state.write(folder)
+    raise _other_images(folder, "bytes", state.content, now)
 
 
 def _require_same(folder: Path, label: str, earlier: Mapping[str, str], now: Mapping[str, str]) -> None:

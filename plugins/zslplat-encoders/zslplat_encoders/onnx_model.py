@@ -11,7 +11,7 @@ from PIL import Image
 from zslplat.data.feature_card import EncoderFacts
 from zslplat.errors import DataError, UsageError
 from zslplat.space import Domain, Integer, Text, parameter
-from zslplat_encoders.encoder import IMAGES, Encoder
+from zslplat_encoders.encoder import IMAGES, Encoder, pretraining_of
 from zslplat_encoders.libraries import digest_of, load_library, require_file, versions_of
 
 
@@ -30,7 +30,8 @@ class OnnxModel(Encoder):
     """The output of an ONNX model of images (n, 3, h, w) or (n, h, w, 3).
 
     Images are scaled so that the shorter side is ``size``, cropped to the middle, divided by 255, centred by ``mean``
-    and divided by ``std``. An output with more than two axes is averaged over places.
+    and divided by ``std``. An output (n, tokens, d) is averaged over tokens. One with four axes is averaged over
+    places, and has its channels where the images have theirs.
     """
 
     summary = "an image model in an .onnx file"
@@ -71,7 +72,7 @@ class OnnxModel(Encoder):
             weights_sha256=digest_of([file]),
             preprocessing=f"shorter side {self._side}, middle crop, mean {self.mean}, spread {self.std}",
             packages=versions_of("onnxruntime", "numpy", "pillow"),
-            pretraining=self.pretraining,
+            pretraining=self.pretraining or pretraining_of(file.name),
         )
 
     def encode_images(self, images: Sequence[np.ndarray]) -> np.ndarray:
@@ -86,9 +87,14 @@ class OnnxModel(Encoder):
         batch = np.concatenate([pixels, np.repeat(pixels[-1:], missing, axis=0)]) if missing else pixels
         (values,) = self._session.run([self._output], {self._input: batch})
         rows = np.asarray(values, dtype=np.float32)[: len(pixels)]
+        if rows.ndim not in (2, 3, 4):
+            raise DataError(
+                f"{self.weights}: output {self._output} is {values.shape}; expected rows (n, d), tokens (n, t, d) or "
+                "places; choose another one with output="
+            )
         if rows.ndim == 4:
-            rows = rows.mean(axis=(2, 3) if self._channels_first else (1, 2))
-        return rows.reshape(len(pixels), -1)
+            return np.asarray(rows.mean(axis=(2, 3) if self._channels_first else (1, 2)))
+        return np.asarray(rows.mean(axis=1)) if rows.ndim == 3 else rows
 
     def _pixels(self, image: np.ndarray) -> np.ndarray:
         scaled = (middle_square(image, self._side).astype(np.float32) / 255 - self._mean) / self._std

@@ -19,11 +19,8 @@ from PIL import Image
 from zslplat.data.feature_card import EncoderFacts
 from zslplat.errors import MissingDataError, UnknownNameError, UsageError, ZslplatError
 from zslplat.space import Text, parameter
-from zslplat_encoders.encoder import IMAGES, TEXTS, Encoder
+from zslplat_encoders.encoder import IMAGES, TEXTS, Encoder, pretraining_of
 from zslplat_encoders.libraries import load_library, versions_of
-
-# The list of classes, and what names of weights hold that were trained on it.
-IMAGENET, _OF_IMAGENET = "imagenet-1k", ("imagenet1k", "in1k")
 
 
 class _TorchEncoder(Encoder):
@@ -49,7 +46,7 @@ class _TorchEncoder(Encoder):
             weights_sha256=digest_of_tensors(self._model),
             preprocessing=" ".join(str(preprocessing).split()),
             packages=versions_of(self._distribution, "torch", "pillow"),
-            pretraining=IMAGENET if any(mark in weights.lower() for mark in _OF_IMAGENET) else "",
+            pretraining=pretraining_of(weights) if IMAGES in self.encodes else "",
         )
 
     _distribution: str
