@@ -1,16 +1,22 @@
 """The gate: the interval decides, validation alone is scored, looks are counted, and a loop rarely fools itself."""
 
 import json
+import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 from support import rows_of
 
+from zslplat.errors import StoreError
+from zslplat.evaluation.reporter import SilentReporter
+from zslplat.settings import resolve_settings
 from zslplat.statistics import LEAST_CLASSES, estimate_mean
-from zslplat.suites.gate import CANNOT_TELL, FAIL, PASS, Gate, decide
+from zslplat.suites.gate import CANNOT_TELL, FAIL, NUMBERS, PASS, Gate, gate, verdict_of_gap
 
 BASE = ("tune", "ridge-prototypes", "--trials", 2, "--study", "base", "-w", 1, "-q")
+DATA = ("-d", "shared-space")
 NEW = ("tune", "eszsl", "--trials", 2, "--study", "new", "-w", 1, "-q")
 
 
@@ -25,12 +31,12 @@ def test_the_whole_interval_on_one_side_of_the_margin_decides(looks):
     values = np.linspace(-0.1, 0.14, 25)  # symmetric: Hall's transformation changes nothing
     low, high = interval(values, looks)
     gap = estimate_mean(values)
-    assert decide(gap, 0.0, looks)[1] == pytest.approx((low, high))
+    assert verdict_of_gap(gap, 0.0, looks)[1] == pytest.approx((low, high))
     for margin, verdict in (
         *((-low + 1e-6, PASS), (-low - 1e-6, CANNOT_TELL)),
         *((-high + 1e-6, CANNOT_TELL), (-high - 1e-6, FAIL)),
     ):
-        assert decide(gap, margin, looks)[0] == verdict
+        assert verdict_of_gap(gap, margin, looks)[0] == verdict
 
 
 def test_few_classes_and_no_classes_decide_nothing():
@@ -39,6 +45,31 @@ def test_few_classes_and_no_classes_decide_nothing():
     assert (few.verdict, few.exit_code, few.reason) == (CANNOT_TELL, 3, "5 classes, and 6 are the fewest on validation")
     assert request.decided(None).reason == "no values per class on validation"
     assert request.decided(estimate_mean(np.full(LEAST_CLASSES, 0.5))).verdict == PASS
+    unknown = request.decided(replace(estimate_mean(np.full(LEAST_CLASSES, 0.5)), error=np.nan))
+    assert unknown.lines(numbers=True)[0] == ("cannot tell: nothing is known of the spread on validation")
+
+
+@pytest.mark.parametrize(
+    ("difference", "margin", "sentence"),
+    [
+        (0.2, 0.0, "pass: new is better than base"),
+        (0.2, 0.1, "pass: new is not worse than base by more than 0.1"),
+        (0.2, -0.1, "pass: new is better than base by more than 0.1"),
+        (-0.2, 0.0, "fail: new is worse than base"),
+        (-0.2, 0.1, "fail: new is worse than base by more than 0.1"),
+        (0.0, -0.1, "fail: new is not better than base by more than 0.1"),
+        (0.0, 0.0, "cannot tell: these classes do not decide"),
+    ],
+)
+def test_a_verdict_is_a_sentence_without_numbers_of_the_classes(difference, margin, sentence):
+    values = difference + np.linspace(-0.01, 0.01, 25)
+    said = Gate("new", "base", "H", margin=margin, looks=1).decided(estimate_mean(values))
+    first, last = said.lines(numbers=False)
+    assert first == f"{sentence} on validation H"
+    assert last == "look 0 at these validation classes; 100.0% of the budget is left"
+    assert {said.to_json(numbers=False)[name] for name in NUMBERS} == {None}
+    assert said.to_json(numbers=True)["difference"] == pytest.approx(difference)
+    assert f"{difference:+.4f} [" in said.lines(numbers=True)[1]
 
 
 def test_a_loop_of_tries_without_gain_rarely_has_a_pass_with_the_budget_and_nearly_always_without():
@@ -46,7 +77,7 @@ def test_a_loop_of_tries_without_gain_rarely_has_a_pass_with_the_budget_and_near
     gaps = [[estimate_mean(rng.normal(0, 0.05, 40)) for _ in range(tries)] for _ in range(loops)]
 
     def passed(looks):
-        return sum(any(decide(gap, 0.0, looks)[0] == PASS for gap in loop) for loop in gaps)
+        return sum(any(verdict_of_gap(gap, 0.0, looks)[0] == PASS for gap in loop) for loop in gaps)
 
     assert passed(1) > 0.8 * loops
     assert passed(tries) <= stats.binom.ppf(0.999, loops, 0.025)
@@ -58,7 +89,7 @@ def ask(arranged, call):
     arranged(BASE, NEW)
 
     def ask(*options, new="new", base="base"):
-        done = call("gate", new, "--against", base, *options, "--json")
+        done = call("gate", new, "--against", base, *options, "--json", "--numbers")
         return done.returncode, json.loads(done.stdout)
 
     return ask
@@ -80,11 +111,11 @@ def test_the_difference_is_that_of_the_validation_scores_and_the_test_split_is_n
     # Folds have equally many classes, so the mean over classes is that over folds.
     assert said["difference"] == pytest.approx(values["new"] - values["base"])
     assert said["low"] < said["difference"] < said["high"]
-    assert (said["classes"], said["look"], said["spent"]) == (60, 1, pytest.approx(1 / 200))
-    assert said["noise_floor"] > 0
+    assert (said["classes"], said["look"], said["left"]) == (60, 1, pytest.approx(1 - 1 / 200))
+    assert said["standard_error"] > 0
     assert evaluations(tmp_path / "mlruns") == before
     code, said = ask("--margin", -0.5)
-    assert (code, said["verdict"], said["look"]) == (1, FAIL, 2)
+    assert (code, said["verdict"], said["look"]) == (4, FAIL, 2)
     code, said = ask("--margin", -said["difference"])
     assert (code, said["verdict"], said["look"]) == (3, CANNOT_TELL, 3)
 
@@ -93,7 +124,7 @@ def test_the_difference_is_that_of_the_validation_scores_and_the_test_split_is_n
 def test_the_same_question_is_asked_once_and_a_spent_budget_decides_nothing(ask, call, tmp_path):
     first, again = ask("--looks", 2)[1], ask("--looks", 2)[1]
     assert again == {**first, "recorded": True}
-    assert ask("--looks", 2, new="base", base="new")[1]["spent"] == 1
+    assert ask("--looks", 2, new="base", base="new")[1]["left"] == 0
     code, said = ask("--margin", 0.5)
     assert (code, said["verdict"], said["difference"]) == (3, CANNOT_TELL, None)
     assert "budget of looks" in said["reason"]
@@ -106,12 +137,51 @@ def test_the_same_question_is_asked_once_and_a_spent_budget_decides_nothing(ask,
 
 
 @pytest.mark.long
+def test_calls_side_by_side_have_a_look_each_and_no_more_than_the_budget(ask, call):
+    """Both score the winner of the base at the same time; of three looks two are in the budget."""
+    answers = {}
+    threads = [
+        threading.Thread(target=lambda m=margin: answers.update({m: ask("--looks", 2, "--margin", m)}))
+        for margin in (0.5, 0.4, 0.3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    codes = sorted(code for code, _ in answers.values())
+    assert codes == [0, 0, 3]
+    assert sorted(said["look"] for code, said in answers.values() if code == 0) == [1, 2]
+    assert [said["left"] for code, said in answers.values() if code == 3] == [0]
+    paths = json.loads(call("store", "gc", "--dry-run", "--json").stdout)["paths"]
+    assert [path for path in paths if "evaluations" in path] == []
+
+
+@pytest.mark.long
+def test_the_budget_is_that_of_the_classes_whatever_the_task_and_the_metric(ask, call):
+    assert ask("--looks", 2)[1]["left"] == 0.5
+    for study, line in (("new-h", NEW), ("base-h", BASE)):
+        assert call(*line[:4], "--study", study, "-t", "gzsl", "-w", 1, "-q").returncode == 0
+    said = ask("--looks", 2, new="new-h", base="base-h")[1]
+    assert (said["metric"], said["look"], said["left"]) == ("AUSUC", 2, 0)
+
+
+@pytest.mark.long
+def test_a_call_that_failed_leaves_its_look_to_the_same_question(ask, monkeypatch, tmp_path):
+    monkeypatch.setattr("zslplat.suites.gate._validated", lambda *a: (_ for _ in ()).throw(StoreError("gone")))
+    with pytest.raises(StoreError, match="gone"):
+        gate(resolve_settings({"store": tmp_path / "mlruns"}), "new", "base", SilentReporter(), margin=0.5, looks=2)
+    monkeypatch.undo()
+    code, said = ask("--margin", 0.5, "--looks", 1)
+    assert (code, said["look"], said["looks"], said["left"], said["recorded"]) == (0, 1, 2, 0.5, False)
+
+
+@pytest.mark.long
 def test_it_leaves_nothing_that_is_not_recorded_and_the_reverse_question_has_the_reverse_answer(ask, call):
     first = ask("--margin", 0.3)[1]
     second = ask("--margin", 0.3, new="base", base="new")[1]
-    assert (second["difference"], second["noise_floor"]) == (
+    assert (second["difference"], second["standard_error"]) == (
         pytest.approx(-first["difference"]),
-        pytest.approx(first["noise_floor"]),
+        pytest.approx(first["standard_error"]),
     )
     paths = json.loads(call("store", "gc", "--dry-run", "--json").stdout)["paths"]
     assert [path for path in paths if "evaluations" in path] == []
@@ -123,12 +193,21 @@ def test_what_cannot_be_compared_is_refused_with_what_to_do(ask, call):
     assert (code, "given twice" in said["error"]) == (2, True)
     assert call(*NEW[:3], 3, "--study", "longer", "-w", 1, "-q").returncode == 0
     code, said = ask(new="longer")
-    assert (code, "unequal budgets; give the command of the smaller again with --trials 3" in said["error"]) == (
+    assert (code, "unequal budgets; tune both with --trials 3" in said["error"]) == (
         2,
         True,
     )
     assert call(*NEW[:4], "--study", "seeded", "--seed", 1, "-w", 1, "-q").returncode == 0
     code, said = ask(new="seeded")
     assert (code, "not validated on the same; tune both with one seed" in said["error"]) == (2, True)
+    assert call("tune", "cosine-signatures", *DATA, "--study", "fixed", "-w", 1, "-q").returncode == 0
+    assert call("tune", "cosine-adapter", *DATA, "--trials", 2, "--study", "searched", "-w", 1, "-q").returncode == 0
+    code, said = ask(new="searched", base="fixed")
+    assert (code, "fixed has nothing to search: tune the other with --trials 1" in said["error"]) == (2, True)
+    assert ask("--margin", 0.9, new="fixed", base="searched")[0] == 0
+    assert call("tune", "cosine-centred", *DATA, "--study", "joint", "-w", 1, "-q").returncode == 0
+    code, said = ask(new="joint", base="fixed")
+    assert (code, "transductive): a verdict would be on unequal knowledge" in said["error"]) == (2, True)
+    assert ask("--margin", 0.9, new="fixed", base="joint")[0] == 0
     code, said = ask(new="nothing")
     assert (code, "unknown study or method" in said["error"]) == (2, True)

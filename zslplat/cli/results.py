@@ -106,15 +106,16 @@ class GateOptions(PlaceOptions, total=False):
     against: Annotated[str, Option("The study to compare with, or a method with one.", REQUIRED, complete="studies")]
     margin: Annotated[float, Option("How much worse NEW may be. 0: it must be better. -0.01: better by 0.01.", 0.0)]
     looks: Annotated[int, Option("Tries for which the error is budgeted; each spends its share.", 200, least=1)]
+    numbers: Annotated[bool, Option("Show the difference too; a loop that steers by it voids the budget.", False)]
     json: Json
 
 
 def gate(options: GateOptions) -> None:
     """Say whether a study may take the place of another, by validation alone.
 
-    Exit code 0: it passes, the interval of the difference lies above minus the margin. 1: it fails, the interval lies
-    below. 3: nobody can tell. The test split is not looked at. Each look spends one of --looks, so that a loop of so
-    many tries rarely has a false pass (docs/gate.md).
+    Exit code 0: it passes, the interval of the difference lies above minus the margin. 4: it fails, the interval lies
+    below. 3: nobody can tell. Errors have 1 or 2. The test split is not looked at. Each look spends one of --looks, so
+    that a loop of so many tries, which hears verdicts alone, rarely has a false pass (docs/gate.md).
     """
     from contextlib import closing
 
@@ -134,9 +135,9 @@ def gate(options: GateOptions) -> None:
     with progress(quiet=True) as reporter:
         decided = decide(settings, new, base, reporter, margin=options["margin"], looks=options["looks"])
     if options["json"]:
-        print_json({**vars(decided), "exit_code": decided.exit_code})
+        print_json(decided.to_json(numbers=options["numbers"]))
     else:
-        echo("\n".join(decided.lines))
+        echo("\n".join(decided.lines(numbers=options["numbers"])))
     raise typer.Exit(decided.exit_code)
 
 

@@ -303,23 +303,24 @@ class Records:
         return sum(max(of_names.values()) for of_names in looks.values())
 
     @patient
-    def looks(self, place: str) -> list[dict[str, Any]]:
-        """Return what `zslplat gate` has decided at one place: the same data, task and metric."""
+    def looks(self, data: str) -> dict[str, Any]:
+        """Return by question what `zslplat gate` has decided at the validation classes of data of this fingerprint."""
         with lasting_errors(self.url):
-            looks: list[dict[str, Any]] = json.loads(self._read_facts().get(LOOKS + place, "[]"))
+            looks: dict[str, Any] = json.loads(self._read_facts().get(LOOKS + data, "{}"))
         return looks
 
     @patient
-    def add_looks(self, place: str, looks: Sequence[Mapping[str, Any]]) -> None:
-        """Record looks that are not recorded yet; two commands that do so at once lose nothing."""
+    def change_looks(self, data: str, change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """Let ``change`` alter the looks at these data, one command at a time, and return them; twice is as once."""
         lock = file_lock(self._lock) if self._lock is not None else nullcontext()
         with lasting_errors(self.url), lock, alone_on_server(self.url, "looks"):
-            recorded = self.looks(place)
-            recorded += [dict(look) for look in looks if dict(look) not in recorded]
-            self._write_facts(**{LOOKS + place: json.dumps(recorded)})
+            looks = self.looks(data)
+            change(looks)
+            self._write_facts(**{LOOKS + data: json.dumps(looks)})
+        return looks
 
-    def places_of_looks(self) -> list[str]:
-        """Return the places that have looks."""
+    def data_with_looks(self) -> list[str]:
+        """Return the fingerprints of the data that have looks."""
         return [name.removeprefix(LOOKS) for name in self._facts if name.startswith(LOOKS)]
 
     def run_of(self, owner: str, key: str) -> str:

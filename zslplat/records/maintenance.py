@@ -193,8 +193,9 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
         split, fingerprint = other.place_of(owner, key)
         records.add_evaluation(owner, key, split, fingerprint, content)
         merged.evaluations += 1
-    for place in other.places_of_looks():
-        records.add_looks(place, other.looks(place))
+    for data in other.data_with_looks():
+        more = other.looks(data)
+        records.change_looks(data, lambda looks, more=more: looks.update({**more, **looks}))  # type: ignore[misc]
     return merged
 
 

@@ -7,16 +7,16 @@
 | L | ``looks`` | tries for which the error is budgeted |
 
 NEW passes where the whole interval of level 1 - .05 / L of d lies above -m, fails where it lies below, and else nobody
-can tell. A look spends 1 / L of the budget of its data, task and metric; where that is spent nothing more is decided.
-So in L tries, none of which is as good as allowed, any passes with a probability of at most .025, however the tries
-depend on each other (Bonferroni's inequality), as far as the interval holds. ``docs/gate.md`` says where it does not,
-and what this does not protect from.
+can tell. A look spends 1 / L of the budget of its data; where that is spent nothing more is decided. So in L tries,
+none of which is as good as allowed, any passes with a probability of at most .025, however the tries depend on each
+other (Bonferroni's inequality). That holds as far as the interval does, where both searches gain alike from choosing
+among their trials, and for a loop that hears *passed* or *not passed* alone. ``docs/gate.md`` has what it is otherwise.
 """
 
 from __future__ import annotations
 
 import shutil
-import time
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -26,7 +26,7 @@ import numpy as np
 
 from zslplat.comparison.classes import class_difference
 from zslplat.errors import StoreError, UsageError
-from zslplat.evaluation.components import build_component, open_dataset
+from zslplat.evaluation.components import NOTHING, build_component, open_dataset
 from zslplat.evaluation.context import ExperimentContext
 from zslplat.evaluation.experiment import VALIDATION, Experiment, repeat_seed
 from zslplat.evaluation.jobs import Answer, Limits
@@ -35,8 +35,9 @@ from zslplat.evaluation.scoring.outcomes import class_values
 from zslplat.evaluation.session import EvaluationRequest, Session
 from zslplat.evidence.draws import join_draws
 from zslplat.evidence.scores import Scored
-from zslplat.keys import METRIC, key_of, trial_key
+from zslplat.keys import METRIC, key_of
 from zslplat.metrics.intervals import ClassValues
+from zslplat.names import counted
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder
 from zslplat.records.opening import existing_records
@@ -46,18 +47,19 @@ from zslplat.statistics import LEAST_CLASSES, LEVEL, Estimate
 from zslplat.tuning.rerun import differences
 
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
-EXIT_CODES: Mapping[str, int] = {PASS: 0, FAIL: 1, CANNOT_TELL: 3}
+EXIT_CODES: Mapping[str, int] = {PASS: 0, FAIL: 4, CANNOT_TELL: 3}  # 1 and 2 are errors
+NUMBERS = ("difference", "low", "high", "standard_error", "smallest_gain")  # what a loop must not steer by
 REPEATS = 3  # seeds of random methods
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Gate:
-    """What was decided. ``noise_floor``: the standard error of the difference; ``smallest_gain``: about which true
-    difference passes four times out of five with so many classes. Both are None where nothing is known of them.
+    """What was decided. ``smallest_gain``: about which true difference passes four times out of five with so many
+    classes; None, like ``standard_error``, where nothing is known of it.
 
-    ``look`` counts the looks at these validation classes, this one included; ``spent`` is the share of the budget that
-    is gone; ``recorded``: the verdict was made by an earlier call, and nothing was spent by this one.
+    ``look`` counts the looks at these validation classes, this one included; ``left`` is the share of the budget that
+    is left; ``recorded``: the verdict was made by an earlier call, and nothing was spent by this one.
     """
 
     new: str
@@ -65,16 +67,16 @@ class Gate:
     metric: str
     margin: float
     looks: int
-    verdict: str = CANNOT_TELL
+    verdict: str = ""  # of a look that is reserved
     reason: str = ""
     difference: float | None = None
     low: float | None = None
     high: float | None = None
     classes: int = 0
-    noise_floor: float | None = None
+    standard_error: float | None = None
     smallest_gain: float | None = None
     look: int = 0
-    spent: float = 0.0
+    left: float = 1.0
     recorded: bool = False
 
     @property
@@ -82,47 +84,50 @@ class Gate:
         """The exit code of the command."""
         return EXIT_CODES[self.verdict]
 
-    @property
-    def lines(self) -> list[str]:
-        """The verdict, and what it rests on."""
+    def to_json(self, *, numbers: bool) -> dict[str, Any]:
+        """Return what ``--json`` prints; without ``numbers`` these are None."""
+        return {**vars(self), **({} if numbers else dict.fromkeys(NUMBERS)), "exit_code": self.exit_code}
+
+    def lines(self, *, numbers: bool) -> list[str]:
+        """Return the verdict and the budget that is left, with the ``numbers`` between them."""
         lines = [f"{self.verdict}: {self.reason}"]
-        if self.noise_floor is not None:
+        if numbers and self.difference is not None:
+            lines.append(f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] over {self.classes} classes")
             smallest = "unknown" if self.smallest_gain is None else f"{self.smallest_gain:+.4f}"
-            lines.append(
-                f"noise floor {self.noise_floor:.4f} (standard error of the difference over {self.classes} classes); "
-                f"smallest difference that passes 4 times of 5: {smallest}"
-            )
+            lines.append(f"standard error {self.standard_error:.4f}; passes 4 times of 5 from about {smallest} on")
         again = ", decided before and not spent again" if self.recorded else ""
-        return [*lines, f"look {self.look} at these validation classes{again}; {self.spent:.1%} of the budget is spent"]
+        return [*lines, f"look {self.look} at these validation classes{again}; {self.left:.1%} of the budget is left"]
 
     def decided(self, gap: Estimate | None) -> Gate:
         """Return the verdict on a difference (larger is better)."""
-        if gap is None or gap.classes < LEAST_CLASSES:
-            few = "no values per class" if gap is None else f"{gap.classes} classes, and {LEAST_CLASSES} are the fewest"
-            return replace(self, reason=f"{few} on validation", classes=gap.classes if gap else 0)
-        verdict, (low, high) = decide(gap, self.margin, self.looks)
-        bound = 0.0 - self.margin
-        said = {
-            PASS: f"{self.new} is better" if low > 0 else f"{self.new} is not worse by {self.margin:g} or more",
-            FAIL: f"{self.new} is below {self.base} {bound:+g}",
-            CANNOT_TELL: f"the interval holds {bound:g}",
+        count = 0 if gap is None else gap.classes
+        if gap is None or count < LEAST_CLASSES or not np.isfinite(gap.error):
+            why = f"{count} classes, and {LEAST_CLASSES} are the fewest" if gap else "no values per class"
+            why = "nothing is known of the spread" if count >= LEAST_CLASSES else why
+            return replace(self, verdict=CANNOT_TELL, reason=f"{why} on validation", classes=count)
+        verdict, (low, high) = verdict_of_gap(gap, self.margin, self.looks)
+        size = f" by more than {abs(self.margin):g}" if self.margin else ""
+        ahead, behind = f"better than {self.base}{size}", f"worse than {self.base}{size}"
+        reason = {
+            PASS: f"{self.new} is {f'not {behind}' if self.margin > 0 else ahead}",
+            FAIL: f"{self.new} is {f'not {ahead}' if self.margin < 0 else behind}",
+            CANNOT_TELL: "these classes do not decide",
         }[verdict]
-        shown = f"validation {self.metric} {gap.estimate:+.4f} [{low:+.4f}, {high:+.4f}] over {gap.classes} classes"
         smallest = gap.smallest_difference(self.looks) - self.margin
         return replace(
             self,
             verdict=verdict,
-            reason=f"{said}: {shown}",
+            reason=f"{reason} on validation {self.metric}",
             difference=gap.estimate,
             low=low,
             high=high,
             classes=gap.classes,
-            noise_floor=gap.error,
+            standard_error=gap.error,
             smallest_gain=smallest if np.isfinite(smallest) else None,
         )
 
 
-def decide(gap: Estimate, margin: float, looks: int) -> tuple[str, tuple[float, float]]:
+def verdict_of_gap(gap: Estimate, margin: float, looks: int) -> tuple[str, tuple[float, float]]:
     """Return the verdict on a difference (larger is better), and the ends of its interval of level 1 - .05 / looks."""
     low, high = gap.ends_at(1 - (1 - LEVEL) / looks)
     return (PASS if low > -margin else FAIL if high < -margin else CANNOT_TELL), (low, high)
@@ -131,29 +136,40 @@ def decide(gap: Estimate, margin: float, looks: int) -> tuple[str, tuple[float, 
 def gate(settings: Settings, new: str, base: str, reporter: Reporter, *, margin: float, looks: int) -> Gate:
     """Decide whether the winner of study ``new`` passes against that of ``base``; the look is recorded.
 
+    The look is reserved before anything is evaluated. A call that fails leaves it to the next one of the same question.
+
     Raises :class:`UsageError` for studies that cannot be compared, or have not ended, and :class:`StoreError` where
     the code or the data have changed since.
     """
     with closing(existing_records(settings, reporter.warn)) as records:
         sides = _Side(records.study(new)), _Side(records.study(base))
         _check_pair(*sides)
-        metric = sides[0].metric
-        place = key_of(sides[0].experiment.data, str(sides[0].experiment.task), metric.name)
-        question = [sides[0].key, sides[1].key, margin]
-        recorded = records.looks(place)
-        spent = sum(1 / one["gate"]["looks"] for one in recorded)
-        for number, one in enumerate(recorded, start=1):
-            if one["question"] == question:
-                return Gate(**{**one["gate"], "look": number, "spent": spent, "recorded": True})
-        now = Gate(new, base, metric.name, margin, looks, look=len(recorded), spent=spent)
-        if spent + 1 / looks > 1 + _ROUNDING:
+        metric, data = sides[0].metric, sides[0].experiment.data
+        question = key_of(sides[0].key, sides[1].key, margin)
+        now = Gate(new, base, metric.name, margin, looks)
+
+        def reserve(recorded: dict[str, Any]) -> None:
+            if 1 / looks <= _left(recorded) + _ROUNDING:
+                recorded.setdefault(question, asdict(now))
+
+        recorded = records.change_looks(data, reserve)
+        left = max(0.0, _left(recorded))
+        if question not in recorded:
             why = "decide on other classes: another data set, or `zslplat compare` once at the end"
-            return replace(now, reason=f"the budget of looks at these classes is spent; {why}")
+            why = f"the budget of looks at these classes is spent; {why}"
+            return replace(now, verdict=CANNOT_TELL, reason=why, look=len(recorded), left=left)
+        now = replace(Gate(**recorded[question]), look=list(recorded).index(question) + 1, left=left)
+        if now.verdict:
+            return replace(now, recorded=True)
         ahead, behind = (_validated(side, records, settings, reporter) for side in sides)
-        gap = class_difference(*((ahead, behind) if metric.maximise else (behind, ahead)), metric.name)
-        final = replace(now.decided(gap), look=len(recorded) + 1, spent=spent + 1 / looks)
-        records.add_looks(place, [{"question": question, "created": time.time(), "gate": asdict(final)}])
+        final = now.decided(class_difference(*((ahead, behind) if metric.maximise else (behind, ahead)), metric.name))
+        records.change_looks(data, lambda recorded: recorded.update({question: asdict(final)}))
     return final
+
+
+def _left(recorded: Mapping[str, Any]) -> float:
+    """Return the share of the budget that recorded looks leave."""
+    return 1.0 - sum(1 / int(one["looks"]) for one in recorded.values())
 
 
 class _Side:
@@ -167,6 +183,7 @@ class _Side:
         self.identity, self.trials = values["identity"], study.finished()
         self.experiment = Experiment.from_json(self.identity)
         self.winner = self.trials[finished["winner"]][1]
+        self.knows = set(str(finished.get("knows") or NOTHING).split(", ")) - {NOTHING}
         self.key = [study.name, self.winner["number"], self.winner.get("question")]
         self.task = build_component("tasks", self.experiment.task)
         self.metric = self.task.metric(str(selected_by(self.identity, values["about"])).partition(",")[0])
@@ -183,11 +200,20 @@ def _check_pair(new: _Side, base: _Side) -> None:
                 f"{new.study.name} has {part} {ours}, {base.study.name} has {theirs}: they were not validated on the "
                 f"same; tune both with one {part}"
             )
-    counts = [len(side.trials) for side in (new, base)]
-    if new.identity.get("space") and base.identity.get("space") and counts[0] != counts[1]:
+    if more := ", ".join(sorted(new.knows - base.knows)):
         raise UsageError(
-            f"{new.study.name} has {counts[0]} trials and {base.study.name} has {counts[1]}: a verdict would be on "
-            f"unequal budgets; give the command of the smaller again with --trials {max(counts)}"
+            f"{new.study.name} knows more of the rows that it scores than {base.study.name} ({more}): a verdict would "
+            "be on unequal knowledge; give --against a study that knows as much"
+        )
+    ours, theirs = len(new.trials), len(base.trials)
+    # A new one without parameters may have fewer: the best of many for a base only makes passing harder.
+    if ours > theirs or (ours < theirs and new.identity.get("space")):
+        mend = f"tune both with --trials {max(ours, theirs)}"
+        if not base.identity.get("space"):
+            mend = f"{base.study.name} has nothing to search: tune the other with --trials {theirs} --study NAME"
+        raise UsageError(
+            f"{new.study.name} has {counted(ours, 'trial')} and {base.study.name} has {theirs}: a verdict would be on "
+            f"unequal budgets; {mend}"
         )
 
 
@@ -203,7 +229,7 @@ def _validated(side: _Side, records: Records, settings: Settings, reporter: Repo
     requests = [
         EvaluationRequest(
             label=f"validation {r}",
-            run=side.study.run(f"{trial_key(winner['number'])}/validation-{r}"),
+            run=uuid.uuid4().hex,  # of this call alone: another one may score the same winner
             experiment=context.experiment.evaluation(
                 winner["parameters"], VALIDATION, repeat_seed(side.experiment.seed, r)
             ),
