@@ -70,7 +70,7 @@ class CMTLoop(ZeroShotPipeline):
         reference: int | None = 200, features: str | None = None, signatures: str | None = None) -> None: ...
 
 class ClassMeans(ZeroShotPipeline):
-    """Nearest class mean without signatures (control for few-shot tasks)."""
+    """Nearest class mean, signatures only for classes without rows (control for few-shot tasks)."""
 
     def __init__(self, *, shrinkage: float = 5.0, temperature: float = 0.05, features: str | None = None,
         signatures: str | None = None) -> None: ...

@@ -58,7 +58,7 @@ def test_what_is_wrong_has_the_line_that_mends_it(tmp_path, call):
         "wrong: no signatures of classes",
         "wrong: no split",
     ]
-    assert all(card[place + 1].startswith("  mend: ") for place in wrong)
+    assert all(card[place + 1].startswith("  fix: ") for place in wrong)
     assert "wrong: ZSP501 mine: column 1 alone tells the class" in "\n".join(card)
     mended = card[wrong[1] + 1].partition("--dataset '")[2].partition("'")[0]
     assert call("data", "check", mended).stdout.count("wrong: no split") == 0

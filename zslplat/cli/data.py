@@ -83,7 +83,7 @@ class LookDataOptions(DataRootOptions, SilenceOptions, total=False):
 
 @app.command()
 def check(options: LookDataOptions) -> None:
-    """Print what a data set holds, what looks wrong with it, and the line that mends each thing.
+    """Print what a data set holds, what looks wrong with it, and the line that fixes each thing.
 
     Exit code 1 where something looks wrong.
     """
@@ -111,7 +111,7 @@ def check(options: LookDataOptions) -> None:
 
 
 def _wrong(faults: list[tuple[str, str]]) -> list[str]:
-    return [line for what, mend in faults for line in (f"wrong: {what}", f"  mend: {mend}")]
+    return [line for what, mend in faults for line in (f"wrong: {what}", f"  fix: {mend}")]
 
 
 def _faults(name: str) -> list[tuple[str, str]]:

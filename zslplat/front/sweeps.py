@@ -77,9 +77,9 @@ class Sweep(Result):
 
     @property
     def leads(self) -> list[tuple[str, list[Any]]]:
-        """Which method is ahead by the mean at which values, one after another: on the test where it was scored."""
+        """Which method has the highest mean of validation at which values, one after another."""
         signed = component("tasks", self.experiment.task.name).primary.signed
-        curves = self._curves(self._splits[-1])
+        curves = self._curves(VALIDATION)
         leads: list[tuple[str, list[Any]]] = []
         for i, value in enumerate(self.result.values):
             scores = {label: signed(score) for label, curve in curves.items() if (score := curve[i]) is not None}
@@ -94,7 +94,7 @@ class Sweep(Result):
         if len(self.result.validation) < 2:
             return []
         parts = [f"{label} at {self.swept.name} {', '.join(map(format_value, values))}" for label, values in self.leads]
-        return [f"ahead by the mean on the {self._splits[-1]} split: {'; '.join(parts)}"]
+        return [f"highest mean of validation, without an interval: {'; '.join(parts)}"]
 
     def _summary(self) -> Summary:
         result = self.result

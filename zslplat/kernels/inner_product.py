@@ -156,7 +156,7 @@ def declared_form(kernel: Kernel) -> RadialForm | None:
             raise PluginError(
                 f"kernel {kernel} declares the form {form.name} with rate {form.rate:g}, which is "
                 f"{expected[2]:.6g} at distance^2 {d[2]:.6g}, but its g is {actual[2]:.6g} there; "
-                "mend its property form, or let it return None"
+                "fix its property form, or let it return None"
             )
     return form
 

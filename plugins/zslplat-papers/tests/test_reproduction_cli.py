@@ -82,7 +82,7 @@ def test_a_plan_has_the_numbers_of_trials(call):
     assert f"{line['trials']} trials" in done
     assert min(line["trials"], line["repeats"]) > 0
     # Without a record and without a probe nothing is known of the time.
-    assert "Foreseen: 1 study of unknown time and memory (--probe times methods), 0.0 GB of the cache on disk" in done
+    assert "Estimate: 1 study of unknown time and memory (--probe times methods), 0.0 GB of the cache on disk" in done
     foreseen = found["foresight"]
     assert (foreseen["studies"], foreseen["unknown"], foreseen["least"]) == (1, 0, False)
     rows = 4800 * 128 * 4

@@ -307,7 +307,7 @@ def _same_length(
         counts = ", ".join(f"{keys[view]} {rows}" for view, rows in lengths.items())
         raise DataError(
             f"{fields.path}: views have different numbers of rows: {counts}; every view describes the same rows; "
-            "choose some with features=..., or mend the files"
+            "choose some with features=..., or fix the files"
         )
     view, rows = next(iter(lengths.items()))
     labels = y.size if y.ndim == 2 and 1 in y.shape else len(y) if y.ndim else 1

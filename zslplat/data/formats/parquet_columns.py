@@ -92,7 +92,7 @@ class ParquetFields(Fields):
         if 0 < len(texts) <= len(cells) / 10:
             raise DataError(
                 f"{self.path}, column {name!r}: {len(texts)} of {len(cells)} cells hold no number, the first is "
-                f"{quoted(str(cells[texts[0]]))} in row {texts[0] + 1} below the header; mend them (zslplat data check "
+                f"{quoted(str(cells[texts[0]]))} in row {texts[0] + 1} below the header; fix them (zslplat data check "
                 f"{self.path.name} lists all), or leave the column out: --dataset '{self.path.name}(leave_out={name})'"
             )
 

@@ -59,7 +59,7 @@ def print_reproduction(reproduction: Reproduction, settings: Any, *, dry_run: bo
         for label, differs in dict.fromkeys((made.cell.place.id, made.cell.place.differs) for made in others):
             say(f"  {label}: {differs}")
     if reproduction.foresight:
-        say(f"Foreseen: {reproduction.foresight.line}")
+        say(f"Estimate: {reproduction.foresight.line}")
     by_way: dict[str, list[str]] = {}
     for missing in reproduction.missing:
         by_way.setdefault(missing.how, []).append(missing.column)

@@ -158,10 +158,10 @@ class ClassMeans(PrototypeMethod):
     Related
     -------
     ``ridge-prototypes`` has the same metric and takes the means from signatures; where it is no longer
-    ahead, the signatures have stopped paying.
+    ahead, signatures have stopped paying.
     """
 
-    summary = "nearest class mean without signatures (control for few-shot tasks)"
+    summary = "nearest class mean, signatures only for classes without rows (control for few-shot tasks)"
     tags = ("inductive", "linear", "control")
 
     def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
