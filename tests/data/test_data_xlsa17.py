@@ -325,7 +325,7 @@ def test_broken_files_give_one_clear_line(tmp_path, case):
 
 
 def test_missing_places_say_how_to_set_them(tmp_path):
-    with pytest.raises(DataError, match=r"AWA2: no data root is set; .*--data-root, ZSLPLAT_DATA_ROOT or data_root"):
+    with pytest.raises(DataError, match=r"AWA2: no data root is set; .*--data-root .*, ZSLPLAT_DATA_ROOT or data_root"):
         Xlsa17(path="AWA2").load(DataPlaces())
     with pytest.raises(DataError, match=r"data root .*none is no folder; .*--data-root"):
         Xlsa17(path="AWA2").load(DataPlaces(tmp_path / "none"))
