@@ -223,6 +223,12 @@ def test_check_says_nothing_of_what_is_not_known(code):
     assert found(code, SCOPES[check.scope]("nothing known")) == []
 
 
+def test_methods_that_agree_are_not_called_constant():
+    facts = table({"label": "a", "labels": "1"}, {"label": "b", "labels": "1"})
+    (line,) = found("ZSP310", facts)
+    assert line.startswith("a, b: the two methods give the same label on every test row: ")
+
+
 def test_a_best_value_of_trials_that_are_all_equal_is_at_no_edge():
     speaks, _ = CASES["ZSP101"]
     assert found("ZSP101", replace(speaks, trials=trials(*[0.1] * 4, 0.2)))

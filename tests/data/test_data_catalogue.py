@@ -10,8 +10,9 @@ import pytest
 from array_toys import save, write_csv
 from xlsa17_toys import toy_arrays, write_folder
 
-from zslplat.data.catalogue import available, open_source, roots_below
+from zslplat.data.catalogue import FILE_SUFFIXES, available, open_source, roots_below
 from zslplat.data.description import describe
+from zslplat.data.feature_card import DATA_SUFFIXES
 from zslplat.data.formats.npz import NpzSource
 from zslplat.data.formats.parquet import CsvSource
 from zslplat.data.formats.xlsa17 import Xlsa17
@@ -59,6 +60,23 @@ def test_every_layout_opens_by_its_name(places):
         source = opened(text, places)
         assert isinstance(source, kind)
         assert source.load(places).name == text
+
+
+def test_a_file_alone_in_a_folder_with_a_card_is_the_data_set_of_that_folder(places):
+    assert {*DATA_SUFFIXES} == {*FILE_SUFFIXES}
+    folder = places.root / "gulls"
+    write_csv(folder / "rows.csv")
+    with pytest.raises(DataError, match="gulls: no data set in a layout that is known"):
+        opened("gulls", places)
+    (folder / "card.toml").write_text('licence = "CC0"\n')
+    for text in ("gulls", f'"{folder}"', f'"{folder / "rows.csv"}"'):
+        data = opened(text, places).load(places)
+        assert (data.name, data.licence) == ("gulls", "CC0")
+    assert ("gulls", "csv") in {(entry.name, entry.kind) for entry in available(places, {})}
+    save(folder)
+    with pytest.raises(DataError, match="gulls: no data set in a layout that is known"):
+        opened("gulls", places)
+    assert opened(f'"{folder / "rows.csv"}"', places).load(places).licence != "CC0"
 
 
 def test_options_of_a_spec_reach_the_loader(places):

@@ -166,7 +166,7 @@ class ManyLooks(Check):
 
 
 class SamePredictions(Check):
-    """Speaks where several rows gave every test row the same label, so that one result stands there several times."""
+    """Speaks where several rows agree on the label of every test row: one result stands there several times."""
 
     code, title, scope = "ZSP310", "the same predictions", "comparison"
 
@@ -178,7 +178,10 @@ class SamePredictions(Check):
                 by_labels.setdefault((row.rows, row.labels), []).append(row)
         for rows in by_labels.values():
             if len(rows) > 1:
-                yield f"{_named(rows)} gave every test row the same label: one result that is shown {len(rows)} times"
+                yield (
+                    f"{_named(rows)}: the {'two' if len(rows) == 2 else len(rows)} methods give the same label on "
+                    f"every test row: one result that is shown {len(rows)} times"
+                )
 
 
 def _minority(rows: Sequence[RowFacts], name: str) -> list[RowFacts]:

@@ -1,6 +1,7 @@
 """Feature cards: a TOML file beside the arrays says where they come from and how they were made.
 
-``card.toml`` lies in the folder of a data set, ``birds.card.toml`` beside ``birds.npz``. Every key may be left out::
+``card.toml`` lies in the folder of a data set, ``birds.card.toml`` beside ``birds.npz``. A file of a data set that is
+alone in a folder with ``card.toml`` is the data set of that folder. Every key may be left out::
 
     description = "Animals with Attributes 2, proposed split"
     licence = "..."
@@ -43,6 +44,7 @@ from zslplat.names import unfit
 from zslplat.space import Parameter, check_value
 
 CARD_FILE = "card.toml"
+DATA_SUFFIXES = (".parquet", ".csv", ".h5", ".hdf5", ".npz")  # of files that are data sets
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -133,7 +135,20 @@ def card_of(content: Mapping[str, Any], where: str) -> FeatureCard:
 
 def card_path(data: Path) -> Path:
     """Return where the card of a data set is: inside its folder, or beside its single file."""
-    return data / CARD_FILE if data.is_dir() else data.with_suffix("." + CARD_FILE)
+    if data.is_dir():
+        return data / CARD_FILE
+    beside = data.with_suffix("." + CARD_FILE)
+    return data.parent / CARD_FILE if not beside.is_file() and lone_file(data.parent) == data else beside
+
+
+def lone_file(folder: Path) -> Path | None:
+    """Return the file of a data set that lies alone in a folder with a card; None where there is none, or several."""
+    if not (folder / CARD_FILE).is_file():
+        return None
+    files = [file for file in folder.iterdir() if file.suffix in DATA_SUFFIXES and not file.name.startswith(".")]
+    # Files of signatures lie beside tables, and are no data sets.
+    files = [file for file in files if not re.search(r"(^|\.)signatures[._-]", file.name)]
+    return files[0] if len(files) == 1 else None
 
 
 def unfit_for_file(name: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.feature_card import FeatureCard, card_path, read_card
+from zslplat.data.feature_card import FeatureCard, card_path, lone_file, read_card
 from zslplat.data.store.array_store import file_stamp
 from zslplat.data.store.stored_sets import read_stored, stored_dataset
 from zslplat.errors import MissingDataError, UnknownDataError, UsageError
@@ -78,7 +78,9 @@ class FileSource(DataSource):
     @classmethod
     def fits(cls, path: Path) -> bool:
         """Tell whether the file or folder at a path has this layout."""
-        return cls.is_folder(path) if path.is_dir() else path.suffix in cls.suffixes and path.is_file()
+        if path.is_dir():
+            return cls.is_folder(path) or cls.place_of(path) != path
+        return path.suffix in cls.suffixes and path.is_file()
 
     @classmethod
     def is_folder(cls, folder: Path) -> bool:
@@ -86,9 +88,15 @@ class FileSource(DataSource):
         return False
 
     @classmethod
+    def place_of(cls, path: Path) -> Path:
+        """Return the file of this layout that is alone in a folder with its card, else the path."""
+        file = lone_file(path) if path.is_dir() and not cls.is_folder(path) else None
+        return file if file is not None and file.suffix in cls.suffixes else path
+
+    @classmethod
     def summary_of(cls, path: Path) -> str:
         """Return what lists show beside the name of a data set: by default how large it is."""
-        files = cls().files(path)
+        files = cls().files(cls.place_of(path))
         size = f"{sum(file.stat().st_size for file in files) / 1e6:.1f} MB"
         return size if len(files) == 1 else f"{len(files)} files, {size}"
 
@@ -96,7 +104,7 @@ class FileSource(DataSource):
         """Read the files, or what an earlier load of them stored under ``places.cache``."""
         if "path" not in self.options:
             raise UsageError(f"{self.kind}: path is missing; write {self.kind}(path=mydata)")
-        path = find_path(places, str(self.options["path"]), self.suffixes)
+        path = self.place_of(find_path(places, str(self.options["path"]), self.suffixes))
         card, options, key = self._reading(path)
         return stored_dataset(
             places.cache, key, lambda: _with_encodings(self.read_files(places, path, card, options), card, options)
@@ -104,7 +112,7 @@ class FileSource(DataSource):
 
     def stored(self, places: DataPlaces) -> Dataset | None:
         """Return what an earlier load stored under ``places.cache``, None where there is nothing."""
-        path = find_path(places, str(self.options["path"]), self.suffixes)
+        path = self.place_of(find_path(places, str(self.options["path"]), self.suffixes))
         return None if places.cache is None else read_stored(places.cache, self._reading(path)[2])
 
     def _reading(self, path: Path) -> tuple[FeatureCard, dict[str, Any], str]:

@@ -47,6 +47,8 @@ def test_labels_without_a_name_are_listed_with_the_line_that_mends_it(tmp_path):
     (tmp_path / "names.txt").write_text("wren\nowl\n")
     with pytest.raises(DataError, match=r"no name for 1 of 2 labels: wrenn; did you mean 'wren'.*'wrenn<tab>its name'"):
         read_names(tmp_path / "names.txt", ["wrenn", "owl"])
+    with pytest.raises(DataError, match="wrenn; add a line"):  # the near name is that of another label
+        read_names(tmp_path / "names.txt", ["wrenn", "wren"])
     (tmp_path / "names.txt").write_text("wren\nwren\n")
     with pytest.raises(DataError, match="'wren' twice"):
         read_names(tmp_path / "names.txt", ["wren"])

@@ -72,6 +72,14 @@ def test_the_same_command_again_changes_nothing(folder, encode):
     assert {path.name: path.read_bytes() for path in (folder / "data").iterdir()} == before
 
 
+def test_names_without_images_are_noted(folder, encode):
+    with (folder / "names.txt").open("a") as file:
+        file.write("red star\n")
+    code, out, err = encode(*USUAL[:-1], *TEXTS, "--to", "data")
+    assert code == 0
+    assert "note: names.txt: 1 of 7 names have no images: red star" in out + err
+
+
 def test_signatures_are_added_to_a_data_set_and_several_are_joined(folder, encode):
     encode(*USUAL, *TEXTS, "--to", "data")
     code, out, _ = encode("-t", "plain=word-vectors(weights=glove.txt)", "--prompts", "name", "--to", "data")

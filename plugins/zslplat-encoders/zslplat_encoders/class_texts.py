@@ -37,6 +37,11 @@ class ClassNames:
     names: tuple[str, ...]
     class_of_label: Mapping[str, int]
 
+    def without_images(self) -> list[str]:
+        """Return the names that no label has."""
+        labelled = set(self.class_of_label.values())
+        return [name for number, name in enumerate(self.names) if number not in labelled]
+
 
 def read_names(path: Path | None, labels: Sequence[str]) -> ClassNames:
     """Return the names of classes: those of a file, or the labels of the images in plain words.
@@ -57,7 +62,7 @@ def read_names(path: Path | None, labels: Sequence[str]) -> ClassNames:
     class_of_label = {label: forms[_form(label)] for label in present if _form(label) in forms}
     lost = [label for label in present if label not in class_of_label]
     if lost:
-        near = near_names(lost[0], names, most=1)
+        near = near_names(lost[0], ClassNames(names, class_of_label).without_images(), most=1)
         hint = f"; did you mean {near[0]!r} for {lost[0]!r}?" if near else ""
         raise DataError(
             f"{where}: no name for {len(lost)} of {len(present)} labels: {_shown(lost)}{hint}; add a line "

@@ -134,6 +134,11 @@ def _encode_images(options: EncodeOptions, folder: Path, result: dict[str, Any])
     images = list_images(options["images"])
     encoders = _opened(options["image_encoder"] or [], "images", options)
     classes = class_texts.read_names(options["names"], images.labels)
+    if empty := classes.without_images():
+        shown = ", ".join(empty[:_MOST_NAMES]) + ", ..." * (len(empty) > _MOST_NAMES)
+        result["notes"].append(
+            f"{options['names']}: {len(empty)} of {len(classes.names)} names have no images: {shown}"
+        )
     unseen: Any = options["unseen"]
     if unseen is not None and re.fullmatch(r"\d*\.?\d+", unseen) and unseen not in classes.names:
         unseen = float(unseen) if "." in unseen else int(unseen)

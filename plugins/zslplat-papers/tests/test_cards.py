@@ -186,6 +186,37 @@ def test_a_named_folder_of_an_archive_is_the_data_set(tmp_path, root):
     assert sorted(file.name for file in (root / "birds").iterdir()) == [CARD_FILE, "toy.npz"]
 
 
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_data_set_of_one_file_is_loaded_and_listed_with_its_card(call, tmp_path, root, zipped):
+    content, name = npz(), "toy.npz"
+    if zipped:
+        file, name = io.BytesIO(), "toy.zip"
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("toy.npz", content)
+        content = file.getvalue()
+    with serving(content) as server:
+        files = [{"addresses": [server.url], "name": name}]
+        card = {"licence": "CC0", "files": files, "features": {"clip": {"encoder": "ViT"}}}
+        path = write_card(tmp_path / "birds.card.toml", **card)
+        assert fetch_set(path, root).new
+    for text in ("birds", str(root / "birds"), str(root / "birds" / "toy.npz")):
+        data = load_dataset(text, data_root=root)
+        encoder = data.source["encodings"]["features"]["clip"]["encoder"]
+        assert (data.name, data.licence, encoder) == ("birds", "CC0", "ViT")
+    assert not fetch_set(path, root).new
+    assert not fetch_set("birds(features=clip)", root).new
+    listed = call("data", "list", "--data-root", root)
+    assert "birds" in listed.stdout
+    assert "folders below" not in listed.stdout + listed.stderr
+
+
+def test_a_dead_address_of_a_card_is_mended_by_that_of_another_card(call, root):
+    with serving(b"") as server:
+        server.status = 404
+        done = call("data", "fetch", server.url.replace("xlsa17.zip", "birds.card.toml"), "--data-root", root)
+    one_line(done, 1, "answers 404 .*zslplat data fetch https://example.org/birds.card.toml")
+
+
 def test_a_card_comes_by_address_and_features_of_it_are_chosen(call, tmp_path, root):
     content = archive_of(tmp_path, names=("AWA2",))
     with serving(content) as server:

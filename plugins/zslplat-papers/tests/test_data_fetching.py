@@ -160,7 +160,7 @@ def test_an_archive_that_finds_no_room_is_kept_and_unpacked_by_the_same_command(
 
 def test_an_address_that_is_gone_is_one_clear_line(server, root):
     server.status = 404
-    with pytest.raises(DataError, match=r"the server answers 404 Not Found; .*give another with --url"):
+    with pytest.raises(DataError, match=r"the server answers 404 Not Found; .*give another --url"):
         fetch_set("AWA2", root, url=server.url)
 
 

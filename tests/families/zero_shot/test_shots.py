@@ -137,8 +137,13 @@ def test_shots_whose_groups_hold_every_seen_row_are_refused():
 
 
 def test_shots_that_leave_nothing_to_score_are_refused():
-    with pytest.raises(DataError, match=r"shots=20 leaves 5 classes without a row to score, first 'class \d+'.*fewer"):
+    with pytest.raises(
+        DataError, match=r"shots=20 leaves 5 classes without a row to score.* 20 rows: at most shots=19"
+    ):
         ZeroShot(shots=20).test(toy(rows=20))
+    data = toy(rows=20)
+    with pytest.raises(DataError, match=r"shots=2 leaves .* rows that share images or a group .* use fewer shots"):
+        ZeroShot(shots=2).test(replace(data, groups=data.y % 2))
 
 
 def test_imbalance_thins_out_what_the_shots_leave():

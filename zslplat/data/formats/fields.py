@@ -50,7 +50,7 @@ import numpy as np
 
 from zslplat.data.assembly import RawArrays, RawSignatures, assemble, looks_transposed
 from zslplat.data.dataset import Dataset
-from zslplat.data.feature_card import FeatureCard
+from zslplat.data.feature_card import CARD_FILE, FeatureCard, card_path
 from zslplat.data.formats.array_likes import names_of
 from zslplat.data.source import DataPlaces, FileSource
 from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, number_of_first_row, splits_from_names, splits_of_parts
@@ -457,6 +457,7 @@ class FieldsSource(FileSource):
         """Read the fields and bring them together."""
         fields = self.open(path, options)
         raw, field_names = raw_arrays(fields, options)
-        raw.name = path.name if path.is_dir() else path.stem
+        beside = card_path(path.absolute())
+        raw.name = beside.parent.name if beside.name == CARD_FILE else path.stem
         stated: dict[str, Any] = {key: text for key, text in fields.texts().items() if not getattr(card, key)}
         return assemble(raw, replace(card, **stated), {"loader": self.kind, **self.origin(path), "keys": field_names})

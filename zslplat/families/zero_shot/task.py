@@ -419,13 +419,15 @@ def drawn_shots(
     lost = np.setdiff1d(dataset.y[rows], dataset.y[rest])
     if len(lost) or (len(seen) and not len(seen_rest)):
         left = "no row of a seen class to score"
+        cause = "rows that share images or a group with a shot are not scored; use fewer shots"
         if len(lost):
-            classes = counted(len(lost), "class", "classes")
-            left = f"{classes} without a row to score, first {dataset.class_names[lost[0]]!r}"
-        raise DataError(
-            f"{dataset.name}: shots={count} leaves {left}: rows that share images or a group with a shot are not "
-            "scored; use fewer shots"
-        )
+            sizes = [int(np.count_nonzero(dataset.y[rows] == label)) for label in lost]
+            fewest = min(sizes)
+            first = dataset.class_names[lost[sizes.index(fewest)]]
+            left = f"{counted(len(lost), 'class', 'classes')} without a row to score, first {first!r}"
+            if fewest <= count:
+                cause = f"it has {counted(fewest, 'row')}: at most shots={fewest - 1}"
+        raise DataError(f"{dataset.name}: shots={count} leaves {left}: {cause}")
     whole, scored = len(rows) - len(shots) + len(seen), len(rest) + len(seen_rest)
     if scored < whole:
         warnings.warn(

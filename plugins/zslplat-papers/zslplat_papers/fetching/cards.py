@@ -30,7 +30,7 @@ def find_card(text: str, root: Path) -> tuple[Spec, FeatureCard | None, str]:
         target = root / DOWNLOADS / f"card-{name}"
         target.unlink(missing_ok=True)
         try:
-            named, card = read_any_card(fetch(text, target, most=_MOST_BYTES))
+            named, card = read_any_card(fetch(text, target, most=_MOST_BYTES, remedy=_OTHER_ADDRESS))
         finally:
             if target.is_file():
                 remove_download(target)
@@ -84,3 +84,4 @@ def _stem(path: Path) -> str:
 
 
 _MOST_BYTES = 1 << 22
+_OTHER_ADDRESS = "give that of another card: zslplat data fetch https://example.org/birds.card.toml"

@@ -170,12 +170,14 @@ def fetch(
     since: str = "",
     attempts: int = ATTEMPTS,
     most: int = 0,
+    remedy: str = "give another --url",
 ) -> Path:
     """Download ``url`` to ``target``, resuming what an earlier call left; a complete file is not fetched again.
 
     ``sha256`` (64 hex digits) is checked when given; ``since`` says when an earlier download had it. ``timeout``
     in seconds bounds the silence of the server, ``pause`` the wait before each new attempt (it doubles); after so many
     ``attempts`` without a new byte it gives up. More than ``most`` bytes are refused, by default what no archive has.
+    ``remedy`` says how another address is given.
     Raises :class:`UsageError` for a malformed address, and :class:`DataError` when the server cannot be reached,
     refuses, keeps breaking off, or delivers another file than expected, where the disk has no room, where more comes
     without a declared length than an archive may hold or than half of the free room, and when another process is
@@ -187,7 +189,9 @@ def fetch(
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
         with _exclusive(target.with_name(target.name + ".part"), url) as part:
-            state = _Transfer(url, part, _read_validator(part, url), progress, timeout, attempts, most or MAX_BYTES)
+            state = _Transfer(
+                url, part, _read_validator(part, url), progress, timeout, attempts, most or MAX_BYTES, remedy
+            )
             state.run(pause)
             return _finish(state, target, sha256, since)
     except OSError as error:
@@ -207,6 +211,7 @@ class _Transfer:
     timeout: float
     attempts: int
     most: int
+    remedy: str
     total: int | None = None
     at: str = ""  # where the last request went, in the end
 
@@ -227,7 +232,7 @@ class _Transfer:
                 if error.code < 500 and error.code not in (408, 429):
                     raise DataError(
                         f"cannot download {self.address()}: the server answers {error.code} {error.reason}; "
-                        "look whether the address is still right, and give another with --url"
+                        f"look whether the address is still right, or {self.remedy}"
                     ) from error
                 cause = f"the server answers {error.code} {error.reason}"
             except urllib.error.URLError as error:
@@ -241,7 +246,7 @@ class _Transfer:
                 rest = (
                     f"the same command goes on from byte {self.size()}"
                     if self.size()
-                    else "try later, or another --url"
+                    else f"try later, or {self.remedy}"
                 )
                 raise DataError(f"cannot download {self.address()}: {cause}, {self.attempts} times in a row; {rest}")
             if fruitless:
@@ -310,8 +315,8 @@ class _Transfer:
                 self._restart()
                 raise DataError(
                     f"cannot download {self.address()}: the server does not say how long the file is, and more "
-                    f"than {most / 1e9:.2f} GB came; nothing of it was kept; look at the address in a browser, or give "
-                    "another --url"
+                    f"than {most / 1e9:.2f} GB came; nothing of it was kept; look at the address in a browser, or "
+                    f"{self.remedy}"
                 )
             self.file.write(chunk)
             if self.progress:

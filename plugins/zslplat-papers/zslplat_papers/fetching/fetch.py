@@ -94,7 +94,7 @@ def fetch_set(
             "the name of a data set of the data root"
         )
     place, layout = find_data_set(root, name) or (root / name, None)
-    lacking = [one for one in features if layout is not None and not _has_features(place, one)]
+    lacking = [one for one in features if layout is not None and not _has_features(layout.place_of(place), one)]
     if layout is not None and not lacking:
         if card is not None:
             _check_weights(place, card, author)
