@@ -122,7 +122,7 @@ def test_of_class_folds_each_has_a_study_and_the_score_is_over_all_classes(call,
 
 
 def test_class_folds_are_planned_by_the_first(call, tmp_path):
-    done = call("tune", "eszsl", "--class-folds", 5, "--dry-run", "--store", tmp_path / "mlruns")
+    done = call("tune", "eszsl", "--class-folds", 5, "--dry-run", "--store", tmp_path / "planned")
     assert done.returncode == 0, done.stderr
     assert "class folds: 5, a study each; this is the first, about" in done.stdout
-    assert not (tmp_path / "mlruns" / "optuna.db").exists()
+    assert not (tmp_path / "planned").exists()
