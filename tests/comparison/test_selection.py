@@ -253,6 +253,12 @@ def test_budgets_knowledge_and_what_is_unequal_are_said(made, show):
     assert [rows["ridge-prototypes"][key] for key in known] == [False, False, True]
 
 
+def test_a_method_without_anything_to_search_needs_no_trials(made, show):
+    made.study("eszsl", 0.8, trials=20)
+    made.study("cosine-signatures", 0.7, trials=1, space={})
+    assert {row["method"]: row["unequal"] for row in show().rows} == {"eszsl": "", "cosine-signatures": ""}
+
+
 def test_older_versions_of_the_data_are_left_out_and_counted(made, show):
     made.study("eszsl", 0.8, data="b" * 64)
     made.study("sae", 0.7)

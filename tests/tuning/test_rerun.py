@@ -75,7 +75,9 @@ def test_the_latest_final_evaluation_has_a_name(finals):
 def test_a_name_of_several_runs_lists_them(finals):
     settings, records, runs = finals
     experiment = {"method": "sae(lam=2)", "dataset": "made", "task": "zsl", "split": "test"}
-    records.add_evaluation("run:e", "repeat-0", "test", "data", {"folds": [], "metrics": {}, "experiment": experiment, "value": 0.25})
+    records.add_evaluation(
+        "run:e", "repeat-0", "test", "data", {"folds": [], "metrics": {}, "experiment": experiment, "value": 0.25}
+    )
     with pytest.raises(AmbiguousNameError, match="run 'sae' fits 2 entries") as caught:
         find_record(settings, records, "sae")
     assert list(caught.value.candidates) == [run_identifier("", "run:e", "repeat-0"), runs["run:c"]]

@@ -124,7 +124,7 @@ def headline(study: Any, experiment: Any, settings: Any, warn: Callable[[str], N
         text = f"{number(row['difference'], sign=True)}" + (f" ({gap})" if gap else "")
         judged = verdict(row) or "no interval over new classes, so no verdict"
         ours, theirs = (result.search_trials for result in results)
-        if theirs and ours and theirs < ours:
+        if theirs and ours and theirs < ours and control.has_hyperparameters:
             judged = f"no verdict: {counted(theirs, 'trial')} there, {ours} here"
         lines.append(f"against the control {name}: {text}, {judged}")
     else:

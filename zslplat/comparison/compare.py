@@ -467,7 +467,8 @@ def _rows(
             entry = by_study[row["study"]]
             details = row_details(entry.group, entry.scored.knows, table.trial_seconds(entry.result))
             rows.append({**row, **details})
-        return [{**row, "unequal": text} for row, text in zip(rows, unequal(rows, newest), strict=True)]
+        tunable = [by_study[row["study"]].result.has_hyperparameters for row in rows]
+        return [{**row, "unequal": text} for row, text in zip(rows, unequal(rows, newest, tunable), strict=True)]
 
     key = (
         dataset,

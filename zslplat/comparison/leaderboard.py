@@ -334,11 +334,12 @@ def choices_notes(results: Mapping[str, Result], overview: Overview, task: Task)
     return notes
 
 
-def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
+def unequal(rows: Sequence[dict[str, Any]], newest: str, tunable: Sequence[bool]) -> list[str]:
     """Return in words, for each row of one data set, what makes it less than a fair match for the others.
 
     ``newest``: the fingerprint of the data that the others are measured by; of its test rows, those that most have
-    scored are the usual ones. Empty where there is nothing to say.
+    scored are the usual ones. ``tunable``: which rows have hyperparameters; where there are none, one trial is as
+    good as many. Empty where there is nothing to say.
     """
     several_metrics = len({row.get("selected_by") for row in rows} - {None}) > 1
     most = max((row["trials"] or 0 for row in rows), default=0)
@@ -346,7 +347,7 @@ def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
     tested = [row["test_rows"] for row in rows if row["data"] == newest and row["test_rows"] is not None]
     usual = max(dict.fromkeys(tested), key=tested.count, default=None)
     texts = []
-    for row in rows:
+    for row, has_hyperparameters in zip(rows, tunable, strict=True):
         # Draws of classes are data of their own: methods are compared on those that they share.
         words = [OTHER_DATA] if row["draws"] is None and row["data"] != newest else []
         other_rows = row["draws"] is None and row["test_rows"] not in (None, usual)
@@ -354,7 +355,7 @@ def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
         words += [f"{row['draws']} draws, not {most_draws}"] if row["draws"] not in (None, most_draws) else []
         if most and row["trials"] is None:
             words.append(NOT_TUNED)
-        elif row["trials"] is not None and row["trials"] < most:
+        elif row["trials"] is not None and row["trials"] < most and has_hyperparameters:
             words.append(f"{row['trials']} trials, not {most}")
         words += [f"selected by {row['selected_by']}"] if several_metrics and row.get("selected_by") else []
         words += [LABELS_EXPORTED] if row["labels_exported"] else []

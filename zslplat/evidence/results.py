@@ -20,6 +20,7 @@ from zslplat.data.class_draws import images_of
 from zslplat.evaluation.experiment import TEST
 from zslplat.keys import EXPERIMENT_CHOICES, METRIC, key_of
 from zslplat.records.studies import parts_of, selected_by, suites_of
+from zslplat.spec import Spec
 from zslplat.tasks.base import Metric
 
 Record = Mapping[str, Any]
@@ -236,6 +237,11 @@ class Result:
         trials = self.trial_count if self.is_study else None
         handed_on = next((part["trials"] for part in self.suite_parts if "trials" in part), None)
         return trials if handed_on is None else max(trials or 0, int(handed_on))
+
+    @property
+    def has_hyperparameters(self) -> bool:
+        """Whether hyperparameters were searched or set; where there are none, one trial is as good as many."""
+        return bool(self.identity.get("space") or Spec.parse(str(self.experiment["method"])).parameters)
 
     @property
     def questions(self) -> frozenset[str]:
