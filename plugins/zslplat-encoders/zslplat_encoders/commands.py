@@ -67,7 +67,7 @@ class EncodeOptions(EncodedImages, SplitOptions, total=False):
 def encode(options: EncodeOptions) -> None:
     """Turn a folder of images and a list of class names into a data set.
 
-    A run that was interrupted goes on with the same command. Nothing is downloaded without --download. Without images,
+    A run that was interrupted resumes with the same command. Nothing is downloaded without --download. Without images,
     signatures are added to the data set in the folder.
     """
     from zslplat.data.feature_card import EncoderFacts
@@ -160,7 +160,7 @@ def _encode_images(options: EncodeOptions, folder: Path, result: dict[str, Any])
         lines = [f"{name}: {reason}" for name, reason in state.unreadable.items()]
         more = f"; and {len(lines) - _MOST_NAMES} more" if len(lines) > _MOST_NAMES else ""
         raise DataError(
-            f"{len(lines)} of {len(images.names)} images cannot be read: {'; '.join(lines[:_MOST_NAMES])}{more}. Mend "
+            f"{len(lines)} of {len(images.names)} images cannot be read: {'; '.join(lines[:_MOST_NAMES])}{more}. Fix "
             "them and add --restart, or leave them out: the same command with --skip-unreadable"
         )
     result["notes"] += data_set.write_rows(folder, images, state, classes, unseen, options["seen_share"])

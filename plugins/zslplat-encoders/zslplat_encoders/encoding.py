@@ -103,7 +103,7 @@ def encode_images(
             if not state.rows:
                 name, reason = next(iter(state.unreadable.items()))
                 what = f"none of {len(images.names)} images can be read"
-                raise DataError(f"{what}, first {name}: {reason}; mend them and add --restart")
+                raise DataError(f"{what}, first {name}: {reason}; fix them and add --restart")
             for file, width in files.values():
                 file.seek(0)
                 file.write(_header(state.rows, width[0]))

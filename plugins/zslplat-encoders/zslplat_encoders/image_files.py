@@ -99,7 +99,7 @@ def _of_table(path: Path) -> ImageList:
     column = _columns(path, header)
     short = next((number for number, line in enumerate(lines, 2) if len(line) != len(header)), None)
     if short is not None:
-        raise DataError(f"{path}, line {short}: has another number of cells than the first line; mend it")
+        raise DataError(f"{path}, line {short}: has another number of cells than the first line; fix it")
     names = [line[column["image"]] for line in lines]
     return ImageList(
         names,

@@ -77,7 +77,7 @@ class WordVectors(Encoder):
                 except ValueError:
                     vector = np.empty(0, dtype=np.float32)
                 if len(vector) != self._width or not np.isfinite(vector).all():
-                    raise DataError(f"{self._file}: the line of {word!r} has no {self._width} numbers; mend the file")
+                    raise DataError(f"{self._file}: the line of {word!r} has no {self._width} numbers; fix the file")
                 self._vectors[word] = vector
 
     def _lines(self) -> Iterator[tuple[str, str]]:

@@ -102,7 +102,7 @@ def fetch_set(
     if card is None and name in registered:
         raise DataError(
             f"{name}: nothing is fetched for it: it is built in or reads files of your own (`zslplat show {name}` "
-            f"says which); addresses are known of {', '.join(names('cards'))}"
+            f"says which); addresses are known for {', '.join(names('cards'))}"
         )
     if layout is None and not vacant(place):
         what = f"holds no data set in a layout that is known (expected {EXPECTED})"
