@@ -1,7 +1,7 @@
 """The gate: the interval decides, validation alone is scored, looks are counted, and a loop rarely fools itself."""
 
 import json
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -137,21 +137,18 @@ def test_the_same_question_is_asked_once_and_a_spent_budget_decides_nothing(ask,
 
 
 @pytest.mark.long
-def test_calls_side_by_side_have_a_look_each_and_no_more_than_the_budget(ask, call):
+def test_calls_side_by_side_have_a_look_each_and_no_more_than_the_budget(ask, call, tmp_path):
     """Both score the winner of the base at the same time; of three looks two are in the budget."""
-    answers = {}
-    threads = [
-        threading.Thread(target=lambda m=margin: answers.update({m: ask("--looks", 2, "--margin", m)}))
-        for margin in (0.5, 0.4, 0.3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    codes = sorted(code for code, _ in answers.values())
-    assert codes == [0, 0, 3]
-    assert sorted(said["look"] for code, said in answers.values() if code == 0) == [1, 2]
-    assert [said["left"] for code, said in answers.values() if code == 3] == [0]
+    settings = resolve_settings({"store": tmp_path / "mlruns"})
+
+    def decided(margin):
+        return gate(settings, "new", "base", SilentReporter(), margin=margin, looks=2)
+
+    with ThreadPoolExecutor(3) as threads:
+        answers = list(threads.map(decided, (0.5, 0.4, 0.3)))
+    passed = [said.look for said in answers if said.verdict == PASS]
+    assert sorted(passed) == [1, 2]
+    assert [said.left for said in answers if said.verdict == CANNOT_TELL] == [0]
     paths = json.loads(call("store", "gc", "--dry-run", "--json").stdout)["paths"]
     assert [path for path in paths if "evaluations" in path] == []
 
@@ -211,3 +208,11 @@ def test_what_cannot_be_compared_is_refused_with_what_to_do(ask, call):
     assert ask("--margin", 0.9, new="fixed", base="joint")[0] == 0
     code, said = ask(new="nothing")
     assert (code, "unknown study or method" in said["error"]) == (2, True)
+
+
+@pytest.mark.long
+def test_a_winner_is_scored_at_its_own_value_of_a_costly_hyperparameter(call, arranged):
+    arranged(BASE, ("tune", "conse", "--space", "C=0.5..2:log", "--trials", 2, "--study", "costly", "-w", 1, "-q"))
+    done = call("gate", "costly", "--against", "base", "--json", "--numbers")
+    assert done.returncode in (0, 3, 4), done.stderr
+    assert json.loads(done.stdout)["difference"] is not None

@@ -181,8 +181,10 @@ class _Side:
         if finished.get("winner") is None:
             raise UsageError(f"study {study.name!r} has not ended; give its command again to continue it")
         self.identity, self.trials = values["identity"], study.finished()
-        self.experiment = Experiment.from_json(self.identity)
         self.winner = self.trials[finished["winner"]][1]
+        experiment = Experiment.from_json(self.identity)
+        # With the winner's values, so that what is prepared, too, is prepared for them.
+        self.experiment = replace(experiment, method=experiment.method.with_parameters(self.winner["parameters"]))
         self.knows = set(str(finished.get("knows") or NOTHING).split(", ")) - {NOTHING}
         self.key = [study.name, self.winner["number"], self.winner.get("question")]
         self.task = build_component("tasks", self.experiment.task)
@@ -230,9 +232,7 @@ def _validated(side: _Side, records: Records, settings: Settings, reporter: Repo
         EvaluationRequest(
             label=f"validation {r}",
             run=uuid.uuid4().hex,  # of this call alone: another one may score the same winner
-            experiment=context.experiment.evaluation(
-                winner["parameters"], VALIDATION, repeat_seed(side.experiment.seed, r)
-            ),
+            experiment=context.experiment.evaluation({}, VALIDATION, repeat_seed(side.experiment.seed, r)),
             full=True,
             outcomes=True,
         )
