@@ -70,7 +70,7 @@ RUN = command("zslplat models list").splitlines()[-1].split()[0]
 # Rows are given without any preprocessing. The new classes are a table: the name, then the attributes.
 
 asked = np.flatnonzero(np.isin(pairs.y, new))
-np.savetxt(work / "rows.csv", X[asked], fmt="%g", delimiter=",")
+np.save(work / "rows.npy", X[asked])
 with (work / "new.csv").open("w", newline="") as file:
     table = csv.writer(file)
     table.writerow(["class", *strokes.names])
@@ -78,7 +78,7 @@ with (work / "new.csv").open("w", newline="") as file:
 print(*(work / "new.csv").read_text().splitlines()[:3], sep="\n")
 
 # %%
-command(f"zslplat predict rows.csv --run {RUN} --signatures new.csv --output found.csv --top 2")
+command(f"zslplat predict rows.npy --run {RUN} --signatures new.csv --output found.csv --top 2")
 with (work / "found.csv").open(newline="") as file:
     found = list(csv.DictReader(file))
 for line in found[::30]:
