@@ -130,7 +130,11 @@ def test_packages_are_clean_for_the_linter_by_default_rules(names, tmp_path):
 def test_packages_are_clean_for_the_type_checker_by_default_rules(packages, tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed")
     # An installed zslplat is searched in its place and not checked itself; here it is a folder of sources.
-    environment = {**os.environ, "MYPYPATH": str(Path(zslplat.__file__).parents[1])}
+    encoders = importlib.util.find_spec("zslplat_encoders")
+    sources = [
+        Path(module).parents[1] for module in (zslplat.__file__, encoders.origin) if "site-packages" not in module
+    ]
+    environment = {**os.environ, "MYPYPATH": os.pathsep.join(map(str, sources))}
     # What zslplat uses inside, and hands to no plugin, is left unread: it is most of what there is to read.
     settings = tmp_path / "mypy.ini"
     settings.write_text("[mypy]\n" + "".join(f"[mypy-{name}.*]\nfollow_imports = skip\n" for name in INSIDE))

@@ -42,7 +42,8 @@ def test_a_comparison_flags_labels_that_were_exported(settings, call, tmp_path):
         export_each([found], tmp_path / f"table{ending}")
     with open(tmp_path / "table.csv", newline="") as file:
         assert sorted(line["labels_exported"] for line in csv.DictReader(file)) == ["False", "True"]
-    assert "ZSP215" in [one["code"] for one in json.loads((tmp_path / "table.json").read_text())["findings"]]
+    (table,) = json.loads((tmp_path / "table.json").read_text())
+    assert "ZSP215" in [one["code"] for one in table["findings"]]
     asked = ("compare", "--store", settings.store)
     shown = call(*asked)
     assert f"unequal: {SAID}: outside:told" in shown.stdout
