@@ -47,7 +47,7 @@ WRONG = {
     ),
     "a class on both sides": (
         {"splits": {"train": np.array([0, 2]), "test_unseen": np.array([3, 4])}},
-        "1 classes are both in train and in test_unseen: bee",
+        "1 class is both in train and in test_unseen: bee",
     ),
     "a fold with a class on both sides": (
         {"folds": (ClassFold("fold-1", (0, 1), (1, 2)),)},
