@@ -201,6 +201,8 @@ def test_problems_keep_their_outcomes_apart_and_nothing_is_kept_unless_told(tmp_
     folds = evaluate(replace(told, outcomes=tmp_path / "out"), tmp_path / "problems")["folds"]
     assert [digest(read_outcomes(tmp_path / "out" / p.name)) for p in problems] == [f["outcomes"] for f in folds]
     assert folds[0]["outcomes"] != folds[1]["outcomes"]
+    evaluate(replace(told, outcomes=tmp_path / "none", replicates=0), tmp_path / "problems")
+    assert not (tmp_path / "none").exists()
 
 
 def test_outcomes_are_read_again_only_where_their_files_have_changed(tmp_path, monkeypatch):

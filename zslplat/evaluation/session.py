@@ -259,6 +259,7 @@ class Session:
 
     def _job(self, request: EvaluationRequest, problems: PreparedProblems, limits: Limits) -> EvaluateJob:
         experiment, test = request.experiment, request.experiment.split == TEST
+        resampled = request.full and (test or request.outcomes)
         return EvaluateJob(
             label=request.label,
             method=experiment.method.name,
@@ -273,10 +274,8 @@ class Session:
             full=request.full,
             artifacts=request.artifacts,
             matrices_bytes=request.matrices_bytes,
-            replicates=REPLICATES if test and request.full else 0,
-            outcomes=self.records.evaluation_folder(request.run)
-            if request.full and (test or request.outcomes)
-            else None,
+            replicates=REPLICATES if resampled else 0,
+            outcomes=self.records.evaluation_folder(request.run) if resampled else None,
             maps=request.maps,
             metric=experiment.search.get(METRIC, ""),
             test=test,

@@ -146,7 +146,7 @@ class Fold:
                 outcome.tables["by_step"], outcome.figures["by_step"] = table, figure
             if job.maps:
                 outcome.figures.update(task.maps(self.method, self.problem))
-            if job.replicates or job.outcomes is not None:
+            if job.replicates:
                 self.record["rows"] = rows_digest(task.scored_rows(self.problem))
                 self._resample(outcome, job.replicates)
         if job.artifacts is not None:
@@ -190,7 +190,7 @@ class Fold:
             self.record["outcomes"] = write_outcomes(folder, rows)
             if "predicted" in rows.columns:  # rows of several labels are ranked
                 self.record["labels"] = rows_digest({name: rows.columns[name] for name in ("row", "predicted")})
-            by_metric = replicates(self.task, folder, count) if count else {}
+            by_metric = replicates(self.task, folder, count)
         else:
             by_metric = resampled(self.task, rows, count)
         if by_metric:
