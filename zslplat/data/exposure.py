@@ -105,7 +105,7 @@ class _Catalogue:
     by_end: dict[tuple[str, ...], str]
 
     def add(self, name: str, title: str, forms: Iterable[tuple[str, ...]]) -> None:
-        """Take in a name of a class; ``title`` is shown of it."""
+        """Add a name of a class that messages call ``title``."""
         for words in forms:
             (self.shared if name.endswith("?") else self.by_name).setdefault("".join(words), title)
             for start in range(1, len(words)):

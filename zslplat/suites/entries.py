@@ -200,7 +200,7 @@ class EntryReader:
         try:
             read = self._read_study(name)
         except StoreError:
-            return None  # whoever carries it out says what is wrong
+            return None  # carrying it out says what is wrong
         if read is None:
             return None
         entry, records = read
@@ -234,7 +234,7 @@ class EntryReader:
         if data not in self._runs:
             by_owner: dict[str, dict[str, Mapping[str, Any]]] = {}
             for owner, _, record in self.records.evaluations_on(data) if data else self.records.all_evaluations():
-                # What the oracle scored is for analysis alone, whoever asks.
+                # What the oracle scored is for analysis alone.
                 if record.get("state") == "complete" and not owner.startswith(SEALED):
                     by_owner.setdefault(owner, {})[_question(record["experiment"])] = record
             self._runs[data] = dict(reversed(by_owner.items()))
@@ -309,7 +309,7 @@ class StoredCells:
                     recorded.count_in(entry, piece.study_options(cell.task, self.options).part_of)
                 done += selected
             except ZslplatError:
-                continue  # whoever carries it out says what is wrong
+                continue  # carrying it out says what is wrong
             except Exception as error:  # of a plugin, of whatever kind
                 reporter.warn(f"{piece.title} is left out of the tables: {one_line(error)}")
         states = [(entry.study, entry.trials, len(entry.test)) for _, entry in done]

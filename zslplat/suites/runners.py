@@ -132,7 +132,7 @@ def _lock_name(piece: Piece) -> str:
     """Return a name for what a piece tunes, the same in every suite that asks for it."""
     try:
         return key_of(piece.experiment(piece.tasks[0]).to_json())
-    except Exception:  # whoever carries it out says what is wrong
+    except Exception:  # carrying it out says what is wrong
         return key_of(str(piece.dataset), repr(piece.row))
 
 
@@ -187,7 +187,7 @@ class Leaders:
             return -(-self.study_options.workers // self.study_options.batch_size)
         try:
             threads = cluster_class().threads(self.options.cluster)
-        except StoreError:  # whoever needs it says so; what is recorded needs none
+        except StoreError:  # said where it is needed; what is recorded needs none
             threads = 0
         return -(-threads // self.study_options.batch_size) + 1
 
@@ -296,7 +296,7 @@ class _Leader:
         """Hand it a piece."""
         self.work = work
         work.ended = frozenset()
-        with suppress(OSError):  # whoever listens hears that it has died
+        with suppress(OSError):  # the other end notices that it has died
             self.connection.send(work.piece)
 
     def tell_to_end(self) -> None:
@@ -319,7 +319,7 @@ class _Leader:
 
 
 class _MessageReporter(SilentReporter):
-    """A reporter that sends what it is told on; stages and trials of several studies at once are told to nobody.
+    """A reporter that sends what it is told on; stages and trials of several studies at once are not shown.
 
     Each thread that waits for a cluster may have something to say; what two send at once would mix on the way.
     """

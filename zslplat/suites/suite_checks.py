@@ -106,7 +106,7 @@ def _check_row(suite: Suite, row: SuiteRow, tasks: Mapping[str, Task]) -> None:
     space = _tried(f"{row.where}, space", searched_space, template, spec.parameters, row.space) or {}
     for name in set(row.space) & set(method.parameters):
         dimension = space.get(name)
-        # Any text is legal to begin with, and is checked by whoever reads it: that of a kernel, say.
+        # Any text is legal to begin with, and is checked where it is read: that of a kernel, say.
         for value in dimension.values if isinstance(dimension, Choice) and _is_text(method.parameters[name]) else ():
             _tried(f"{row.where}, space.{name}", method.build, {**spec.parameters, name: value})
     for entry in suite.data:

@@ -1,4 +1,4 @@
-"""Images become rows of features, batch by batch, so that a run that was killed goes on with the next batch.
+"""Images become rows of features, batch by batch, so that a run that was killed continues with the next batch.
 
 Each encoder writes a view, ``features-LABEL.npy``. After every batch its rows are on disk, and ``.encoding.json`` says
 how far all views are. Batches have the size, and encoders the threads, with which the run began, so that a run that was
@@ -194,7 +194,7 @@ def _width_of(path: Path) -> int:
             np.lib.format.read_magic(file)
             return int(np.lib.format.read_array_header_1_0(file)[0][1])
     except (OSError, ValueError, IndexError) as error:
-        raise DataError(f"{path}: cannot be gone on with ({error}); begin anew with --restart") from error
+        raise DataError(f"{path}: cannot be continued ({error}); begin anew with --restart") from error
 
 
 def _header(rows: int, width: int) -> bytes:

@@ -64,7 +64,7 @@ class ZeroShotTask(ClassTask):
     ``shots`` makes a few-shot task of a zero-shot one: that many labelled rows of each unseen class, drawn with
     ``shots_seed`` and not with the seed of a study, are trained on and not scored. Validation does the same with the
     classes that it holds out. Rows that share a group with them, or what they are made of, are neither trained on nor
-    scored. ``seen`` goes on to mark the classes of the split ``train``. More shots have those of fewer among them.
+    scored. ``seen`` still marks the classes of the split ``train``. More shots have those of fewer among them.
 
     ``imbalance`` leaves out rows of the unseen classes that are scored, so that class sizes fall in a geometric series
     (:mod:`zslplat.families.zero_shot.task`); training rows and scored rows of seen classes are all there. What is left
