@@ -390,7 +390,7 @@ def _parse_interval(text: str, match: re.Match[str], *, whole: bool) -> Real | I
 def _steps(text: str, counts: set[str]) -> int:
     """Return the number of values that a range is searched on, 0 where none is named."""
     if any(len(count) > 6 for count in counts):
-        raise _range_error(text, "nobody searches so many values")
+        raise _range_error(text, "too many values to search")
     steps = int(max(counts, default="0", key=int))
     if len(counts) > 1 or (counts and steps < 2):
         raise _range_error(text, "give one number of values, 2 or more")

@@ -114,7 +114,7 @@ def gate(options: GateOptions) -> None:
     """Say whether a study may take the place of another, by validation alone.
 
     Exit code 0: it passes, the interval of the difference lies above minus the margin. 4: it fails, the interval lies
-    below. 3: nobody can tell. Errors have 1 or 2. The test split is not looked at. Each look spends one of --looks, so
+    below. 3: cannot tell. Errors have 1 or 2. The test split is not looked at. Each look spends one of --looks, so
     that a loop of so many tries, which hears verdicts alone, rarely has a false pass (docs/gate.md).
     """
     from contextlib import closing

@@ -6,11 +6,12 @@
 | m | ``margin`` | how much worse NEW may be; 0 asks for a gain, below 0 for a gain of so much |
 | L | ``looks`` | tries for which the error is budgeted |
 
-NEW passes where the whole interval of level 1 - .05 / L of d lies above -m, and fails where it lies below. Otherwise the
-verdict is *cannot tell*, as it is once the budget of the data is spent, of which a look takes 1 / L. So in L tries,
-none of which is as good as allowed, any passes with a probability of at most .025, however the tries depend on each
-other (Bonferroni's inequality). That holds as far as the interval does, where both searches gain alike from choosing
-among their trials, and for a loop that hears *passed* or *not passed* alone. ``docs/gate.md`` has what it is otherwise.
+NEW passes where the whole interval of level 1 - .05 / L of d lies above -m, and fails where it lies below. Otherwise
+the verdict is *cannot tell*, as it is once the budget of the data is spent, of which a look takes 1 / L. So in L
+tries, none of which is as good as allowed, any passes with a probability of at most .025, however the tries depend on
+each other (Bonferroni's inequality). That holds as far as the interval does, where both searches gain alike from
+choosing among their trials, and for a loop that hears *passed* or *not passed* alone. ``docs/gate.md`` has what it is
+otherwise.
 """
 
 from __future__ import annotations
