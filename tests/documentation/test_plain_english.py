@@ -18,7 +18,8 @@ MOST_WORDS = 25
 MADE = {"results.md", "reproduction.md"}
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md")),
-    *sorted(ROOT.glob("**/skills/*/SKILL.md")),
+    *sorted((ROOT / "zslplat").glob("skills/*/SKILL.md")),
+    *sorted((ROOT / "plugins").glob("*/*/skills/*/SKILL.md")),
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in MADE),
     *sorted((ROOT / "zslplat" / "checks" / "pages").glob("*.md")),
 ]

@@ -199,7 +199,8 @@ def test_the_example_of_the_page_runs_and_is_compared_with_ours(call, tmp_path, 
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         if words[0] == "score":
             scored = json.loads(done.stdout)
-    rows = {row["method"].partition("(")[0]: row for row in json.loads(done.stdout)["rows"]}
+    (comparison,) = json.loads(done.stdout)
+    rows = {row["method"].partition("(")[0]: row for row in comparison["rows"]}
     assert set(rows) == {"outside:ridge", "eszsl"}
     ridge = rows["outside:ridge"]
     primary = {"zsl": "per_class_accuracy", "gzsl": "AUSUC"}[task]

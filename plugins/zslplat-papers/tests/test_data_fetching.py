@@ -204,7 +204,7 @@ def test_a_disk_that_fills_up_keeps_what_came(server, root, monkeypatch):
 
 def test_what_has_no_known_address_says_so(root):
     with pytest.raises(
-        DataError, match=r"digits: nothing is fetched for it: it is built in .*known of APY, AWA1, AWA2"
+        DataError, match=r"digits: nothing is fetched for it: it is built in .*known for APY, AWA1, AWA2"
     ):
         fetch_set("digits", root, ["digits"])
     with pytest.raises(UnknownNameError, match=r"unknown data set to fetch 'AWA3'; did you mean"):

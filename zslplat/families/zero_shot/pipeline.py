@@ -54,14 +54,14 @@ class ZeroShotPipeline(Pipeline):
     example = """
     >>> import zslplat
     >>> from zslplat.estimators import {name}
-    >>> data = zslplat.load_dataset("synthetic(classes_seen=8, classes_unseen=4, rows_train=96, dimensions=16)")
+    >>> data = zslplat.load_dataset("synthetic(classes_seen=8, rows_train=96, dimensions=16, attributes=16)")
     >>> train, test = data.rows("train"), data.rows("test_unseen")
     >>> model = {name}().fit(data.X[train], data.y[train], data.S)
     >>> model.predict(data.X[test], data.S).shape == test.shape
     True
     """
 
-    def fit(self, X: Any, y: Any, S: Any = None, *, classes: Sequence[Any] | None = None) -> Self:
+    def fit(self, X: Any, y: Any, S: Any, *, classes: Sequence[Any] | None = None) -> Self:
         """Learn preprocessing and method of rows X (n, d), their labels y (n,) and the signatures S of the classes.
 
         Raises :class:`~zslplat.errors.DataError` where shapes do not fit, values are not finite, a label has no
