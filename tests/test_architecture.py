@@ -48,7 +48,7 @@ FLOORS = (
         "pictures",
     ),
     ("errors", "__init__"),
-    ("multiples", "keys", "names", "plain_json"),
+    ("multiples", "keys", "names", "plain_json", "platforms"),
 )
 # The parts of a family, and beside which package each stands; the others are of its tasks.
 PARTS_OF_FAMILIES = {
@@ -133,3 +133,12 @@ def test_the_platform_imports_no_package_of_the_folder_plugins():
     assert packages
     imported = re.compile(rf"^\s*(?:from|import) (?:{'|'.join(packages)})\b", re.MULTILINE)
     assert [str(path) for path in PACKAGE.rglob("*.py") if imported.search(path.read_text())] == []
+
+
+def test_what_differs_between_systems_is_in_one_module():
+    rest = re.compile(
+        r"^\s*(?:import|from) (?:fcntl|msvcrt|resource)\b|\bos\.fork\b|\bsys\.platform ==|\bos\.name\b", re.MULTILINE
+    )
+    files = {path for folder in (PACKAGE, ROOT / "plugins") for path in folder.rglob("*.py")}
+    users = {path.relative_to(ROOT).as_posix() for path in files if rest.search(path.read_text())}
+    assert {path for path in users if "/tests/" not in path} == {"zslplat/platforms.py"}

@@ -13,7 +13,8 @@ import pytest
 import typer
 
 from zslplat.cli import app
-from zslplat.evaluation.workers.memory import own_bytes, peak_bytes, reset_peak
+from zslplat.evaluation.workers.memory import own_bytes
+from zslplat.platforms import peak_bytes, reset_peak
 
 HEAVY = ("mlflow", "optuna", "sklearn", "scipy", "pandas", "numpy", "sqlalchemy", "matplotlib", "numba")
 

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from zslplat import platforms
 from zslplat.data.store import atomic_files
 from zslplat.data.store.array_store import place_entry
 from zslplat.data.store.atomic_files import draft, folder_to_remove, replacing, temporary_folder
@@ -70,7 +71,7 @@ def test_a_folder_is_gone_after_an_error_too(tmp_path):
 
 
 def test_one_that_was_removed_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
-    lock, seen = atomic_files.fcntl.flock, []
+    lock, seen = platforms.fcntl.flock, []
 
     def taken_away(descriptor, how):
         if not seen:
@@ -79,7 +80,7 @@ def test_one_that_was_removed_before_it_was_locked_is_made_again(tmp_path, monke
             folder.rmdir()
         lock(descriptor, how)
 
-    monkeypatch.setattr(atomic_files.fcntl, "flock", taken_away)
+    monkeypatch.setattr(platforms.fcntl, "flock", taken_away)
     with draft(tmp_path) as folder:
         assert folder.exists()
         assert folder not in seen
@@ -135,7 +136,7 @@ def test_without_locks_and_for_several_calls_a_day_goes_by(tmp_path, monkeypatch
     def no_locks(descriptor, how):
         raise OSError(9, "Bad file descriptor")
 
-    monkeypatch.setattr(atomic_files.fcntl, "flock", no_locks)
+    monkeypatch.setattr(platforms.fcntl, "flock", no_locks)
     left, sent, removed = tmp_path / ".new-left", temporary_folder(tmp_path), folder_to_remove(tmp_path)
     left.mkdir()
     with draft(tmp_path):

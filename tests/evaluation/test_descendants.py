@@ -11,7 +11,7 @@ SWEEPER = """
 import os, subprocess, sys, time
 import psutil
 from zslplat.evaluation.workers.guardian import end_descendants
-from zslplat.evaluation.workers.processes import adopt_orphans
+from zslplat.platforms import adopt_orphans
 adopt_orphans()
 hop = "import os, time\\nwhile True:\\n    time.sleep(0.002)\\n    if os.fork(): os._exit(0)\\n    os.setsid()\\n"
 many = "import os, time\\nfor _ in range(5):\\n    if os.fork() == 0: os.setsid()\\ntime.sleep(600)\\n"

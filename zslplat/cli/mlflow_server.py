@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import http.client
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +12,7 @@ import time
 from dataclasses import dataclass
 
 from zslplat.errors import UsageError
+from zslplat.platforms import end_session
 from zslplat.settings import Settings
 
 FIRST_PORT, _PORTS = 5000, 100
@@ -102,12 +101,4 @@ class Server:
 
     def end(self) -> None:
         """End it and all that it has started, first kindly."""
-        group, last = self.process.pid, time.monotonic() + _KIND_SECONDS
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGTERM)
-            while time.monotonic() < last:
-                self.process.poll()  # one that has ended stays in the group until it is asked
-                os.killpg(group, 0)
-                time.sleep(0.05)
-            os.killpg(group, signal.SIGKILL)
-        self.process.poll()
+        end_session(self.process, _KIND_SECONDS)

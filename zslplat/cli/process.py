@@ -22,6 +22,8 @@ import threading
 import time
 from typing import Any, NoReturn
 
+from zslplat.platforms import interrupt_main_thread
+
 GRACE_SECONDS = 1.5
 EXIT_CODE = 130
 CONTINUE = "stopped; what was recorded is kept; give the same command again to continue"
@@ -46,8 +48,7 @@ def _watch(read: int) -> None:
 
 def _raised_again(unraisable: sys.UnraisableHookArgs) -> None:
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        main = threading.main_thread().ident or 0
-        later = threading.Timer(0.01, signal.pthread_kill, (main, signal.SIGINT))
+        later = threading.Timer(0.01, interrupt_main_thread)
         later.daemon = True
         later.start()
     else:

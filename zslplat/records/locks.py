@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import time
 from collections.abc import Iterator
@@ -11,9 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from zslplat.errors import InUseError, StoreError
-
-# The system's errors for a lock that another process holds.
-_BUSY = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
+from zslplat.platforms import lock_file, unlock_file
 
 
 @contextlib.contextmanager
@@ -23,23 +20,21 @@ def file_lock(path: Path, *, wait_seconds: float = 60, holder: str = "", shared:
 
     ``shared``: other processes may hold it at the same time, if they take it as shared, too.
     """
-    import fcntl
-
     handle = _opened(path)
     try:
         end = time.monotonic() + wait_seconds
         while True:
             try:
-                fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno not in _BUSY:
-                    raise StoreError(
-                        f"cannot lock {path}: {error.strerror or error}; its file system keeps no locks (Lustre does "
-                        "when it is mounted with the option flock); choose a --store on another one"
-                    ) from error
+                lock_file(handle.fileno(), shared=shared)
+            except BlockingIOError:
                 if time.monotonic() >= end:
                     raise InUseError(f"{holder or path} is in use by another process; wait for it or stop it") from None
                 time.sleep(0.05)
+            except OSError as error:
+                raise StoreError(
+                    f"cannot lock {path}: {error.strerror or error}; its file system keeps no locks (Lustre does "
+                    "when it is mounted with the option flock); choose a --store on another one"
+                ) from error
             else:
                 if _is_there(handle, path):
                     break
@@ -49,7 +44,7 @@ def file_lock(path: Path, *, wait_seconds: float = 60, holder: str = "", shared:
         try:
             yield
         finally:
-            fcntl.flock(handle, fcntl.LOCK_UN)
+            unlock_file(handle.fileno())
     finally:
         handle.close()
 

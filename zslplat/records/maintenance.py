@@ -108,18 +108,14 @@ def removable(settings: Settings, records: Records) -> dict[Path, str]:
 
 def _free(folder: Path) -> bool:
     """Tell whether no leader works in a study's folder."""
-    import fcntl
-
     lock = folder / "leader.lock"
     if not lock.exists():
         return True
-    with open(lock, "a+") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        fcntl.flock(handle, fcntl.LOCK_UN)
-    return True
+    try:
+        with file_lock(lock, wait_seconds=0):
+            return True
+    except StoreError:
+        return False
 
 
 def size_of(path: Path) -> int:

@@ -22,8 +22,9 @@ from typing import Any
 from zslplat.errors import InUseError, NotAtHand, OutageError, StoreError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.workers.pool import cluster_class
-from zslplat.evaluation.workers.processes import ctrl_c_blocked, describe_exit, die_with_parent, without_main_module
+from zslplat.evaluation.workers.processes import describe_exit, die_with_parent, without_main_module
 from zslplat.keys import key_of
+from zslplat.platforms import ctrl_c_blocked, listen_for_interrupts
 from zslplat.records.database import Records
 from zslplat.records.locks import file_lock
 from zslplat.registry import one_line
@@ -303,7 +304,7 @@ class _Leader:
         """Tell it to leave its work in order, and end."""
         self.connection.close()
         if self.work is not None and self.process.is_alive() and self.process.pid is not None:
-            os.kill(self.process.pid, signal.SIGINT)
+            os.kill(self.process.pid, signal.SIGINT)  # Windows ends it at once; what it has recorded is kept
 
     def end(self, until: float) -> None:
         """Wait for its end until then, and kill it."""
@@ -343,13 +344,10 @@ class _MessageReporter(SilentReporter):
 
 def _lead(connection: Connection, options: StudyOptions, any_code: bool, settings: Settings) -> None:
     # A terminal sends Ctrl-C to the command and all of its group; the command tells its leaders.
-    os.setpgid(0, 0)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     die_with_parent()
     reporter = _MessageReporter(connection)
     try:
-        # One that came while this process started is heard now.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        listen_for_interrupts()
         recorded = EntryReader(settings, Records(settings, reporter.warn), any_code=any_code)
         runner = PieceRunner(options, settings, recorded, reporter, lambda change: reporter.send("changed", change))
         while True:

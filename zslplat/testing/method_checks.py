@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from sklearn.base import clone
 
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import Arrays, Diagnostics, Method
+from zslplat.platforms import core_count
 from zslplat.space import Parameter, Real, is_active
 from zslplat.testing.kernels import deviation
 from zslplat.testing.kits import first_fit, fitted, kit_of, stored
@@ -166,8 +166,7 @@ def number_of_threads_does_not_matter(method: Method) -> None:
     """One BLAS thread or two give the same result, within the declared tolerance."""
     from threadpoolctl import threadpool_limits
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if cores < 2:
+    if core_count() < 2:
         raise Skipped("two threads on one core wait for each other; run this check where there are two")
     kit = kit_of(method.kind)
     arrays = kit.arrays(method, wide=True)

@@ -1,24 +1,25 @@
 """Folders and files that are written beside their place and renamed; what killed writers left is removed.
 
 A writer holds a lock of its folder for as long as it writes; the system lets go of it when the writer ends, however
-that comes about, and the next writer beside it removes the folder. Where the file system has no locks for folders, or
+that comes about, and the next writer beside it removes the folder. Where there are no locks for folders (Windows), or
 they are written by several calls (:func:`temporary_folder`), what is left is removed after a day.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from zslplat.errors import StoreError, UsageError
+from zslplat.keys import key_of
+from zslplat.platforms import WINDOWS, lock_file
 
 _STALE_SECONDS = 24 * 3600
 
@@ -39,7 +40,7 @@ def draft(parent: Path, prefix: str = _NEW) -> Iterator[Path]:
     else is removed, so that it may be written into folders that are not zslplat's.
     """
     _clear_up(parent, prefix)
-    folder, lock = _locked_folder(parent, prefix)
+    folder, lock = _locked(lambda: Path(tempfile.mkdtemp(prefix=prefix, dir=parent)))
     try:
         yield folder
     finally:
@@ -55,7 +56,7 @@ def replacing(path: Path) -> Iterator[Path]:
     there removes it. Raises OSError where it cannot be made or renamed.
     """
     _clear_up(path.absolute().parent, _REPLACING)
-    new, lock = _locked_file(path)
+    new, lock = _locked(lambda: _new_file(path))
     try:
         yield new
         os.replace(new, path)
@@ -68,12 +69,14 @@ def replacing(path: Path) -> Iterator[Path]:
 def folder_lock(folder: Path) -> Iterator[None]:
     """Hold a lock on a folder, for files in it that are read, changed and written again; other holders wait.
 
-    Nothing is written there. On a file system without locks there is no wait.
+    Nothing is written there: on Windows, which locks no folders, the lock is a file of the temporary folder. On a file
+    system without locks there is no wait.
     """
-    lock = os.open(folder, os.O_RDONLY)
+    place = Path(tempfile.gettempdir(), f"zslplat-{key_of(str(folder.resolve()))}.lock") if WINDOWS else folder
+    lock = os.open(place, os.O_RDWR | os.O_CREAT if WINDOWS else os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock_file(lock, wait=True)
         yield
     finally:
         os.close(lock)
@@ -113,31 +116,32 @@ def folder_to_remove(parent: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix=_OLD, dir=parent))
 
 
-def _locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
+def _opened(path: Path) -> int:
+    """Open a file or folder to lock it; on Windows nothing that is open can be renamed, so nothing is locked there."""
+    return os.open(os.devnull if WINDOWS else path, os.O_RDONLY)
+
+
+def _locked(make: Callable[[], Path]) -> tuple[Path, int]:
+    """Return what ``make`` has made, a file or folder, and the descriptor of its lock."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        new = make()
         try:
-            lock = os.open(folder, os.O_RDONLY)
+            lock = _opened(new)
         except FileNotFoundError:
-            if parent.exists():
+            if new.parent.exists():
                 continue  # it was taken for one that was left, before it was opened
             raise
         with contextlib.suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        if folder.exists():
-            return folder, lock
+            lock_file(lock, wait=True)
+        if new.exists():
+            return new, lock
         os.close(lock)  # as above, before it was locked
 
 
-def _locked_file(path: Path) -> tuple[Path, int]:
-    while True:
-        new = path.absolute().with_name(f"{_REPLACING}{secrets.token_hex(8)}{path.suffix}")
-        lock = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-        with contextlib.suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        if new.exists():
-            return new, lock
-        os.close(lock)  # as above
+def _new_file(path: Path) -> Path:
+    new = path.absolute().with_name(f"{_REPLACING}{secrets.token_hex(8)}{path.suffix}")
+    new.touch(exist_ok=False)
+    return new
 
 
 def _clear_up(parent: Path, locked: str = "") -> None:
@@ -171,11 +175,11 @@ def _remove(left: Path) -> None:
 
 def _remove_unlocked(folder: Path) -> None:
     try:
-        lock = os.open(folder, os.O_RDONLY)
+        lock = _opened(folder)
     except OSError as error:
         raise BlockingIOError from error  # whether its writer runs is not known
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(lock)
         _remove(folder)
     finally:
         os.close(lock)

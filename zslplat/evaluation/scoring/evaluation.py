@@ -23,9 +23,9 @@ from zslplat.evaluation.jobs import EvaluateJob, PrepareJob
 from zslplat.evaluation.scoring.folds import Fold, advance_together
 from zslplat.evaluation.scoring.messages import MOST_TEXTS, collect_warnings, warning_entries
 from zslplat.evaluation.scoring.outcomes import REPLICATES
-from zslplat.evaluation.workers.memory import peak_bytes, reset_peak
 from zslplat.evaluation.workers.proxies import LocalMethods, Methods
 from zslplat.keys import RECORD_CHOICES
+from zslplat.platforms import peak_bytes, reset_peak
 from zslplat.records.costs import CPU_SECONDS, PEAK_BYTES, PREPARED, SECONDS
 from zslplat.records.environment import processor
 from zslplat.spec import Spec

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.evaluation.jobs import WorkerSettings
-from zslplat.evaluation.workers.processes import adopt_orphans, ask_for_death_signal, exit_like
+from zslplat.platforms import adopt_orphans, ask_for_death_signal, exit_like, fork
 
 # How long it tries to end processes that the kernel holds or that belong to another user.
 _END_SECONDS = 10.0
@@ -57,7 +57,7 @@ def guard(connection: Connection, settings: WorkerSettings, environment: Mapping
     leader = multiprocessing.parent_process()
     assert leader is not None
     printed, output = os.pipe() if settings.log else (None, None)
-    scorer = os.fork()
+    scorer = fork()
     if scorer == 0:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):

@@ -1,40 +1,19 @@
-"""The memory of processes: what they use now, and the most that one used since a given moment."""
+"""The memory of processes: what they use now, and what each of several workers may use."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import resource
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from zslplat.errors import UsageError
 from zslplat.names import counted
+from zslplat.platforms import core_count
 
-_SELF = Path("/proc/self")
 # The memory of the leader and the fork server; that of the scorer and method process of one worker without any data;
 # and what a worker should have where the number of workers is chosen by memory.
 LEADER_BYTES, LEAST_WORKER_BYTES, USUAL_WORKER_BYTES = 300 << 20, 200 << 20, 600 << 20
-
-
-def reset_peak() -> None:
-    """Let :func:`peak_bytes` count from here, where the system can (Linux)."""
-    with contextlib.suppress(OSError):
-        (_SELF / "clear_refs").write_text("5")
-
-
-def peak_bytes() -> int:
-    """Return the most resident memory since :func:`reset_peak`, or since the process began where it cannot reset."""
-    try:
-        for line in (_SELF / "status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    # Linux counts in KiB, macOS in bytes.
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def own_bytes(process: Any = None) -> int:
@@ -129,7 +108,7 @@ def worker_count(workers: int | None, gigabytes: float | None = None) -> int:
     """
     if workers:
         return workers
-    count = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 4)
+    count = min(core_count(), 4)
     if gigabytes is not None:
         count = min(count, int((gigabytes * 2**30 - LEADER_BYTES) // USUAL_WORKER_BYTES))
     return max(1, count)

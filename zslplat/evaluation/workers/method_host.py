@@ -24,8 +24,8 @@ from typing import Any
 
 from zslplat.evaluation.workers.memory import own_bytes
 from zslplat.evaluation.workers.method_process import serve
-from zslplat.evaluation.workers.processes import adopt_orphans, ask_for_death_signal, exit_like, has_children
 from zslplat.evaluation.workers.proxies import MethodClient, ProcessEnded
+from zslplat.platforms import FORKS, adopt_orphans, ask_for_death_signal, exit_like, fork, has_children
 from zslplat.registry import registry
 
 _ENDED = 64  # the exit code of a method process whose evaluation has ended
@@ -43,15 +43,14 @@ def host(connection: Connection, modules: Sequence[str]) -> None:
         # The evaluation imports it again and answers with the error.
         with contextlib.suppress(BaseException):
             importlib.import_module(name)
-    forked = sys.platform == "linux"
-    if forked:
+    if FORKS:
         adopt_orphans()
         # Garbage collection in a method process then leaves the pages shared with this one unwritten.
         gc.freeze()
-    report = _Report(modules) if forked else None
+    report = _Report(modules) if FORKS else None
     left = False
     while True:
-        number = os.fork() if forked else os.getpid()
+        number = fork() if FORKS else os.getpid()
         if number == 0:
             _serve_one(connection, report)
         try:

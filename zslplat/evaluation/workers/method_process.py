@@ -27,9 +27,9 @@ from zslplat.data.store.row_sources import Stored
 from zslplat.errors import MethodError, StoreError, ZslplatError
 from zslplat.evaluation.scoring.messages import collect_warnings, message_of, printable
 from zslplat.evaluation.workers.channel import Channel, pack
-from zslplat.evaluation.workers.memory import peak_bytes, reset_peak
 from zslplat.evaluation.workers.processes import seed_generators
 from zslplat.methods.base import Method, Resident
+from zslplat.platforms import peak_bytes, reset_peak
 from zslplat.registry import component, known_as
 
 METHOD, RESIDENT, TRAINING = "method", "encoding", "training"

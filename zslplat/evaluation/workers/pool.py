@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,8 +12,8 @@ from typing import Protocol
 
 from zslplat.errors import StoreError, UsageError
 from zslplat.evaluation.jobs import Answer, Job, Limits, WorkerSettings
-from zslplat.evaluation.workers.processes import ctrl_c_blocked
 from zslplat.evaluation.workers.worker import Worker, warm_up
+from zslplat.platforms import WINDOWS, block_ctrl_c, ctrl_c_blocked
 
 
 class DeadlineReached(Exception):
@@ -146,10 +145,11 @@ class Workers:
             with ctrl_c_blocked():
                 self._cluster = cluster_class()(self.cluster, self.settings, self.say)
         else:
-            from multiprocessing import resource_tracker
+            if not WINDOWS:
+                from multiprocessing import resource_tracker
 
-            # Starting it unblocks Ctrl-C for the next process that this thread starts, which must not be a worker.
-            resource_tracker.ensure_running()
+                # Starting it unblocks Ctrl-C for the next process that this thread starts, which must not be a worker.
+                resource_tracker.ensure_running()
             self._workers, self._stopped = [], threading.Event()
             self._threads = ThreadPoolExecutor(self.count, thread_name_prefix="worker", initializer=self._begin_thread)
         # An answer that cannot be recorded ends the program, and the processes must not keep it alive.
@@ -163,7 +163,7 @@ class Workers:
 
     def _begin_thread(self) -> None:
         # Ctrl-C is for the main thread, not for the processes that this thread starts.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        block_ctrl_c()
         self._thread.worker = Worker(self.settings)
         stopped = self._stopped
         self._workers.append(self._thread.worker)

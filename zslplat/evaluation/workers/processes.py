@@ -9,9 +9,7 @@ import sys
 import threading
 import types
 from collections.abc import Iterator, Mapping
-from functools import cache
 from multiprocessing.connection import wait
-from typing import Any
 
 # The iteration order of sets of texts can change results.
 _HASHING = {"PYTHONHASHSEED": "0"}
@@ -23,7 +21,7 @@ THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
 def die_with_parent() -> None:
     """End this process as soon as its parent has ended, however that happens: a thread watches the parent.
 
-    Compiled code that does not release the interpreter delays it; see :func:`ask_for_death_signal`.
+    Compiled code that does not release the interpreter delays it; see :func:`zslplat.platforms.ask_for_death_signal`.
     """
     import multiprocessing
 
@@ -48,64 +46,6 @@ def seed_generators(seed: int) -> None:
     np.random.seed(seed % 2**32)  # noqa: NPY002
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(_TORCH_SEED)
-
-
-def ask_for_death_signal(number: int = signal.SIGKILL) -> None:
-    """Ask the kernel (Linux) for a signal to this process as soon as the thread that forked it has ended."""
-    _prctl(1, number)  # PR_SET_PDEATHSIG
-
-
-def adopt_orphans() -> None:
-    """Ask the kernel (Linux) to make this process the parent of orphans below it."""
-    _prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
-
-
-def _prctl(option: int, value: int) -> None:
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            _c_library().prctl(option, value, 0, 0, 0)
-
-
-@cache
-def _c_library() -> Any:
-    import ctypes
-
-    return ctypes.CDLL(None)
-
-
-def exit_like(code: int) -> None:
-    """Exit with the exit code, or by the signal, that another process ended with; never returns."""
-    if code < 0:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the scorer has dumped its core, if that is enabled
-        with contextlib.suppress(OSError, ValueError):
-            signal.signal(-code, signal.SIG_DFL)
-        os.kill(os.getpid(), -code)
-    os._exit(abs(code))
-
-
-def has_children(group: int | None = None) -> bool:
-    """Tell whether this process has children or adopted orphans, in a process group if one is named."""
-    try:
-        kind, number = (os.P_ALL, 0) if group is None else (os.P_PGID, group)
-        os.waitid(kind, number, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
-
-
-@contextlib.contextmanager
-def ctrl_c_blocked() -> Iterator[None]:
-    """Start processes that never see Ctrl-C, not even while they start; a Ctrl-C meanwhile is handled afterwards.
-
-    A terminal sends Ctrl-C to the leader and to everything that it has started, but it is meant for the leader alone.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

@@ -15,14 +15,14 @@ import contextlib
 import importlib
 import os
 import signal
-import sys
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from zslplat.evaluation.jobs import PrepareJob, WorkerSettings
-from zslplat.evaluation.workers.processes import ask_for_death_signal, die_with_parent, has_children
+from zslplat.evaluation.workers.processes import die_with_parent
+from zslplat.platforms import FORKS, ask_for_death_signal, has_children
 
 READY = "ready"
 # The modules that jobs need. None lists the plugins when it is imported: they may change.
@@ -55,7 +55,7 @@ def score_jobs(connection: Connection, settings: WorkerSettings, environment: Ma
     ask_for_death_signal()
     os.environ.clear()
     os.environ.update(environment)
-    if sys.platform != "linux":  # on Linux its guardian writes the log
+    if not FORKS:  # else its guardian writes the log
         _write_to(settings.log)
     _print_crashes()
     from threadpoolctl import threadpool_limits
@@ -87,12 +87,11 @@ def _start_host(connection: Connection, settings: WorkerSettings) -> Any:
 
     from zslplat.evaluation.workers.method_host import MethodHost
 
-    forked = sys.platform == "linux"
-    context: Any = multiprocessing.get_context("fork" if forked else "spawn")
+    context: Any = multiprocessing.get_context("fork" if FORKS else "spawn")
     ours, theirs = context.Pipe()
-    closed = (ours, connection) if forked else ()
-    # A daemon may start no processes by multiprocessing; on Linux the guardian ends the host instead.
-    process = context.Process(target=_run_host, args=(theirs, settings, closed), daemon=not forked)
+    closed = (ours, connection) if FORKS else ()
+    # A daemon may start no processes by multiprocessing; where processes are forked the guardian ends the host instead.
+    process = context.Process(target=_run_host, args=(theirs, settings, closed), daemon=not FORKS)
     process.start()
     theirs.close()
     return MethodHost(process, ours)
@@ -167,4 +166,4 @@ def _renew_host(proxies: Any, host: Any) -> bool:
         left = host.renew()
     except proxies.MethodFailed:
         return True
-    return left or (sys.platform == "linux" and has_children(os.getpgrp()))
+    return left or (FORKS and has_children(os.getpgrp()))

@@ -6,7 +6,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -16,13 +15,9 @@ from typing import Any
 from zslplat.evaluation.jobs import Answer, Job, Limits, WorkerSettings
 from zslplat.evaluation.workers.guardian import guard
 from zslplat.evaluation.workers.memory import MemoryWatch
-from zslplat.evaluation.workers.processes import (
-    ctrl_c_blocked,
-    describe_exit,
-    one_thread_variables,
-    without_main_module,
-)
+from zslplat.evaluation.workers.processes import describe_exit, one_thread_variables, without_main_module
 from zslplat.evaluation.workers.scorer import FORKED_WITH, READY, score_jobs
+from zslplat.platforms import FORKS, ctrl_c_blocked, kill_tree
 
 # How often the memory of a job is measured, where it is bounded.
 _POLL_SECONDS = 0.05
@@ -43,8 +38,7 @@ def warm_up() -> None:
 
 
 def _process_class() -> Any:
-    # On other systems a process that has imported much is not safe to fork.
-    if sys.platform != "linux":
+    if not FORKS:
         return multiprocessing.get_context("spawn").Process
     from zslplat.evaluation.workers import fork_server
 
@@ -55,7 +49,7 @@ def _process_class() -> Any:
 class Child:
     """A scorer with its method process and everything that they start, and the pipe to it.
 
-    ``process`` is the scorer, or its guardian where there is one (Linux), which ends when the scorer does.
+    ``process`` is the scorer, or its guardian where processes are forked, which ends when the scorer does.
     """
 
     def __init__(self, settings: WorkerSettings) -> None:
@@ -64,12 +58,11 @@ class Child:
         self.ready = False
         self.settings = settings
         self.memory: MemoryWatch | None = None
-        guarded = sys.platform == "linux"
         with theirs, _starting, one_thread_variables(), ctrl_c_blocked():
             # No daemon, since it starts processes. It is killed before the leader waits for it.
-            target = guard if guarded else score_jobs
+            target = guard if FORKS else score_jobs
             self.process = _process_class()(target=target, args=(theirs, settings, dict(os.environ)))
-            with contextlib.nullcontext() if guarded else without_main_module():
+            with contextlib.nullcontext() if FORKS else without_main_module():
                 self.process.start()
 
     def run(self, job: Job, limits: Limits) -> Answer:
@@ -113,21 +106,12 @@ class Child:
 
     def signal_end(self) -> None:
         """Tell the processes to end, without waiting for them."""
-        if sys.platform == "linux":
-            self.process.terminate()  # its guardian ends everything below it
-            with contextlib.suppress(OSError):
-                os.kill(self.process.pid, signal.SIGCONT)
+        if not FORKS:
+            kill_tree(self.process.pid)
             return
-        import psutil
-
-        # Best effort: orphans are not found. A method in compiled code would go on.
-        below: list[Any] = []
-        with contextlib.suppress(psutil.Error):
-            below = psutil.Process(self.process.pid).children(recursive=True)
-        self.process.kill()
-        for process in below:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
+        self.process.terminate()  # its guardian ends everything below it
+        with contextlib.suppress(OSError):
+            os.kill(self.process.pid, signal.SIGCONT)
 
     def _begin(self) -> None:
         kind, numbers, following = self.connection.recv()
@@ -229,7 +213,7 @@ class Worker:
     def stop(self) -> None:
         """End the processes at once, from any thread: the current job ends with them, and no further job starts."""
         self._stopped = True
-        while self._starting and sys.platform == "linux":
+        while self._starting and FORKS:
             from zslplat.evaluation.workers import fork_server
 
             fork_server.give_up()

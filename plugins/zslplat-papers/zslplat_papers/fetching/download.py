@@ -11,7 +11,6 @@ entry per address.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -32,6 +31,7 @@ from zslplat.data.store.array_store import sha256_of
 from zslplat.data.store.atomic_files import folder_lock, replacing
 from zslplat.errors import DataError, UsageError, quoted
 from zslplat.names import visible
+from zslplat.platforms import WINDOWS, lock_file
 from zslplat.settings import masked_url
 from zslplat_papers.fetching.archives import MAX_BYTES
 
@@ -363,6 +363,8 @@ def _read(response: HTTPResponse) -> bytes:
 def _finish(state: _Transfer, target: Path, sha256: str, since: str) -> Path:
     state.file.flush()
     os.fsync(state.file.fileno())
+    if WINDOWS:  # no open file is renamed or removed there
+        state.file.close()
     part = Path(state.file.name)
     digest = sha256_of(part)
     if sha256 and digest != sha256.lower():
@@ -432,7 +434,7 @@ def _exclusive(path: Path, url: str) -> Iterator[IO[bytes]]:
     """Open a file for appending, for one process at a time; the lock ends with the process, however it ends."""
     with path.open("a+b") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(file.fileno())
         except BlockingIOError:
             raise DataError(
                 f"{masked_url(url)} is being downloaded to {path} by another process; wait for it"

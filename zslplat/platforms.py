@@ -1,0 +1,218 @@
+"""What differs between operating systems: locks of files, processes and their ends, Ctrl-C, memory and cores.
+
+Linux has all of it. Elsewhere each function does what the system can, and says here what is lost. No other module
+imports ``fcntl``, ``msvcrt`` or ``resource``, or forks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
+
+# Whether a process forks others off itself. On macOS one that has imported much is not safe to fork.
+FORKS = sys.platform == "linux" and hasattr(os, "fork")
+# No folder can be opened, and no open file renamed or removed.
+WINDOWS = fcntl is None
+
+# Windows locks ranges of bytes, and for one process alone: a shared lock is one byte of a range beyond the end of any
+# file, an exclusive one all of the range.
+_FIRST_BYTE, _BYTES = 1 << 30, 64
+_PAUSE_SECONDS = 0.05
+
+
+def lock_file(descriptor: int, *, shared: bool = False, wait: bool = False) -> None:
+    """Lock an open file or folder until it is closed or the process ends, however that happens.
+
+    Raises BlockingIOError where another holds it and ``wait`` is False, and another OSError where the file system has
+    no locks, as Windows has none for folders.
+    """
+    if fcntl is None:
+        while not _lock_range(descriptor, shared):
+            if not wait:
+                raise BlockingIOError(errno.EWOULDBLOCK, "another process has locked it")
+            time.sleep(_PAUSE_SECONDS)
+        return
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+    except PermissionError as error:  # what some network file systems say
+        raise BlockingIOError(*error.args) from error
+
+
+def unlock_file(descriptor: int) -> None:
+    """Let go of the lock of a file that is closed next, and may be open in a process that was forked meanwhile."""
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def _lock_range(descriptor: int, shared: bool) -> bool:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise OSError(errno.ENOTSUP, "no locks for what is no file")
+    msvcrt: Any = importlib.import_module("msvcrt")
+    position = os.lseek(descriptor, 0, os.SEEK_CUR)
+    try:
+        for place in range(_BYTES if shared else 1):
+            os.lseek(descriptor, _FIRST_BYTE + place, os.SEEK_SET)
+            with contextlib.suppress(PermissionError):
+                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1 if shared else _BYTES)
+                return True
+        return False
+    finally:
+        os.lseek(descriptor, position, os.SEEK_SET)
+
+
+def fork() -> int:
+    """Fork this process, where :data:`FORKS`: zero in the new one, its number in this one."""
+    return os.fork()
+
+
+def ask_for_death_signal(number: int = 9) -> None:
+    """Ask for a signal (SIGKILL) as soon as the thread that forked this process has ended: Linux alone can."""
+    _prctl(1, number)  # PR_SET_PDEATHSIG
+
+
+def adopt_orphans() -> None:
+    """Ask to be the parent of orphans below this process: Linux alone can."""
+    _prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+
+
+def _prctl(option: int, value: int) -> None:
+    if FORKS:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def exit_like(code: int) -> None:
+    """Exit with the exit code, or by the signal, that another process ended with; never returns."""
+    if code < 0:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the scorer has dumped its core, if that is enabled
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(abs(code))
+
+
+def has_children(group: int | None = None) -> bool:
+    """Tell whether this process has children or adopted orphans, in a process group if one is named (Linux)."""
+    try:
+        kind, number = (os.P_ALL, 0) if group is None else (os.P_PGID, group)
+        os.waitid(kind, number, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def kill_tree(number: int) -> None:
+    """Kill a process and what is below it; orphans are not found."""
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        root = psutil.Process(number)
+        for process in (root, *root.children(recursive=True)):
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
+
+def end_session(leader: subprocess.Popen[bytes], seconds: float) -> None:
+    """End a process that began a session, and all of that: by SIGTERM, and by force after so many seconds.
+
+    Windows has no sessions: the process and what is below it are killed at once.
+    """
+    if not hasattr(os, "killpg"):
+        kill_tree(leader.pid)
+    else:
+        last = time.monotonic() + seconds
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader.pid, signal.SIGTERM)
+            while time.monotonic() < last:
+                leader.poll()  # one that has ended stays in the group until it is asked
+                os.killpg(leader.pid, 0)
+                time.sleep(_PAUSE_SECONDS)
+            os.killpg(leader.pid, signal.SIGKILL)
+    leader.poll()
+
+
+@contextlib.contextmanager
+def ctrl_c_blocked() -> Iterator[None]:
+    """Start processes that never see Ctrl-C, not even while they start; a Ctrl-C meanwhile is handled afterwards.
+
+    A terminal sends Ctrl-C to the leader and to everything that it has started, but it is meant for the leader alone.
+    Windows blocks no signals: one that is just starting may end with a traceback, and its leader ends anyway.
+    """
+    before = block_ctrl_c()
+    try:
+        yield
+    finally:
+        _mask("SIG_SETMASK", before)
+
+
+def block_ctrl_c() -> Any:
+    """Let Ctrl-C pass by this thread and the processes that it starts; return what was blocked before."""
+    return _mask("SIG_BLOCK", {signal.SIGINT})
+
+
+def _mask(how: str, signals: Any) -> Any:
+    return signal.pthread_sigmask(getattr(signal, how), signals) if hasattr(signal, "pthread_sigmask") else None
+
+
+def listen_for_interrupts() -> None:
+    """Let this process alone, in a group of its own, hear SIGINT, one that came while it started included."""
+    if hasattr(os, "setpgid"):
+        os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _mask("SIG_UNBLOCK", {signal.SIGINT})
+
+
+def interrupt_main_thread() -> None:
+    """Send Ctrl-C to the main thread, from another one."""
+    import threading
+
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)
+
+
+def core_count() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def reset_peak() -> None:
+    """Let :func:`peak_bytes` count from here, where the system can (Linux)."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_bytes() -> int:
+    """Return the most resident memory since :func:`reset_peak`, or since the process began where it cannot reset."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    try:
+        import resource
+    except ImportError:
+        import psutil
+
+        memory = psutil.Process().memory_info()
+        return int(getattr(memory, "peak_wset", memory.rss))
+    # Linux counts in KiB, macOS in bytes.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
