@@ -36,12 +36,22 @@ def register(app: Commands) -> None:
         app.command()(command)
 
 
+def _warm_up(cluster: str | None) -> None:
+    """Have the workers' process import what it needs while this one does."""
+    if cluster is None:
+        from zslplat.evaluation.workers.worker import warm_up
+
+        warm_up()
+
+
 def tune(options: TuneCommand) -> None:
     """Search hyperparameters on validation folds, then test the best.
 
     The same command continues a stopped study; a larger --trials extends it. Without --trials a grid has all its
     points, 7 values of each range, where these are at most 1000. The sampler gp needs torch.
     """
+    if options["write_config"] is None:
+        _warm_up(options["cluster"])
     from zslplat.cli.outcomes import print_study
     from zslplat.front.schema import write_study_file
     from zslplat.front.studies import Study, carry_out_study, study_request
@@ -81,6 +91,7 @@ def tune(options: TuneCommand) -> None:
 
 def run(options: RunCommand) -> None:
     """Evaluate one experiment on validation folds, or with --test."""
+    _warm_up(options["cluster"])
     from zslplat.cli.outcomes import print_run
     from zslplat.front.evaluations import carry_out_run
 

@@ -6,6 +6,7 @@ own fork server keeps that as it is, with its imports, its environment and its s
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
 import os
@@ -116,6 +117,8 @@ class ForkedProcess(BaseProcess):
 def begin(modules: Sequence[str]) -> None:
     """Start the fork server with these modules to import, unless it runs already; does not wait for it."""
     global _server
+    if _server._forkserver_pid is None:
+        atexit.register(give_up)
     _server.set_forkserver_preload([*modules, "zslplat.evaluation.workers.fork_server_exit"])
     try:
         _server.ensure_running()

@@ -29,7 +29,7 @@ from zslplat.platforms import FORKS, adopt_orphans, ask_for_death_signal, exit_l
 from zslplat.registry import registry
 
 _ENDED = 64  # the exit code of a method process whose evaluation has ended
-_COMPILED = "zslplat.methods.compiled"  # brings numba with it
+_COMPILED = "zslplat.methods.compiled"
 
 
 def host(connection: Connection, modules: Sequence[str]) -> None:

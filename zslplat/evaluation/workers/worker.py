@@ -32,7 +32,14 @@ _starting = threading.Lock()
 
 
 def warm_up() -> None:
-    """Start the fork server without waiting for its imports, so that the first worker is ready sooner."""
+    """Start the fork server without waiting for its imports, so that the first worker is ready sooner.
+
+    It ends with this process, also where no worker is needed after all.
+    """
+    from multiprocessing import resource_tracker
+
+    # Starting it unblocks Ctrl-C for the next process that this thread starts, which must not be a worker.
+    resource_tracker.ensure_running()
     with _starting, one_thread_variables(), ctrl_c_blocked():
         _process_class()
 
