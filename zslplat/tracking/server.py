@@ -1,23 +1,21 @@
 """MLflow's server or database: reading it without making what is not there, and a store's own file.
 
-The file is made from a copy, since MLflow's migrations take seconds, and follows the store where that is moved. The
-copy is kept in the user's cache folder under a name that stands for the migrations that made it. Where it cannot be
-kept or is not whole, the database is made in its place as MLflow makes it.
+The file is made from statements that were kept, since MLflow's migrations take a second; an MLflow with other
+migrations makes it itself. It follows the store where that is moved.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import logging
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from zslplat.data.store.atomic_files import mark_used, remove_unused, replacing
 from zslplat.errors import StoreError, UsageError
 from zslplat.records.opening import tables_of_file
 from zslplat.settings import Settings, sqlite_url
@@ -78,8 +76,7 @@ def _require_runs(settings: Settings) -> None:
         raise StoreError(f"{path} is no database of MLflow's; give --store or --tracking-uri of one that is")
 
 
-_PREFIX = "empty-mlflow-"
-_CHECKS = ("pragma quick_check", "select count(*) from alembic_version")
+SCHEMA = Path(__file__).with_name("mlflow.sql")
 
 
 def make_database(path: Path) -> None:
@@ -88,39 +85,20 @@ def make_database(path: Path) -> None:
         return
     unfinished = path.with_name(f"{path.name}.new")
     unfinished.unlink(missing_ok=True)
-    copy = _copy_path()
-    if not (copy is not None and _copy_to(copy, unfinished)):
+    first, tables = SCHEMA.read_text().split("\n", 1)
+    if first.endswith(f" {migrations_mark()}"):
+        with closing(sqlite3.connect(unfinished)) as connection:
+            connection.executescript(tables)
+    else:
         _make_by_mlflow(unfinished)
-        if copy is not None:
-            _save_copy(unfinished, copy)
     os.replace(unfinished, path)
 
 
-def _copy_path() -> Path | None:
-    """Return the path of the copy of the database that the installed MLflow makes; None where that is not known."""
-    import mlflow.store.db_migrations
-    import platformdirs
-    import sqlalchemy
-
-    migrations = Path(mlflow.store.db_migrations.__file__).parent / "versions"
-    with suppress(OSError, RuntimeError):
-        names = sorted(file.name for file in migrations.iterdir() if file.suffix == ".py")
-        made_by = [mlflow.__version__, sqlalchemy.__version__, sqlite3.sqlite_version, *names]
-        digest = hashlib.sha256("\n".join(made_by).encode()).hexdigest()[:12]
-        return Path(platformdirs.user_cache_dir("zslplat")) / f"{_PREFIX}{mlflow.__version__}-{digest}.db"
-    return None
-
-
-def _copy_to(copy: Path, path: Path) -> bool:
-    """Copy the kept database; False where there is none, or it is damaged."""
-    with suppress(OSError, sqlite3.Error):
-        shutil.copyfile(copy, path)
-        with closing(sqlite3.connect(path)) as connection:
-            if [connection.execute(query).fetchone() for query in _CHECKS] == [("ok",), (1,)]:
-                mark_used(copy)
-                return True
-    path.unlink(missing_ok=True)
-    return False
+def migrations_mark() -> str:
+    """Return what tells the migrations of the installed MLflow from those of others."""
+    (package,) = importlib.util.find_spec("mlflow").submodule_search_locations  # type: ignore[union-attr, misc]
+    names = sorted(path.name for path in Path(package, "store", "db_migrations", "versions").glob("*.py"))
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
 
 
 def _make_by_mlflow(path: Path) -> None:
@@ -129,18 +107,6 @@ def _make_by_mlflow(path: Path) -> None:
     client = MlflowClient(tracking_uri=sqlite_url(path))
     client.search_experiments(max_results=1)
     client._tracking_client.store.engine.dispose()
-
-
-def _save_copy(database: Path, target: Path) -> None:
-    """Keep a copy for the next store, without the experiment whose artifacts lie in this working directory."""
-    with suppress(OSError, sqlite3.Error):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(target) as copy:
-            shutil.copyfile(database, copy)
-            with closing(sqlite3.connect(copy)) as connection, connection:
-                for table in ("experiment_tags", "experiments"):
-                    connection.execute(f"delete from {table}")
-        remove_unused(target.parent.glob(f"{_PREFIX}*.db"))
 
 
 def follow_the_store(path: Path, artifacts: Path) -> None:
