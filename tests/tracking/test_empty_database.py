@@ -7,9 +7,9 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from mlflow_schema import made_by_mlflow
 from packaging.version import Version
 
-from mlflow_schema import made_by_mlflow
 from zslplat.settings import resolve_settings
 from zslplat.tracking import server
 from zslplat.tracking.projection import Projection
