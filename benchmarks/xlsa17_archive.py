@@ -64,17 +64,23 @@ def features_of(folder: Path) -> bytes:
     y = np.empty(sum(map(len, rows.values())), dtype=int)
     for key, of_split in rows.items():
         y[of_split] = np.resize(rng.permutation(unseen if key == "test_unseen" else seen), len(of_split))
-    signatures = splits["att"].T - splits["att"].mean(axis=1)
-    prototypes = signatures @ rng.normal(size=(signatures.shape[1], DIMENSIONS))
+    X = rectified_rows(y, splits["att"].T, rng)
+    file = io.BytesIO()
+    scipy.io.savemat(file, {"features": X.T, "labels": y[:, None] + 1})
+    return file.getvalue()
+
+
+def rectified_rows(y: np.ndarray, signatures: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a drawn row (n, 2048) in float32 for each label y (n,) of the classes with these signatures (c, a)."""
+    centred = signatures - signatures.mean(axis=0)
+    prototypes = centred @ rng.normal(size=(centred.shape[1], DIMENSIONS))
     prototypes /= prototypes.std()
     X = np.empty((len(y), DIMENSIONS), dtype=np.float32)
     for start in range(0, len(y), 4096):
         block = y[start : start + 4096]
         noise = rng.normal(size=(len(block), DIMENSIONS))
         X[start : start + 4096] = np.maximum(0, 0.5 * prototypes[block] + noise)
-    file = io.BytesIO()
-    scipy.io.savemat(file, {"features": X.T, "labels": y[:, None] + 1})
-    return file.getvalue()
+    return X
 
 
 if __name__ == "__main__":
