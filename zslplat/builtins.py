@@ -29,7 +29,6 @@ _CHECKS = {
         "ZSP208": "FewerValidationClasses",
         "ZSP209": "FewDrawnFolds",
         "ZSP210": "FewerFeaturesThanTaken",
-        "ZSP211": "SearchSawTestRows",
         "ZSP212": "EmptyCodes",
         "ZSP213": "NotConverged",
         "ZSP214": "MetricsLeftOut",

@@ -156,7 +156,6 @@ def with_unseen(dataset):
     ("task", "dataset", "drawn"),
     [
         (Coding(train_per_class=5), digits(), True),
-        (Coding(train_per_class=5, splits=2), digits(), True),
         (ExemplarRetrieval(), with_unseen(digits()), False),
         (ExemplarRetrieval(queries=9), with_unseen(digits()), False),
         (ExemplarRetrieval(queries=9, draws=2), digits(12), False),

@@ -2,20 +2,16 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 from zero_shot_toys import toy
 
 from zslplat.data.dataset import Dataset
 from zslplat.evaluation.scoring.outcomes import class_values, write_outcomes
 from zslplat.families.coding.task import Coding
 from zslplat.families.exemplars.task import ExemplarRetrieval
-from zslplat.families.selection.draws import joined_outcomes
-from zslplat.families.selection.task import FeatureSelection
 from zslplat.families.zero_shot.gzsl import _ONE_KIND, GeneralizedZeroShot
 from zslplat.families.zero_shot.unseen import Retrieval, ZeroShot
 from zslplat.metrics.intervals import interactions, jackknifed, mean_pseudo_values
 from zslplat.tasks.base import Problem
-from zslplat.tasks.row_outcomes import RowOutcomes, common_columns
 
 
 def played(task, seed=0, data=None):
@@ -144,13 +140,11 @@ def rows_of(classes=6, each=12):
     return Dataset("drawn", rng.normal(size=(len(y), 5)), y, tuple(f"class {i}" for i in range(classes)))
 
 
-def test_coding_has_values_over_all_splits():
-    task = Coding(splits=3, train_per_class=5)
+def test_coding_has_the_accuracy_of_every_class():
+    task = Coding(train_per_class=5)
     problem = task.test(rows_of(), seed=2)
-    rng, outputs = np.random.default_rng(3), {}
-    for suffix in ("", ":2", ":3"):
-        y = problem.truth[f"y_pool{suffix}"]
-        outputs[f"scores{suffix}"] = rng.normal(size=(len(y), 6)) + np.linspace(0, 2, 6)[y][:, None] * np.eye(6)[y]
+    rng, y = np.random.default_rng(3), problem.truth["y_pool"]
+    outputs = {"scores": rng.normal(size=(len(y), 6)) + np.linspace(0, 2, 6)[y][:, None] * np.eye(6)[y]}
     outcome = task.score(problem, outputs, {}, full=True)
     found = task.class_values(task.outcomes(problem, outputs, {})).values["per_class_accuracy"]
     assert found == pytest.approx(np.array(outcome.tables["per_class"].columns["accuracy"]))
@@ -170,37 +164,6 @@ def test_queries_of_one_class_go_together():
     for value, label in zip(found, classes, strict=True):
         others = precision[true != label].mean()
         assert value == pytest.approx(len(classes) * precision.mean() - (len(classes) - 1) * others)
-
-
-def drawn(*classes):
-    """What is kept of draws of these classes, one row of each."""
-    return [RowOutcomes(common_columns(*[np.arange(len(c))] * 4, None), {"classes": list(c)}) for c in classes]
-
-
-def test_draws_of_unseen_classes_are_values_of_their_own():
-    task = FeatureSelection()
-    assert task.class_values(drawn("ab")[0]) is None
-    values = {"nmi": [0.2, 0.3, 0.7]}
-    apart = task.class_values(joined_outcomes(drawn("ab", "cd", "ef"), values))
-    assert apart.values["nmi"] == pytest.approx(values["nmi"])
-    assert task.class_values(joined_outcomes(drawn("ab", "ab", "ab"), values)) is None  # no class was drawn anew
-
-
-def test_draws_with_common_classes_cover_new_ones():
-    # 12 classes, 6 of them unseen in each of 20 draws: a plain interval takes the draws for independent.
-    rng = np.random.default_rng(6)
-    names, task, hits, plain = "abcdefghijkl", FeatureSelection(), 0, 0
-    draws = [sorted(rng.permutation(12)[:6]) for _ in range(20)]
-    kept = drawn(*("".join(names[i] for i in draw) for draw in draws))
-    for _ in range(300):
-        effects = rng.normal(size=12)
-        values = [float(effects[draw].mean()) for draw in draws]
-        found = task.class_values(joined_outcomes(kept, {"nmi": values})).values["nmi"]
-        assert found.mean() == pytest.approx(np.mean(values))
-        ends, naive = (stats.ttest_1samp(v, 0).confidence_interval() for v in (found, values))
-        hits, plain = hits + (ends.low <= 0 <= ends.high), plain + (naive.low <= 0 <= naive.high)
-    assert hits / 300 > 0.9
-    assert plain / 300 < 0.7
 
 
 def test_a_class_that_some_lines_lack_counts_in_the_others():

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from zero_shot_toys import Bilinear, toy
 
-from zslplat.families.coding.kit import SeekingCoder
-from zslplat.families.coding.task import Coding
 from zslplat.families.exemplars.kit import SeekingExemplars
 from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
@@ -44,10 +42,6 @@ class Once:
         return super().fit(*arguments, statistics=statistics)
 
 
-class CodesOnce(Once, SeekingCoder):
-    pass
-
-
 class ComparesOnce(Once, SeekingExemplars):
     pass
 
@@ -68,11 +62,8 @@ def test_a_direct_transductive_method_shows_what_it_learned_of_the_last_batch():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("task", "method"), [(Coding(splits=3), CodesOnce), (ExemplarRetrieval(draws=3), ComparesOnce)]
-)
-def test_each_split_or_draw_has_its_own_copy(task, method):
-    instance = method()
+def test_each_draw_has_its_own_copy():
+    task, instance = ExemplarRetrieval(draws=3), ComparesOnce()
     (_, outputs), *rest = task.run(instance, task.test(telling_nothing(zero_shot=False)), {})
     assert not rest
     assert len(outputs) == 3

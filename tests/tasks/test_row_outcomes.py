@@ -97,14 +97,9 @@ def generalised_reference(task, problem, outputs, validation_choices, counts):
 
 
 def coding_reference(task, problem, outputs, validation_choices, counts):
-    found, first = {"accuracy": [], "per_class_accuracy": []}, 0
-    for suffix in suffixes(problem.meta["splits"]):
-        y = problem.truth[f"y_pool{suffix}"]
-        drawn, first = counts[:, first : first + len(y)], first + len(y)
-        correct = outputs[f"scores{suffix}"].argmax(axis=1) == y
-        found["accuracy"].append(resampled_means(drawn, correct))
-        found["per_class_accuracy"].append(resampled_means(drawn, correct, y))
-    return {name: np.mean(values, axis=0) for name, values in found.items()}
+    y = problem.truth["y_pool"]
+    correct = outputs["scores"].argmax(axis=1) == y
+    return {"accuracy": resampled_means(counts, correct), "per_class_accuracy": resampled_means(counts, correct, y)}
 
 
 def exemplar_reference(task, problem, outputs, validation_choices, counts):
@@ -147,12 +142,6 @@ def drawn(problem, units):
     return draws(ids, strata, COUNT)
 
 
-def coding_units(problem):
-    names, c = suffixes(problem.meta["splits"]), len(problem.meta["classes"])
-    rows = np.concatenate([problem.truth[f"row_pool{s}"] for s in names])
-    return rows, np.concatenate([problem.truth[f"y_pool{s}"] + i * c for i, s in enumerate(names)])
-
-
 def exemplar_units(problem):
     names, c = suffixes(problem.meta["draws"]), len(problem.meta["classes"])
     queries = [problem.truth[f"queries{s}"] for s in names]
@@ -162,12 +151,10 @@ def exemplar_units(problem):
     return np.concatenate([*ids, draw]), np.concatenate([*strata, np.full(len(names), len(names) * c)])
 
 
-def coding_case(splits, dtype=np.float64):
-    task = Coding(splits=splits, train_per_class=9)
+def coding_case(dtype=np.float64):
+    task = Coding(train_per_class=9)
     problem = task.test(plain(), seed=2)
-    names = suffixes(splits)
-    outputs = {f"scores{s}": rough(problem.truth[f"y_pool{s}"], 8, i, dtype) for i, s in enumerate(names)}
-    return task, problem, outputs
+    return task, problem, {"scores": rough(problem.truth["y_pool"], 8, 0, dtype)}
 
 
 def exemplar_case(draws_of_classes, data=None):
@@ -183,7 +170,7 @@ def exemplar_case(draws_of_classes, data=None):
 
 ZERO_SHOT = (zero_shot_reference, pool_units)
 GENERALISED = (generalised_reference, pool_units)
-CODING = (coding_reference, coding_units)
+CODING = (coding_reference, pool_units)
 EXEMPLARS = (exemplar_reference, exemplar_units)
 # What is scored, what is carried, the reference and its units, and the most bytes that a row takes.
 CASES = {
@@ -202,8 +189,8 @@ CASES = {
         56,
     ),
     "gzsl on digit-pairs": (lambda: of_pool(GeneralizedZeroShot(), digit_pairs()), {"bias": 0.2}, GENERALISED, 68),
-    "coding": (lambda: coding_case(1), {}, CODING, 24),
-    "coding of three splits": (lambda: coding_case(3, np.float32), {}, CODING, 24),
+    "coding": (coding_case, {}, CODING, 20),
+    "coding in float32": (lambda: coding_case(np.float32), {}, CODING, 20),
     "exemplars": (lambda: exemplar_case(1), {}, EXEMPLARS, 48),
     "exemplars of three draws": (lambda: exemplar_case(3), {}, EXEMPLARS, 48),
     "exemplars in groups": (lambda: exemplar_case(2, grouped(plain(12, 8))), {}, EXEMPLARS, 52),
@@ -241,7 +228,7 @@ def test_common_columns_have_one_form_in_all_tasks(name):
         assert columns.get(column, np.zeros(0, dtype)).dtype == dtype, column
     assert {len(column) for column in columns.values()} == {len(outcomes)}
     table = task.score(problem, outputs, validation_choices, full=True).tables["predictions"].columns
-    repetition = columns.get("split", columns.get("draw", np.zeros(len(outcomes))))
+    repetition = columns.get("draw", np.zeros(len(outcomes)))
     order = np.lexsort((columns["row"], repetition))
     names = outcomes.meta["classes"]
     assert table["row"] == columns["row"][order].tolist()

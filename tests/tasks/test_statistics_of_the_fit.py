@@ -32,7 +32,7 @@ def made(form, base, **declared):
 CASES = [
     pytest.param(GeneralizedZeroShot(), Bilinear, {}, 1, id="zero-shot"),
     pytest.param(GeneralizedZeroShot(), Bilinear, {"transductive": True}, 3, id="transductive"),
-    pytest.param(Coding(splits=2), CodingPlayer, {}, 2, id="coding"),
+    pytest.param(Coding(), CodingPlayer, {}, 1, id="coding"),
     pytest.param(ExemplarRetrieval(draws=2), ExemplarPlayer, {}, 2, id="exemplar"),
 ]
 

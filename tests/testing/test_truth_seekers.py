@@ -17,28 +17,12 @@ from zslplat.spec import Spec
 from zslplat.testing.kits import kit_of
 from zslplat.testing.tasks import FEW
 from zslplat.testing.truth_seekers import (
-    INFORMATION_BOUND,
-    attack_outcomes,
     in_memory,
     labellings,
     of_callers,
     registered_seekers,
     telling_nothing,
 )
-
-# The kit tries every task as it is; here are the ones of several splits and draws.
-SEVERAL = ("coding(folds=2,splits=2)", "exemplar-retrieval(folds=2,draws=2)")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("task", SEVERAL)
-def test_no_attack_does_better_than_chance(task):
-    outcomes = attack_outcomes(task, telling_nothing(zero_shot=False))
-    assert {outcome.problem for outcome in outcomes} == {"fold-1", "fold-2", "test"}
-    assert len(outcomes) == 3 * 2
-    for outcome in outcomes:
-        assert outcome.value <= outcome.chance + 0.05, outcome
-        assert outcome.information <= INFORMATION_BOUND, outcome
 
 
 @pytest.mark.long

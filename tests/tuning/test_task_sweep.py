@@ -47,14 +47,14 @@ def test_points_are_the_runs_of_the_task_with_that_option(call, tmp_path):
 
 @pytest.mark.long
 def test_a_protocol_without_validation_has_its_test_and_says_so(call):
-    task = "feature-selection(last=10, repeats=2, seen=pairs)"
-    command = ("sweep", "-m", "variance", "-d", DATA, "-t", task, "-p", "draw", "--range", "1|2", "--workers", 1)
+    task = ("-d", "digits", "-t", "coding(train_per_class=1)")
+    command = ("sweep", "-m", "llc", *task, "-p", "ranking", "--range", "false|true", "--workers", 1)
     one_line(call(*command), 1, "no validation", "--test scores the test split")
     done = call(*command, "--test", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["validation"] == {"variance": [None, None]}
-    assert all(0 < value <= 1 for value in found["test"]["variance"])
+    assert found["validation"] == {"llc": [None, None]}
+    assert all(0 < value <= 1 for value in found["test"]["llc"])
     assert sum("no validation" in line for line in found["warnings"]) == 2
 
 

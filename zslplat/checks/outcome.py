@@ -118,13 +118,6 @@ class FewerFeaturesThanTaken(WarningCheck):
     code, title, scope = "ZSP210", "fewer features chosen than taken", "study"
 
 
-class SearchSawTestRows(WarningCheck):
-    """Shows that hyperparameters were searched on rows that are test rows of other folds."""
-
-    code, title, scope = "ZSP211", "searched on test rows of other folds", "study"
-    urgency = 1
-
-
 class EmptyCodes(WarningCheck):
     """Shows that all codes of a coding method are empty."""
 

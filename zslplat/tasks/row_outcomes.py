@@ -74,10 +74,9 @@ def predictions_table(
     """Return (row, true, predicted, score, ...) in the order of the data set's rows.
 
     All arrays are (m,); ``true`` and ``predicted`` index ``names``, ``row`` the data set. ``more`` are further columns;
-    one named ``split`` or ``draw`` numbers repetitions of the rows, which follow one another.
+    ``draw`` numbers repetitions of the rows, which follow one another.
     """
-    repeated = next((more[name] for name in ("split", "draw") if name in more), np.zeros(len(row)))
-    order = np.lexsort((row, repeated))
+    order = np.lexsort((row, more.get("draw", np.zeros(len(row)))))
     return Table(
         {
             "row": row[order].tolist(),

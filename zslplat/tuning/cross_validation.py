@@ -51,7 +51,7 @@ def cross_validate(
 ) -> CrossValidation:
     """Tune and test every fold of the data set, or ``splits`` drawn splits where it has no folds of its own.
 
-    Raises :class:`UsageError` for a task without numbered splits, for one whose ``split`` or ``splits`` is fixed, for
+    Raises :class:`UsageError` for a task without numbered splits, for one whose ``split`` is fixed, for
     data with test rows of its own, and where neither the data set nor the caller says how many splits there are.
     """
     reporter = reporter or SilentReporter()
@@ -61,9 +61,8 @@ def cross_validate(
             f"task {experiment.task.name} has no option split; cross-validation by rows works with coding, "
             "over classes it is zslplat tune --class-folds 5"
         )
-    for name in ("split", "splits"):
-        if name in task_options:
-            raise UsageError(f"task {experiment.task}: cross-validation sets {name} itself; leave it out")
+    if "split" in task_options:
+        raise UsageError(f"task {experiment.task}: cross-validation sets split itself; leave it out")
     dataset = open_dataset(experiment.dataset, settings)
     fold_count = len(row_folds(dataset))
     if "test" in dataset.splits:

@@ -264,7 +264,6 @@ def test_validation_needs_every_fold(call, settings, tmp_path):
     [
         ("feature-selection", "task feature-selection takes no scores that were made elsewhere"),
         ("exemplar-retrieval", "task exemplar-retrieval takes no scores that were made elsewhere"),
-        ("coding(splits=2)", "scores several splits at once; give scores of one split at a time"),
     ],
 )
 def test_tasks_that_want_more_than_scores_refuse(call, tmp_path, task, message):

@@ -11,13 +11,12 @@ import zslplat_papers.reproduction.claims as claims
 from zslplat.errors import DataError, MethodError, OutcomeWarning
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.reporter import SilentReporter
-from zslplat.families.selection.draws import overlap
 from zslplat.families.selection.outcomes import judge
-from zslplat.families.selection.task import FeatureSelection
 from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat.settings import resolve_settings
 from zslplat.statistics import NOT_ENOUGH
 from zslplat.suites.cells import GridOptions
+from zslplat_papers.repeated_tasks import RepeatedFeatureSelection, overlap
 from zslplat_papers.reproduction.claim_tests import ClaimTests, MeasuredTest, load_claim_tests, read_claim_tests
 from zslplat_papers.reproduction.figures import claim_forest
 from zslplat_papers.reproduction.measures import MEASURES, choices, cost, load_measure, objectives, selection, training
@@ -294,7 +293,7 @@ def test_curves_of_selected_features_are_those_of_the_task(pairs, monkeypatch):
     monkeypatch.setattr(selection, "ROWS", 120)
     monkeypatch.setattr(selection, "STARTS", 2)
     (curve,) = selection._curves(pairs, "variance", 1, last=10)
-    task = FeatureSelection(seen="random", draw=1, rows=120, repeats=2, last=10)
+    task = RepeatedFeatureSelection(draw=1, draws=1, rows=120, repeats=2, last=10)
     problem = task.test(pairs)
     view = preprocess(problem, task, build("variance").effective_preprocessing)
     ((_, outputs),) = task.run(build("variance"), view, {})

@@ -22,3 +22,12 @@ def zslplat_datasets() -> dict[str, str]:
         "region-covariance": "zslplat_papers.data_sets.region_covariance:RegionCovariance",
         "voc07": "zslplat_papers.data_sets.voc07:Voc07",
     }
+
+
+@hookimpl
+def zslplat_tasks() -> dict[str, str]:
+    """Return the tasks that average a test over several splits, as the papers do."""
+    return {
+        "coding-splits": "zslplat_papers.repeated_tasks:RepeatedCoding",
+        "feature-selection-draws": "zslplat_papers.repeated_tasks:RepeatedFeatureSelection",
+    }

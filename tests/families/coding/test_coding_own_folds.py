@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 
 from zslplat.data.dataset import Dataset, row_folds
 from zslplat.data.sets.digits import DigitSets
 from zslplat.data.source import DataPlaces
-from zslplat.errors import DataError, OutcomeWarning, UsageError
-from zslplat.families.coding.methods.kernel_coding import KernelSparseCoding
+from zslplat.errors import DataError, UsageError
 from zslplat.families.coding.task import Coding
 
 
@@ -50,23 +47,6 @@ def test_a_single_fold_is_refused(dataset):
     whole = Dataset("whole", dataset.X, dataset.y, dataset.class_names, splits={"fold-1": np.arange(200)})
     with pytest.raises(DataError, match="one fold of its own"):
         Coding().validation(whole)
-
-
-def test_all_folds_at_once_are_tested_with_one_experiment_and_that_is_said(dataset):
-    task = Coding(splits=10)
-    with pytest.warns(OutcomeWarning, match="hold the test rows of the others"):
-        problem = task.test(dataset)
-    ((_, outputs),) = task.run(KernelSparseCoding(gamma=0.05), problem, {})
-    outcome = task.score(problem, outputs, {}, full=True)
-    table = outcome.tables["splits"].columns
-    assert table["split"] == list(range(1, 11))
-    assert outcome.metrics["accuracy"] == pytest.approx(np.mean(table["accuracy"]))
-    assert outcome.metrics["accuracy_std"] == pytest.approx(np.std(table["accuracy"], ddof=1))
-    assert sorted(outcome.tables["predictions"].columns["row"]) == list(range(200))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        task.validation(dataset)
-        Coding(split=3).test(dataset)
 
 
 def test_two_folds_leave_one_that_is_divided_by_class():

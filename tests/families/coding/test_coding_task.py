@@ -100,22 +100,6 @@ def test_scores_become_metrics_and_a_table_in_the_order_of_the_rows(dataset):
     assert task.chance(problem) == 0.2
 
 
-def test_several_splits_give_mean_and_spread(dataset):
-    method = KernelSparseCoding(gamma=0.01)
-    single = []
-    for split in (1, 2, 3):
-        task = Coding(split=split)
-        problem = task.test(dataset)
-        single.append(task.score(problem, run(task, method, problem), {}, full=False).metrics["accuracy"])
-    task = Coding(splits=3)
-    problem = task.test(dataset)
-    outcome = task.score(problem, run(task, method, problem, task.prepare(method, problem, {})), {}, full=True)
-    assert outcome.metrics["accuracy"] == pytest.approx(np.mean(single))
-    assert outcome.metrics["accuracy_std"] == pytest.approx(np.std(single, ddof=1))
-    assert outcome.tables["splits"].columns["accuracy"] == pytest.approx(single)
-    assert len(outcome.tables["predictions"].columns["split"]) == 225
-
-
 def test_map_is_the_mean_precision_of_each_class_against_the_rest(dataset):
     task = Coding(ranking=True)
     problem = task.test(dataset)
@@ -126,9 +110,8 @@ def test_map_is_the_mean_precision_of_each_class_against_the_rest(dataset):
     assert "mAP" not in Coding().score(problem, {"scores": scores}, {}, full=False).metrics
 
 
-@pytest.mark.parametrize("splits", [1, 2])
-def test_codes_of_the_scored_rows_are_exported_in_the_order_of_the_rows(dataset, tmp_path, splits):
-    task = Coding(splits=splits)
+def test_codes_of_the_scored_rows_are_exported_in_the_order_of_the_rows(dataset, tmp_path):
+    task = Coding()
     problem = task.test(dataset)
     method = KernelSparseCoding(gamma=0.01, atoms=20, dictionary="class-k-means", learning="free", iterations=2)
     run(task, method, problem)

@@ -100,14 +100,11 @@ def test_rows_that_do_not_count_for_a_label_are_neither_learned_from_nor_scored(
 
 
 def test_prepared_and_unprepared_runs_agree(dataset):
-    task, method = Coding(splits=2), KernelLLC(neighbours=8)
+    task, method = Coding(), KernelLLC(neighbours=8)
     problem = task.test(dataset)
     prepared = run(task, method, problem, task.prepare(method, problem, method.space))
     for name, scores in run(task, method, problem).items():
         np.testing.assert_allclose(prepared[name], scores, atol=1e-7)
-    outcome = task.score(problem, prepared, {}, full=True)
-    assert outcome.metrics["mAP_std"] > 0
-    assert outcome.tables["splits"].columns["split"] == [1, 2]
 
 
 def test_drawn_splits_and_folds_share_out_every_label_and_hold_out_each_row_once(dataset):
@@ -165,7 +162,7 @@ def test_codes_rank_the_labels_of_digit_sets_better_than_a_linear_classifier(dig
 
 
 def test_outcomes_give_the_metrics_again_and_draw_rows(dataset):
-    task = Coding(splits=2)
+    task = Coding()
     problem = task.test(dataset)
     rng = np.random.default_rng(0)
     outputs = {
@@ -174,7 +171,7 @@ def test_outcomes_give_the_metrics_again_and_draw_rows(dataset):
         if name.startswith("y_pool")
     }
     rows = task.outcomes(problem, outputs, {})
-    assert sum(column.nbytes for column in rows.columns.values()) <= (5 * 5 + 16) * len(rows)
+    assert sum(column.nbytes for column in rows.columns.values()) <= (5 * 5 + 12) * len(rows)
     ids, strata = task.units(rows)
     replicates = np.concatenate(
         [task.resampled(rows, counts)["mAP"] for counts in draws(ids, strata, 200)], dtype=np.float64

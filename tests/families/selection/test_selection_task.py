@@ -13,7 +13,6 @@ from zslplat.data.formats.xlsa17 import Xlsa17
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.evaluation.context import preprocess
-from zslplat.evaluation.scoring.outcomes import resampled
 from zslplat.families.selection.methods.baselines import RandomFeatures
 from zslplat.families.selection.methods.semfs import SemFS
 from zslplat.families.selection.task import FeatureSelection
@@ -133,72 +132,6 @@ def test_the_same_problem_gives_the_same_clusters():
     np.testing.assert_array_equal(one, other)
     seeded = run(task, task.test(dataset(), seed=1), SemFS())[0]["clusters"]
     assert not np.array_equal(one, seeded)
-
-
-def test_random_draws_and_pairs_of_seen_classes():
-    data = dataset(splits=False)
-    drawn = [quick(seen="random", seen_share=0.5, draw=k).test(data) for k in (1, 2)]
-    assert all(len(p.meta["seen_classes"]) == 6 for p in drawn)
-    assert drawn[0].meta["seen_classes"] != drawn[1].meta["seen_classes"]
-    for fold in quick(seen="random", draw=1).validation(data):
-        unseen = set(quick(seen="random", draw=1).test(data).meta["classes"])
-        assert not unseen & (set(fold.meta["classes"]) | set(fold.meta["seen_classes"]))
-    pairs = {tuple(quick(seen="pairs", draw=k).test(data).meta["seen_classes"]) for k in range(1, 67)}
-    assert len(pairs) == 66
-    assert all(len(pair) == 2 for pair in pairs)
-    with pytest.raises(UsageError, match="66 pairs"):
-        quick(seen="pairs", draw=67).test(data)
-    with pytest.raises(DataError, match="two seen classes"):
-        quick(seen="pairs").validation(data)
-
-
-@pytest.mark.parametrize("options", [{"seen": "random", "seen_share": 0.5}, {"seen": "pairs", "draw": 5}])
-def test_several_draws_are_the_mean_of_each_alone(options):
-    data = dataset(splits=False)
-    first = options.get("draw", 1)
-    alone = []
-    for number in range(first, first + 3):
-        task = quick(**{**options, "draw": number})
-        alone.append(run(task, task.test(data), SemFS())[1])
-    task = quick(draws=3, **options)
-    problem = task.test(data)
-    outputs, outcome = run(task, problem, SemFS())
-    for name in ("clustering_accuracy", "nmi", "nmi_arithmetic"):
-        values = [one.metrics[name] for one in alone]
-        assert outcome.metrics[name] == pytest.approx(np.mean(values), abs=1e-12)
-        assert outcome.metrics[f"{name}_std"] == pytest.approx(np.std(values, ddof=1), abs=1e-12)
-        assert outcome.tables["draws"].columns[name] == pytest.approx(values)
-    assert outcome.tables["draws"].columns["draw"] == [first, first + 1, first + 2]
-    kept = task.outcomes(problem, outputs, {})
-    sizes = [len(one.tables["predictions"].columns["row"]) for one in alone]
-    assert np.bincount(kept.columns["draw"])[1:].tolist() == sizes
-    told = outcome.tables["predictions"].columns
-    assert sorted(told["true"]) == sorted(np.array(kept.meta["classes"])[kept.columns["true"]])
-
-
-def test_the_interval_of_several_draws_is_over_draws():
-    data, task = dataset(splits=False), quick(seen="random", draws=6)
-    problem = task.test(data)
-    outputs, outcome = run(task, problem, RandomFeatures(seed=0))
-    found = resampled(task, task.outcomes(problem, outputs, {}), 4000)["clustering_accuracy"]
-    values = np.array(outcome.tables["draws"].columns["clustering_accuracy"])
-    assert found.mean() == pytest.approx(values.mean(), abs=3 * values.std() / np.sqrt(6 * 4000))
-    assert found.std() == pytest.approx(values.std() / np.sqrt(6), rel=0.1)
-    single = quick(seen="random")
-    problem = single.test(data)
-    outputs, _ = run(single, problem, RandomFeatures(seed=0))
-    assert resampled(single, single.outcomes(problem, outputs, {})) == {}
-
-
-def test_all_pairs_are_asked_for_by_none():
-    data = dataset(classes=5, rows=6, splits=False)
-    problem = quick(seen="pairs", draws=None).test(data)
-    assert [len(meta["seen_classes"]) for meta in problem.meta["draws"]] == [2] * 10
-    assert len({tuple(meta["seen_classes"]) for meta in problem.meta["draws"]}) == 10
-    with pytest.raises(UsageError, match="seen=pairs"):
-        quick(draws=None)
-    with pytest.raises(UsageError, match="seen=random or seen=pairs"):
-        quick(draws=2)
 
 
 @pytest.mark.parametrize(("by", "rows", "classes"), [("rows", 40, 8), ("classes", 40, 2)])

@@ -1,12 +1,12 @@
 """What the coding task does with the labels of its rows: one class per row, or several labels per row.
 
 A form knows how scores (m, c) become metrics, tables, outcomes per row and resampled metrics. ``truth`` (m,) classes,
-or (m, c) of 1, 0 and -1 (not counted); splits follow one another, ``split`` (m,) numbers them from 1 on.
+or (m, c) of 1, 0 and -1 (not counted).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,24 +34,16 @@ from zslplat.tasks.base import Metric, Outcome
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, confusion, predictions_table
 
 AREA, ELEVEN_POINT = "mAP", "mAP_11pt"
-# From counts (b, m) of drawn rows to the metrics (b,).
-Resampler = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 
 
 class Scored(NamedTuple):
-    """All scored rows of a problem: scores (m, c), truth (m,) or (m, c), rows, splits from 1 on, groups and classes."""
+    """All scored rows of a problem: scores (m, c), truth (m,) or (m, c), rows, classes and groups."""
 
     scores: np.ndarray
     truth: np.ndarray
     row: np.ndarray
-    split: np.ndarray
     names: list[str]
     group: np.ndarray | None = None
-
-    @property
-    def split_column(self) -> dict[str, np.ndarray]:
-        """A column ``split`` for tables, where there are several."""
-        return {"split": self.split} if self.split.max() > 1 else {}
 
 
 class OneClass:
@@ -85,41 +77,39 @@ class OneClass:
 
     def fill(self, outcome: Outcome, scored: Scored, title: str) -> None:
         """Add accuracies by class, predictions and the confusion of the classes."""
-        scores, truth, row, _, names, _ = scored
+        scores, truth, row, names, _ = scored
         predicted, best = scores.argmax(axis=1), scores.max(axis=1)
         accuracies, counts = class_accuracies(truth, predicted, len(names))
         outcome.tables["per_class"] = Table({"class": names, "rows": counts.tolist(), "accuracy": accuracies.tolist()})
-        outcome.tables["predictions"] = predictions_table(names, row, truth, predicted, best, **scored.split_column)
+        outcome.tables["predictions"] = predictions_table(names, row, truth, predicted, best)
         outcome.tables["confusion"], outcome.figures["confusion"] = confusion(truth, predicted, names, title)
 
     def outcomes(self, scored: Scored) -> RowOutcomes:
-        """Return the common columns and ``split`` (int32, from 1 on): at most 28 bytes a row."""
-        scores, truth, row, split, names, group = scored
+        """Return the common columns: at most 24 bytes a row."""
+        scores, truth, row, names, group = scored
         columns = common_columns(row, truth, scores.argmax(axis=1), scores.max(axis=1), group)
-        meta = {"classes": list(names), "splits": int(split.max())}
-        return RowOutcomes({**columns, "split": split.astype(np.int32)}, meta)
+        return RowOutcomes(columns, {"classes": list(names)})
 
-    def scored_rows(self, truth: np.ndarray, row: np.ndarray, split: np.ndarray, c: int) -> Mapping[str, np.ndarray]:
-        """Return the data set's rows and their classes, apart for every split."""
-        return {"id": row, "stratum": truth + (split - 1) * c}
+    def scored_rows(self, truth: np.ndarray, row: np.ndarray) -> Mapping[str, np.ndarray]:
+        """Return the data set's rows and their classes."""
+        return {"id": row, "stratum": truth}
 
     def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray]:
-        """Return the data set's rows and their classes, apart for every split."""
-        row, true, split = (outcomes.columns[name] for name in ("row", "true", "split"))
-        return row, true + (split - 1) * len(outcomes.meta["classes"])
+        """Return the data set's rows and their classes."""
+        return outcomes.columns["row"], outcomes.columns["true"]
 
-    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return accuracy and mean per-class accuracy."""
         true = outcomes.columns["true"]
         correct = outcomes.columns["predicted"] == true
         return {
-            "accuracy": resampled_means(counts[:, rows], correct[rows]),
-            "per_class_accuracy": resampled_means(counts[:, rows], correct[rows], true[rows]),
+            "accuracy": resampled_means(counts, correct),
+            "per_class_accuracy": resampled_means(counts, correct, true),
         }
 
-    def class_values(self, outcomes: RowOutcomes, resampled: Resampler) -> ClassValues:
+    def class_values(self, outcomes: RowOutcomes) -> ClassValues:
         """Return the accuracy of every class, and pseudo-values of the accuracy over rows."""
-        return jackknifed(resampled, outcomes.columns["true"])
+        return jackknifed(lambda counts: self.resampled(outcomes, counts), outcomes.columns["true"])
 
 
 class SeveralLabels:
@@ -143,88 +133,69 @@ class SeveralLabels:
         return float(mean_of_labels(chance_precisions(truth, eleven_point=primary.name == ELEVEN_POINT)))
 
     def fill(self, outcome: Outcome, scored: Scored, title: str) -> None:
-        """Add both forms of average precision by label (means over splits), labels of rows, and all scores.
+        """Add both forms of average precision by label, labels of rows, and all scores.
 
         In ``predictions`` a row's labels are joined by ``+``, and the predicted one is that of the highest score.
         """
-        scores, truth, row, split, names, _ = scored
-        each = [split == i for i in np.unique(split)]
-        area, eleven, chance = (
-            np.array([measure(scores[part], truth[part]) for part in each])
-            for measure in (average_precisions, eleven_point_precisions, lambda _, labels: chance_precisions(labels))
-        )
+        scores, truth, row, names, _ = scored
         outcome.tables["per_class"] = Table(
             {
                 "class": names,
                 "rows": (truth >= 0).sum(axis=0).tolist(),
                 "positives": (truth == 1).sum(axis=0).tolist(),
-                "average_precision": mean_of_labels(area.T).tolist(),
-                "average_precision_11pt": mean_of_labels(eleven.T).tolist(),
-                "chance": mean_of_labels(chance.T).tolist(),
+                "average_precision": average_precisions(scores, truth).tolist(),
+                "average_precision_11pt": eleven_point_precisions(scores, truth).tolist(),
+                "chance": chance_precisions(truth).tolist(),
             }
         )
-        order = np.lexsort((row, split))
-        split_column = {name: column[order].tolist() for name, column in scored.split_column.items()}
-        rows = row[order].tolist()
+        order = np.argsort(row, kind="stable")
+        rows, scores, truth = row[order].tolist(), scores[order], truth[order]
         outcome.tables["predictions"] = Table(
             {
                 "row": rows,
-                "true": [
-                    "+".join(names[j] for j in np.flatnonzero(rows_of_split == 1)) for rows_of_split in truth[order]
-                ],
-                "predicted": [names[j] for j in scores[order].argmax(axis=1)],
-                "score": scores[order].max(axis=1).tolist(),
-                **split_column,
+                "true": ["+".join(names[j] for j in np.flatnonzero(labels == 1)) for labels in truth],
+                "predicted": [names[j] for j in scores.argmax(axis=1)],
+                "score": scores.max(axis=1).tolist(),
             }
         )
-        columns = {f"score of {name}": scores[order, j].tolist() for j, name in enumerate(names)}
-        outcome.tables["label_scores"] = Table({"row": rows, **split_column, **columns})
+        columns = {f"score of {name}": scores[:, j].tolist() for j, name in enumerate(names)}
+        outcome.tables["label_scores"] = Table({"row": rows, **columns})
 
     def outcomes(self, scored: Scored) -> RowOutcomes:
-        """Return ``row`` (int64), ``split`` and, where there are groups, ``group`` (int32), ``labels`` and ``place``.
+        """Return ``row`` (int64), ``labels``, ``place`` and, where there are groups, ``group`` (int32).
 
         ``labels`` (m, c) int8, ``place`` (m, c) int32: the place of the row in the ranking of each label, equal for
-        equal scores. In all 5 c + 16 bytes a row: 116 with 20 labels.
+        equal scores. In all 5 c + 12 bytes a row: 112 with 20 labels.
         """
-        scores, truth, row, split, names, group = scored
-        ranked = np.empty(scores.shape, dtype=np.int32)
-        for i in np.unique(split):
-            ranked[split == i] = places(scores[split == i])
+        scores, truth, row, names, group = scored
         columns: dict[str, np.ndarray] = {
             "row": np.asarray(row, dtype=np.int64),
-            "split": split.astype(np.int32),
             "labels": truth.astype(np.int8),
-            "place": ranked,
+            "place": np.asarray(places(scores), dtype=np.int32),
         }
         if group is not None:
             columns["group"] = np.asarray(group, dtype=np.int32)
-        return RowOutcomes(columns, {"classes": list(names), "splits": int(split.max()), "labels": self.name})
+        return RowOutcomes(columns, {"classes": list(names), "labels": self.name})
 
-    def scored_rows(self, truth: np.ndarray, row: np.ndarray, split: np.ndarray, c: int) -> Mapping[str, np.ndarray]:
-        """Return the data set's rows, their labels and the splits."""
-        return {"id": row, "stratum": split, "labels": truth}
+    def scored_rows(self, truth: np.ndarray, row: np.ndarray) -> Mapping[str, np.ndarray]:
+        """Return the data set's rows and their labels."""
+        return {"id": row, "labels": truth}
 
     def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray]:
-        """Return the data set's rows, and the splits for strata: with several labels a row is in no one class."""
-        return outcomes.columns["row"], outcomes.columns["split"]
+        """Return the data set's rows in one stratum: with several labels a row is in no one class."""
+        row = outcomes.columns["row"]
+        return row, np.zeros(len(row), dtype=np.int64)
 
-    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return both forms of mAP; a label of which no row is drawn has no part in the mean of that draw."""
-        ranked, labels = outcomes.columns["place"][rows], outcomes.columns["labels"][rows]
-        area, eleven = resampled_precisions(counts[:, rows], ranked, labels)
+        area, eleven = resampled_precisions(counts, outcomes.columns["place"], outcomes.columns["labels"])
         return {AREA: mean_of_labels(area), ELEVEN_POINT: mean_of_labels(eleven)}
 
-    def class_values(self, outcomes: RowOutcomes, resampled: Resampler) -> ClassValues:
+    def class_values(self, outcomes: RowOutcomes) -> ClassValues:
         """Return both forms of average precision of every label."""
-        ranked, labels, split = (outcomes.columns[name] for name in ("place", "labels", "split"))
-        precisions = [
-            resampled_precisions(np.ones((1, int(rows.sum())), dtype=np.int32), ranked[rows], labels[rows])
-            for rows in (split == number for number in range(1, outcomes.meta["splits"] + 1))
-        ]
-        values = {
-            name: mean_pseudo_values(np.vstack([parts[form] for parts in precisions]))
-            for form, name in enumerate((AREA, ELEVEN_POINT))
-        }
+        ranked, labels = outcomes.columns["place"], outcomes.columns["labels"]
+        area, eleven = resampled_precisions(np.ones((1, len(ranked)), dtype=np.int32), ranked, labels)
+        values = {AREA: mean_pseudo_values(area), ELEVEN_POINT: mean_pseudo_values(eleven)}
         return ClassValues(values, np.zeros(labels.shape[1], dtype=np.int64))
 
 

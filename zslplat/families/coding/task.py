@@ -8,25 +8,23 @@
 | | ``group_pool`` | (m,) | truth: group of each row of ``X_pool``, where the data set has groups |
 
 Where rows have several labels, ``y`` (n, c) and ``y_pool`` (m, c) hold 1 for those that a row has, 0 for the others and
--1 for entries that are not counted. Where several splits are scored, the arrays of split r > 1 have the suffix ``:r``.
+-1 for entries that are not counted.
 """
 
 from __future__ import annotations
 
 import copy
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from zslplat.data.dataset import Dataset, row_folds
+from zslplat.data.dataset import Dataset
 from zslplat.data.store.rows import take_rows
-from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
+from zslplat.errors import DataError, MethodError
 from zslplat.families.coding.label_forms import AREA, ELEVEN_POINT, LabelForm, OneClass, Scored, SeveralLabels
 from zslplat.families.coding.sample_splits import split_by_sample, validation_splits
-from zslplat.figures import Table
 from zslplat.kinds import protocol_of, require_kind
 from zslplat.metrics.intervals import ClassValues
 from zslplat.registry import known_as
@@ -38,11 +36,9 @@ from zslplat.tasks.base import (
     Outcome,
     Problem,
     Task,
-    mean_over_splits,
     prefixed,
     real_numbers,
     selected,
-    suffixes_of,
 )
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 
@@ -52,9 +48,8 @@ class Coding(Task):
 
     Training and test rows are the data set's own, or drawn by class. ``split`` says which of the drawn splits is
     used, or which of the data set's own folds is tested; a study tunes inside its training half, so that a mean over
-    splits that are tuned one by one is free of leaks. ``splits`` scores so many of them, from ``split`` on, with the
-    parameters found in the first: then the test rows of one split may have been validation rows of another, as in the
-    usual protocol of repeated splits. Own folds stay whole inside validation, too.
+    splits that are tuned one by one (``zslplat cross-validate``) is free of leaks. Own folds stay whole inside
+    validation, too.
 
     Where rows have several labels, each is ranked against the rest, and the primary metric is the mean over the labels
     of the average precision: ``mAP``, the mean precision at the relevant rows, which is what all tasks here call so,
@@ -81,6 +76,7 @@ class Coding(Task):
     citation = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
     kind = "coding"
     takes_scores = True
+    preprocessed: ClassVar[Mapping[str, tuple[str, ...]]] = {"features": ("X", "X_pool")}
     primary = Metric("accuracy")
     folds = parameter("validation folds inside the training rows, each row held out once", Integer(2), default=3)
     train_share = parameter(
@@ -88,7 +84,6 @@ class Coding(Task):
     )
     train_per_class = parameter("rows of a class that train; none: train_share", Optional(Integer(1)), default=None)
     split = parameter("which of the drawn splits, or which of the data set's own folds", Integer(1), default=1)
-    splits = parameter("number of splits that the test problem holds, from split on", Integer(1), default=1)
     ranking = parameter("also report mAP: the rows ranked by their score for each class", BOOLEAN, default=False)
     average_precision = parameter(
         "what is tuned where rows have several labels: mean precision at the relevant rows, or VOC2007's 11 points",
@@ -107,132 +102,76 @@ class Coding(Task):
         task.primary = self._ranked
         return task
 
-    def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
-        """Return one group of arrays for every split, each with its own training rows."""
-        return tuple((f"X{suffix}", f"X_pool{suffix}") for suffix in suffixes_of(self.splits))
-
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per stratified fold of the training rows; the seed draws splits, folds and row order."""
-        rows, _ = self._rows(dataset, self.split, seed)
-        classes = _classes(dataset, rows)
+        rows, _ = self._rows(dataset, seed)
         pairs = validation_splits(dataset, rows, self.split, self.folds, seed)
+        classes = _classes(dataset, rows)
         return [
-            _problem(f"fold-{number}", dataset, classes, {"": _arrays(dataset, stay, held_out, classes, seed)})
+            _problem(f"fold-{number}", dataset, stay, held_out, classes, seed)
             for number, (stay, held_out) in enumerate(pairs, start=1)
         ]
 
     def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
-        """Build the test problem: all training rows against the test rows, of every split that is asked for."""
-        parts = {}
-        classes = np.zeros(0, dtype=np.int64)
-        if self.splits > 1 and row_folds(dataset):
-            warnings.warn(
-                OutcomeWarning(
-                    f"{dataset.name}: the parameters of all {self.splits} folds are those found in the training rows "
-                    f"of fold {self.split}, which hold the test rows of the others; `zslplat cross-validate` tunes "
-                    "each fold inside its own training rows",
-                    "ZSP211",
-                ),
-                stacklevel=2,
-            )
-        for offset, suffix in enumerate(suffixes_of(self.splits)):
-            train, test = self._rows(dataset, self.split + offset, seed)
-            classes = _classes(dataset, train)
-            parts[suffix] = _arrays(dataset, train, test, classes, seed)
-        return _problem("test", dataset, classes, parts)
+        """Build the test problem: all training rows of the split against its test rows."""
+        train, test = self._rows(dataset, seed)
+        return _problem("test", dataset, train, test, _classes(dataset, train), seed)
 
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
-        """Return ``fit/...`` and ``score/...`` for every split."""
+        """Return ``fit/...`` and ``score/...``; nothing where the method is fitted once per label."""
         require_kind(type(method), self.kind, self.name)
-        prepared: Arrays = {}
         if _fitted_by_label(method, problem):
-            return prepared
-        for suffix in suffixes_of(problem.meta["splits"]):
-            inputs = {name: problem.inputs[name + suffix] for name in ("X", "y", "X_pool")}
-            fresh = copy.deepcopy(method)
-            fitted = protocol_of(method.kind).prepare_fit(fresh, inputs, space)
-            scored = protocol_of(method.kind).prepare_score(fresh, inputs, space, fitted)
-            for prefix, arrays in (("fit", fitted), ("score", scored)):
-                prepared |= prefixed(f"{prefix}{suffix}/", arrays)
-        return prepared
+            return {}
+        fitted = protocol_of(method.kind).prepare_fit(method, problem.inputs, space)
+        scored = protocol_of(method.kind).prepare_score(method, problem.inputs, space, fitted)
+        return prefixed("fit/", fitted) | prefixed("score/", scored)
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
-        """Fit and score every split; outputs are ``scores`` (m, c) with the suffix of each split.
+        """Fit and score; the output is ``scores`` (m, c).
 
         Raises :class:`MethodError` for scores of wrong shape, NaN or infinity.
         """
         require_kind(type(method), self.kind, self.name)
-        outputs: Arrays = {}
-        # The last fit is that of the first split, so that its matrices are the ones that are logged.
-        for suffix in reversed(suffixes_of(problem.meta["splits"])):
-            inputs = {name: problem.inputs[name + suffix] for name in ("X", "y", "X_pool")}
-            # Rows that are scored in one split have their labels in another.
-            fresh = copy.deepcopy(method) if suffix else method
-            if _fitted_by_label(method, problem):
-                outputs[f"scores{suffix}"] = _scores_by_label(fresh, inputs)
-                continue
-            protocol_of(method.kind).fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
-            returned = protocol_of(method.kind).score(fresh, inputs, selected(f"score{suffix}/", statistics))["scores"]
-            outputs[f"scores{suffix}"] = usable_scores(
-                method, returned, len(inputs["X_pool"]), len(problem.meta["classes"])
-            )
-        yield 1, outputs
-
-    def batch(self, problem: Problem) -> tuple[np.ndarray, Sequence[str]]:
-        """Return the test rows and the classes; raises :class:`UsageError` where the problem holds several splits."""
-        if problem.meta["splits"] > 1:
-            raise UsageError(
-                f"task {self.name} with splits={problem.meta['splits']} scores several splits at once; give scores of "
-                "one split at a time: coding(split=1), coding(split=2), ..."
-            )
-        return super().batch(problem)
+        inputs = problem.inputs
+        if _fitted_by_label(method, problem):
+            yield 1, {"scores": _scores_by_label(method, inputs)}
+            return
+        protocol_of(method.kind).fit(method, inputs, selected("fit/", statistics))
+        returned = protocol_of(method.kind).score(method, inputs, selected("score/", statistics))["scores"]
+        yield 1, {"scores": usable_scores(method, returned, len(inputs["X_pool"]), len(problem.meta["classes"]))}
 
     def metric_names(self) -> tuple[str, ...]:
-        """Return the metrics of both forms of labels; of several splits their standard deviations, too."""
-        names = ("accuracy", "per_class_accuracy", AREA, ELEVEN_POINT)
-        return (*names, *(f"{name}_std" for name in names if self.splits > 1))
+        """Return the metrics of both forms of labels."""
+        return ("accuracy", "per_class_accuracy", AREA, ELEVEN_POINT)
 
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
-        """Return the metrics of the form of labels; their spread over several splits, too."""
-        names, form = problem.meta["classes"], self._form(problem)
-        suffixes = suffixes_of(problem.meta["splits"])
-        for s in suffixes:
-            form.look(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"], names)
-        by_split = [form.metrics(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"]) for s in suffixes]
-        values = {name: [metrics[name] for metrics in by_split] for name in by_split[0]}
-        outcome = Outcome(mean_over_splits(values))
-        if not full:
-            return outcome
-        form.fill(outcome, _scored(problem, outputs), f"{problem.meta['dataset']}, {problem.name}")
-        if len(by_split) > 1:
-            numbers = [self.split + i for i in range(len(suffixes))]
-            outcome.tables["splits"] = Table({"split": numbers, **values})
+        """Return the metrics of the form of labels."""
+        form, scored = self._form(problem), _scored(problem, outputs)
+        form.look(scored.scores, scored.truth, scored.names)
+        outcome = Outcome(form.metrics(scored.scores, scored.truth))
+        if full:
+            form.fill(outcome, scored, f"{problem.meta['dataset']}, {problem.name}")
         return outcome
 
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
-        """Return the data set's rows and their classes or labels, apart for every split."""
-        row, y, split = _truth(problem)
-        return self._form(problem).scored_rows(y, row, split, len(problem.meta["classes"]))
+        """Return the data set's rows and their classes or labels."""
+        return self._form(problem).scored_rows(problem.truth["y_pool"], problem.truth["row_pool"])
 
     def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
-        """Return what the form of labels keeps, split by split: 28 bytes a row, or 5 c + 16 where rows have several."""
+        """Return what the form of labels keeps: 24 bytes a row, or 5 c + 12 where rows have several labels."""
         return self._form(problem).outcomes(_scored(problem, outputs))
 
-    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the data set's rows; classes keep their sizes, apart for every split."""
+    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray]:
+        """Return the data set's rows; classes keep their sizes."""
         return self._form(outcomes).units(outcomes)
 
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the metrics (b,) of each draw, as means over the splits."""
-        form, split = self._form(outcomes), outcomes.columns["split"]
-        by_split = [
-            form.resampled(outcomes, counts, split == number) for number in range(1, outcomes.meta["splits"] + 1)
-        ]
-        return {name: np.mean([metrics[name] for metrics in by_split], axis=0) for name in by_split[0]}
+        """Return the metrics (b,) of each draw."""
+        return self._form(outcomes).resampled(outcomes, counts)
 
     def class_values(self, outcomes: RowOutcomes) -> ClassValues:
         """Return values per class, or per label where rows have several."""
-        return self._form(outcomes).class_values(outcomes, lambda counts: self.resampled(outcomes, counts))
+        return self._form(outcomes).class_values(outcomes)
 
     def model_content(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> ModelContent:
         """Return the names of the classes; a method that is fitted once per label is not there as a whole."""
@@ -241,10 +180,7 @@ class Coding(Task):
         return ModelContent(facts={"classes": list(problem.meta["classes"])})
 
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
-        """Write the codes of the scored rows as ``scored_codes.npz``: ``codes`` (m, N) in the order of ``row`` (m,).
-
-        With several splits they are those of the first, as are the matrices.
-        """
+        """Write the codes of the scored rows as ``scored_codes.npz``: ``codes`` (m, N) in the order of ``row`` (m,)."""
         rows = problem.truth["row_pool"]
         order = np.argsort(rows)
         codes = np.asarray(method.transform(problem.inputs["X_pool"]))[order]
@@ -253,8 +189,7 @@ class Coding(Task):
     def chance(self, problem: Problem) -> float:
         """Return 1 / number of classes; for several labels what random rankings reach, near the mean prevalence."""
         form, names, primary = self._form(problem), problem.meta["classes"], self.suited(problem).primary
-        truths = [problem.truth[f"y_pool{s}"] for s in suffixes_of(problem.meta["splits"])]
-        return float(np.mean([form.chance(truth, names, primary) for truth in truths]))
+        return form.chance(problem.truth["y_pool"], names, primary)
 
     @property
     def _ranked(self) -> Metric:
@@ -264,8 +199,8 @@ class Coding(Task):
         several = judged.meta.get("labels") == SeveralLabels.name
         return SeveralLabels() if several else OneClass(self.ranking)
 
-    def _rows(self, dataset: Dataset, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        return split_by_sample(dataset, number, share=self.train_share, per_class=self.train_per_class, seed=seed)
+    def _rows(self, dataset: Dataset, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        return split_by_sample(dataset, self.split, share=self.train_share, per_class=self.train_per_class, seed=seed)
 
 
 def _fitted_by_label(method: Any, problem: Problem) -> bool:
@@ -306,49 +241,26 @@ def _classes(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
     return np.unique(dataset.y[rows]) if dataset.y.ndim == 1 else np.arange(dataset.y.shape[1])
 
 
-def _arrays(
-    dataset: Dataset, train: np.ndarray, pool: np.ndarray, classes: np.ndarray, seed: int
-) -> tuple[Arrays, Arrays]:
-    """Return the inputs and the truth of one split; rows of a data set in memory are copied."""
+def _problem(
+    name: str, dataset: Dataset, train: np.ndarray, pool: np.ndarray, classes: np.ndarray, seed: int
+) -> Problem:
+    """Return the problem of training rows and scored rows; rows of a data set in memory are copied."""
+    names = [dataset.class_names[i] for i in classes]
+    several = {"labels": SeveralLabels.name} if dataset.y.ndim == 2 else {}
+    if len(names) < 2 and not several:
+        raise DataError(f"{dataset.name}: the training rows hold {len(names)} class; at least two are needed")
     pool = np.random.default_rng([seed, 3]).permutation(pool)
 
     def labels(rows: np.ndarray) -> np.ndarray:
         values = dataset.y[rows]
         return np.asarray(values if values.ndim == 2 else np.searchsorted(classes, values))
 
-    inputs: dict[str, Any] = {
-        "X": take_rows(dataset.X, train),
-        "y": labels(train),
-        "X_pool": take_rows(dataset.X, pool),
-    }
-    return inputs, {"y_pool": labels(pool), "row_pool": pool} | groups_of(dataset, pool, "group_pool")
-
-
-def _problem(name: str, dataset: Dataset, classes: np.ndarray, parts: Mapping[str, tuple[Arrays, Arrays]]) -> Problem:
-    inputs = {key + suffix: array for suffix, (arrays, _) in parts.items() for key, array in arrays.items()}
-    truth = {key + suffix: array for suffix, (_, arrays) in parts.items() for key, array in arrays.items()}
-    names = [dataset.class_names[i] for i in classes]
-    several = {"labels": SeveralLabels.name} if dataset.y.ndim == 2 else {}
-    if len(names) < 2 and not several:
-        raise DataError(f"{dataset.name}: the training rows hold {len(names)} class; at least two are needed")
-    return Problem(name, inputs, truth, {"dataset": dataset.name, "classes": names, "splits": len(parts), **several})
-
-
-def _joined(arrays: Mapping[str, np.ndarray], name: str, suffixes: list[str]) -> np.ndarray:
-    """Return an array for the rows of all splits, split by split."""
-    return np.concatenate([arrays[name + suffix] for suffix in suffixes])
-
-
-def _truth(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows, classes or labels, and the number of the split (from 1 on) of all scored rows, split by split."""
-    suffixes = suffixes_of(problem.meta["splits"])
-    row, y = (_joined(problem.truth, name, suffixes) for name in ("row_pool", "y_pool"))
-    split = np.repeat(np.arange(1, len(suffixes) + 1), [len(problem.truth[f"row_pool{s}"]) for s in suffixes])
-    return row, y, split
+    inputs = {"X": take_rows(dataset.X, train), "y": labels(train), "X_pool": take_rows(dataset.X, pool)}
+    truth = {"y_pool": labels(pool), "row_pool": pool} | groups_of(dataset, pool, "group_pool")
+    return Problem(name, inputs, truth, {"dataset": dataset.name, "classes": names, **several})
 
 
 def _scored(problem: Problem, outputs: Mapping[str, np.ndarray]) -> Scored:
-    row, y, split = _truth(problem)
-    suffixes = suffixes_of(problem.meta["splits"])
-    group = _joined(problem.truth, "group_pool", suffixes) if "group_pool" in problem.truth else None
-    return Scored(_joined(outputs, "scores", suffixes), y, row, split, problem.meta["classes"], group)
+    truth = problem.truth
+    names = problem.meta["classes"]
+    return Scored(outputs["scores"], truth["y_pool"], truth["row_pool"], names, truth.get("group_pool"))

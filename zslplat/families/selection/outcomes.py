@@ -101,14 +101,6 @@ def judge(problem: Problem, outputs: Arrays) -> Judged:
     return Judged(problem, outputs, metrics, curve)
 
 
-def mean_curve(curves: Sequence[dict[str, list[float]]]) -> dict[str, Any]:
-    """Return the mean curve of several draws; deviations are those over starts, on the average of the draws."""
-    if len(curves) == 1:
-        return dict(curves[0])
-    means = {name: np.mean([curve[name] for curve in curves], axis=0).tolist() for name in curves[0]}
-    return {**means, "features": curves[0]["features"]}
-
-
 def each_clustering(clusters: np.ndarray, metric: Callable[[np.ndarray], float]) -> np.ndarray:
     """Return the metric (numbers of features, starts) of every clustering."""
     return np.array([[metric(clustering) for clustering in starts] for starts in clusters])

@@ -12,7 +12,6 @@ from zslplat import registry
 from zslplat.data.dataset import Dataset
 from zslplat.evaluation.cache.problems import preprocess
 from zslplat.evaluation.components import open_dataset
-from zslplat.families.selection.draws import overlap
 from zslplat.families.zero_shot.unseen import REQUEST, ZeroShot
 from zslplat.metrics.accuracy import class_accuracies
 from zslplat.settings import Settings
@@ -20,6 +19,7 @@ from zslplat.spec import Spec
 from zslplat.statistics import estimate_mean
 from zslplat.suites.suite import absence_of
 from zslplat.tasks.base import Problem, Task
+from zslplat_papers.repeated_tasks import overlap
 from zslplat_papers.reproduction.verdicts import CLASSES, Contrast
 
 # The data sets of the suites that are small enough to fit a method some hundred times.
@@ -120,7 +120,7 @@ def over_draws(
     """Return the mean of values, one for each draw, with its interval; ``what`` says in words what was drawn.
 
     ``classes`` are those of each draw, where classes were drawn: the interval is the wider the more the draws have in
-    common (:func:`zslplat.families.selection.draws.overlap`). Values that are all the same say nothing of further
+    common (:func:`zslplat_papers.repeated_tasks.overlap`). Values that are all the same say nothing of further
     draws, and have none, nor have draws that are all the same.
     """
     contrasts = np.array(list(values), dtype=float)

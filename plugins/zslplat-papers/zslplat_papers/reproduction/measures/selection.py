@@ -13,8 +13,8 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.families.selection.outcomes import each_clustering
-from zslplat.families.selection.task import FeatureSelection
 from zslplat.metrics.accuracy import clustering_accuracy
+from zslplat_papers.repeated_tasks import RepeatedFeatureSelection
 from zslplat_papers.reproduction.measures.ground import Ground, build, over_draws, steps
 from zslplat_papers.reproduction.verdicts import Contrast
 
@@ -79,7 +79,7 @@ def lead_by_labelled_share(ground: Ground, options: Mapping[str, Any]) -> Iterat
 def _curves(dataset: Dataset, text: str, draws: int, **more: Any) -> Iterator[np.ndarray]:
     """Yield accuracies (numbers of features, starts) for each draw of the seen classes."""
     for draw in range(1, draws + 1):
-        task = FeatureSelection(seen="random", draw=draw, rows=ROWS, repeats=STARTS, **more)
+        task = RepeatedFeatureSelection(draw=draw, draws=1, rows=ROWS, repeats=STARTS, **more)
         problem = task.test(dataset)
         accuracy = partial(clustering_accuracy, problem.truth["y_unseen"], classes=len(problem.meta["classes"]))
         (outputs,) = steps(build(text), task, problem)
@@ -88,7 +88,7 @@ def _curves(dataset: Dataset, text: str, draws: int, **more: Any) -> Iterator[np
 
 def _unseen(dataset: Dataset, draws: int) -> list[list[str]]:
     """Return the classes that each draw leaves unseen, of whose rows the accuracies are."""
-    tasks = (FeatureSelection(seen="random", draw=draw, rows=ROWS, repeats=STARTS) for draw in range(1, draws + 1))
+    tasks = (RepeatedFeatureSelection(draw=draw, draws=1, rows=ROWS, repeats=STARTS) for draw in range(1, draws + 1))
     return [list(task.test(dataset).meta["classes"]) for task in tasks]
 
 
