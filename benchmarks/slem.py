@@ -24,19 +24,17 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from zslplat.comparison.paired import difference, interval
 from zslplat.data.dataset import Dataset
 from zslplat.data.source import DataPlaces
 from zslplat.data.store.preprocessing import apply_steps
-from zslplat.evaluation.scoring.outcomes import resampled
-from zslplat.evidence.scores import Scored
 from zslplat.families.exemplars.methods.base import ExemplarMethod
 from zslplat.families.exemplars.methods.baselines import Cosine, ExemplarSVM, Whitening
 from zslplat.families.exemplars.methods.kslem import KernelSLEM
 from zslplat.families.exemplars.methods.slem import SLEM
 from zslplat.families.exemplars.task import SCORES, ExemplarRetrieval
 from zslplat.kernels.scales import median_distance
-from zslplat.tasks.base import Problem, prefixed, suffixes_of
+from zslplat.statistics import estimate_mean
+from zslplat.tasks.base import Problem, prefixed
 
 
 def seconds(*works: Callable[[], object], repeats: int = 5) -> list[float]:
@@ -175,7 +173,7 @@ def accuracy(
     by_rank = [found[f"kslem rank {rank or 'full'}"] for rank in ranks]
     if len(ranks) > 1:
         found["kslem"] = [max(choices, key=lambda choice: choice[0]) for choices in zip(*by_rank, strict=True)]
-    _print_table(found, tests)
+    _print_table(found)
 
 
 def _prepared(problem: Problem, negatives: int | None) -> Problem:
@@ -188,8 +186,8 @@ def _prepared(problem: Problem, negatives: int | None) -> Problem:
 
 def _row(
     name: str, settings: Callable[[int], Settings], folds: list[list[Problem]], tests: list[Problem]
-) -> list[tuple[float, np.ndarray]]:
-    """Return the best validation value and its test scores for every draw; statistics are shared."""
+) -> list[tuple[float, float]]:
+    """Return the best validation value and its mAP on the test for every draw; statistics are shared."""
     start = time.process_time()
     chosen = []
     for draw, (validation, test) in enumerate(zip(folds, tests, strict=True)):
@@ -204,37 +202,19 @@ def _row(
         output = next(iter(task.run(best[1], test, {})))[1]
         value = task.score(test, output, {}, full=False).metrics["mAP"]
         print(f"{name:<16} draw {draw + 1}: validation {best[0]:.3f}  test {value:.3f}  {best[1]}", flush=True)
-        chosen.append((best[0], output[SCORES]))
+        chosen.append((best[0], value))
     print(f"{name:<16} {time.process_time() - start:.0f} s", flush=True)
     return chosen
 
 
-def _print_table(found: dict[str, list[tuple[float, np.ndarray]]], tests: list[Problem]) -> None:
-    """Print the mean over draws of every row and its difference from slem, with 95 % intervals."""
-    joined, task = _joined(tests), ExemplarRetrieval()
-    scored = {}
-    for name, draws in found.items():
-        outputs = {SCORES + s: scores for s, (_, scores) in zip(suffixes_of(len(draws)), draws, strict=True)}
-        replicates = resampled(task, task.outcomes(joined, outputs, {}))["mAP"]
-        values = {"mAP": [task.score(joined, outputs, {}, full=False).metrics["mAP"]]}
-        scored[name] = Scored(name, name, name, values, {"mAP": replicates[None]}, {})
+def _print_table(found: dict[str, list[tuple[float, float]]]) -> None:
+    """Print the mean over draws of every row and its difference from slem, with 95 % intervals over the draws."""
+    scored = {name: np.array([value for _, value in draws]) for name, draws in found.items()}
     print(f"{'':<16} {'mAP':>6}  {'95% interval':<14}  {'from slem':>9}  95% interval")
-    for name, entry in scored.items():
-        own, gap = interval(entry, "mAP"), difference(entry, scored["slem"], "mAP")
-        line = f"{name:<16} {own.estimate:6.3f}  {own.low:.3f} .. {own.high:.3f}"
-        shown = (
-            f"  {gap.estimate:+9.3f}  {gap.low:+.3f} .. {gap.high:+.3f}  {gap.verdict('mAP')}" if name != "slem" else ""
-        )
-        print(line + shown)
-
-
-def _joined(tests: list[Problem]) -> Problem:
-    """Return the test problems of several draws, tuned one by one, as one problem."""
-    named = list(zip(suffixes_of(len(tests)), tests, strict=True))
-    inputs = {}
-    truth = {name + suffix: p.truth[name] for suffix, p in named for name in ("y", "row", "queries")}
-    names = max((p.meta["classes"] for p in tests), key=len)
-    return Problem("test", inputs, truth, {**tests[0].meta, "classes": names, "draws": len(tests)})
+    for name, values in scored.items():
+        (low, high), gap = estimate_mean(values).ends, estimate_mean(values - scored["slem"])
+        line = f"{name:<16} {values.mean():6.3f}  {low:.3f} .. {high:.3f}"
+        print(line + ("" if name == "slem" else f"  {gap.estimate:+9.3f}  {gap.ends[0]:+.3f} .. {gap.ends[1]:+.3f}"))
 
 
 def _scores(methods: list[ExemplarMethod], problem: Problem) -> list[float]:

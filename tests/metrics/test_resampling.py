@@ -158,7 +158,7 @@ def with_unseen(dataset):
         (Coding(train_per_class=5), digits(), True),
         (ExemplarRetrieval(), with_unseen(digits()), False),
         (ExemplarRetrieval(queries=9), with_unseen(digits()), False),
-        (ExemplarRetrieval(queries=9, draws=2), digits(12), False),
+        (ExemplarRetrieval(queries=9), digits(12), False),
         (FeatureSelection(last=5), with_unseen(digits()), False),
         (FeatureSelection(last=5, rows=12), with_unseen(digits()), True),
         (ZeroShot(), with_unseen(digits()), False),

@@ -152,7 +152,7 @@ def test_coding_has_the_accuracy_of_every_class():
 
 
 def test_queries_of_one_class_go_together():
-    task = ExemplarRetrieval(draws=1, queries=30, k=3)
+    task = ExemplarRetrieval(queries=30, k=3)
     problem = task.test(rows_of(12, 8), seed=2)
     y, queries = problem.truth["y"], problem.truth["queries"]
     noise = np.random.default_rng(4).normal(size=(len(queries), len(y)))

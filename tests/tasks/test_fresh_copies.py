@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 from zero_shot_toys import Bilinear, toy
 
-from zslplat.families.exemplars.kit import SeekingExemplars
-from zslplat.families.exemplars.task import ExemplarRetrieval
 from zslplat.families.zero_shot.gzsl import GeneralizedZeroShot
-from zslplat.testing.truth_seekers import telling_nothing
 
 
 class Jointly(Bilinear):
@@ -42,10 +39,6 @@ class Once:
         return super().fit(*arguments, statistics=statistics)
 
 
-class ComparesOnce(Once, SeekingExemplars):
-    pass
-
-
 @pytest.mark.parametrize(("method", "steps"), [(Jointly, 1), (InSteps, 2)])
 def test_each_request_of_a_transductive_method_has_its_own_copy(method, steps):
     task = GeneralizedZeroShot()
@@ -59,12 +52,3 @@ def test_a_direct_transductive_method_shows_what_it_learned_of_the_last_batch():
     problem, instance = task.test(toy()), Jointly()
     assert list(task.run(instance, problem, {}))
     assert len(instance.batch_) == len(problem.truth["y_pool"])
-
-
-@pytest.mark.long
-def test_each_draw_has_its_own_copy():
-    task, instance = ExemplarRetrieval(draws=3), ComparesOnce()
-    (_, outputs), *rest = task.run(instance, task.test(telling_nothing(zero_shot=False)), {})
-    assert not rest
-    assert len(outputs) == 3
-    assert instance.fitted_

@@ -28,10 +28,6 @@ from zslplat.metrics.ranking import OwnClass, centred, rank_judged
 COUNT = 120  # more than one block of draws
 
 
-def suffixes(count):
-    return [""] + [f":{number}" for number in range(2, count + 1)]
-
-
 def grouped(data, size=5):
     """The same data with rows in groups, named by texts."""
     return replace(data, groups=np.array([f"g{i // size}" for i in range(len(data.y))]))
@@ -103,23 +99,13 @@ def coding_reference(task, problem, outputs, validation_choices, counts):
 
 
 def exemplar_reference(task, problem, outputs, validation_choices, counts):
-    names = suffixes(problem.meta["draws"])
-    answers = [
-        rank_judged(outputs[f"similarity{s}"], OwnClass(problem.truth[f"y{s}"], problem.truth[f"queries{s}"]), task.k)
-        for s in names
-    ]
-    parts = np.split(counts, np.cumsum([len(a.precision) for a in answers]), axis=1)
-    shares = parts[-1] / parts[-1].sum(axis=1, keepdims=True)
-
-    def mean(values):
-        asked = [part.sum(axis=1) for part in parts]
-        return np.sum([c @ v / n * s for c, v, n, s in zip(parts, values, asked, shares.T, strict=False)], axis=0)
-
+    judged = OwnClass(problem.truth["y"], problem.truth["queries"])
+    answers = rank_judged(outputs["similarity"], judged, task.k)
     return {
-        "mAP": mean([a.precision for a in answers]),
-        f"recall_at_{task.k}": mean([a.recall_at_k for a in answers]),
-        f"precision_at_{task.k}": mean([a.precision_at_k for a in answers]),
-        "nearest_accuracy": mean([a.right for a in answers]),
+        "mAP": resampled_means(counts, answers.precision),
+        f"recall_at_{task.k}": resampled_means(counts, answers.recall_at_k),
+        f"precision_at_{task.k}": resampled_means(counts, answers.precision_at_k),
+        "nearest_accuracy": resampled_means(counts, answers.right),
     }
 
 
@@ -135,20 +121,13 @@ def drawn(problem, units):
     if "group_pool" in truth:
         return draws_of_things(truth["group_pool"][:, None], strata, COUNT)
     if "group" in truth:
-        names = suffixes(problem.meta["draws"])
-        groups = np.concatenate([truth[f"group{s}"][truth[f"queries{s}"]] for s in names])
-        apart = 1000 + np.arange(len(names))
-        return draws_of_things(np.concatenate([groups, apart])[:, None], strata, COUNT)
+        return draws_of_things(truth["group"][truth["queries"]][:, None], strata, COUNT)
     return draws(ids, strata, COUNT)
 
 
 def exemplar_units(problem):
-    names, c = suffixes(problem.meta["draws"]), len(problem.meta["classes"])
-    queries = [problem.truth[f"queries{s}"] for s in names]
-    ids = [problem.truth[f"row{s}"][q] for s, q in zip(names, queries, strict=True)]
-    strata = [problem.truth[f"y{s}"][q] + i * c for i, (s, q) in enumerate(zip(names, queries, strict=True))]
-    draw = np.arange(len(names))
-    return np.concatenate([*ids, draw]), np.concatenate([*strata, np.full(len(names), len(names) * c)])
+    queries = problem.truth["queries"]
+    return problem.truth["row"][queries], problem.truth["y"][queries]
 
 
 def coding_case(dtype=np.float64):
@@ -157,15 +136,12 @@ def coding_case(dtype=np.float64):
     return task, problem, {"scores": rough(problem.truth["y_pool"], 8, 0, dtype)}
 
 
-def exemplar_case(draws_of_classes, data=None):
-    task = ExemplarRetrieval(draws=draws_of_classes, queries=30, k=3)
+def exemplar_case(data=None):
+    task = ExemplarRetrieval(queries=30, k=3)
     problem = task.test(data or plain(12, 8), seed=2)
-    outputs = {}
-    for i, s in enumerate(suffixes(draws_of_classes)):
-        y, queries = problem.truth[f"y{s}"], problem.truth[f"queries{s}"]
-        noise = np.random.default_rng(i).normal(size=(len(queries), len(y)))
-        outputs[f"similarity{s}"] = (noise + (y[queries][:, None] == y)).round(1)
-    return task, problem, outputs
+    y, queries = problem.truth["y"], problem.truth["queries"]
+    noise = np.random.default_rng(0).normal(size=(len(queries), len(y)))
+    return task, problem, {"similarity": (noise + (y[queries][:, None] == y)).round(1)}
 
 
 ZERO_SHOT = (zero_shot_reference, pool_units)
@@ -191,9 +167,8 @@ CASES = {
     "gzsl on digit-pairs": (lambda: of_pool(GeneralizedZeroShot(), digit_pairs()), {"bias": 0.2}, GENERALISED, 68),
     "coding": (coding_case, {}, CODING, 20),
     "coding in float32": (lambda: coding_case(np.float32), {}, CODING, 20),
-    "exemplars": (lambda: exemplar_case(1), {}, EXEMPLARS, 48),
-    "exemplars of three draws": (lambda: exemplar_case(3), {}, EXEMPLARS, 48),
-    "exemplars in groups": (lambda: exemplar_case(2, grouped(plain(12, 8))), {}, EXEMPLARS, 52),
+    "exemplars": (exemplar_case, {}, EXEMPLARS, 44),
+    "exemplars in groups": (lambda: exemplar_case(grouped(plain(12, 8))), {}, EXEMPLARS, 48),
 }
 
 
@@ -228,8 +203,7 @@ def test_common_columns_have_one_form_in_all_tasks(name):
         assert columns.get(column, np.zeros(0, dtype)).dtype == dtype, column
     assert {len(column) for column in columns.values()} == {len(outcomes)}
     table = task.score(problem, outputs, validation_choices, full=True).tables["predictions"].columns
-    repetition = columns.get("draw", np.zeros(len(outcomes)))
-    order = np.lexsort((columns["row"], repetition))
+    order = np.argsort(columns["row"])
     names = outcomes.meta["classes"]
     assert table["row"] == columns["row"][order].tolist()
     for side in ("true", "predicted"):

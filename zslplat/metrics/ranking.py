@@ -213,6 +213,11 @@ class Answers:
     recall_by_rank: np.ndarray
     ties: int
 
+    @property
+    def measures(self) -> tuple[np.ndarray, ...]:
+        """Average precision, recall and precision among the first k, and whether the nearest row is right."""
+        return self.precision, self.recall_at_k, self.precision_at_k, self.right
+
 
 def rank_judged(scores: np.ndarray, judgements: Judgements, k: int) -> Answers:
     """Rank for every query (q, g) the rows that count, and measure one ranking at a time."""

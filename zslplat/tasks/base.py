@@ -1,8 +1,7 @@
 """The contract between protocols and the rest of the platform.
 
 Tasks and methods exchange arrays. Scores are real numbers. Prepared statistics are named ``fit/...`` and
-``score/...``. Where a problem holds several splits or draws, the arrays of the first have plain names, those of
-repetition r > 1 the suffix ``:r``.
+``score/...``.
 
 A task turns a data set into *problems*: one per validation fold, and one for the test split. A problem keeps what a
 method may see (``inputs``) apart from what only scoring may see (``truth``). The core stores problems, prepares
@@ -52,19 +51,6 @@ def prefixed(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndar
 def selected(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
     """Return the arrays below a prefix, None where there are none, so that a method prepares for itself."""
     return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)} or None
-
-
-def suffixes_of(count: int) -> list[str]:
-    """Return the suffixes of so many repetitions."""
-    return [""] + [f":{number}" for number in range(2, count + 1)]
-
-
-def mean_over_splits(values: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Return the mean of every metric over splits or draws; of several, standard deviations as ``NAME_std``, too."""
-    metrics = {name: float(np.mean(of_splits)) for name, of_splits in values.items()}
-    several = any(len(of_splits) > 1 for of_splits in values.values())
-    deviations = {f"{name}_std": float(np.std(v, ddof=1)) for name, v in values.items()} if several else {}
-    return metrics | deviations
 
 
 def real_numbers(method: str, returned: Any, what: str = "scores") -> np.ndarray:

@@ -73,10 +73,9 @@ def predictions_table(
 ) -> Table:
     """Return (row, true, predicted, score, ...) in the order of the data set's rows.
 
-    All arrays are (m,); ``true`` and ``predicted`` index ``names``, ``row`` the data set. ``more`` are further columns;
-    ``draw`` numbers repetitions of the rows, which follow one another.
+    All arrays are (m,); ``true`` and ``predicted`` index ``names``, ``row`` the data set. ``more`` are further columns.
     """
-    order = np.lexsort((row, more.get("draw", np.zeros(len(row)))))
+    order = np.argsort(row, kind="stable")
     return Table(
         {
             "row": row[order].tolist(),

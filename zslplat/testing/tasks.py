@@ -37,7 +37,7 @@ from zslplat.testing.running import (
 from zslplat.testing.truth_seekers import UNDER_ATTACK, assert_nothing_leaks, attack_outcomes, telling_nothing
 
 GUESSES = 30
-FEW = {"folds": 2, "splits": 2, "draws": 2, "last": 10, "repeats": 3, "validation_repeats": 3}
+FEW = {"folds": 2, "last": 10, "repeats": 3, "validation_repeats": 3}
 
 
 def declarations_are_complete(task: Task) -> None:

@@ -24,7 +24,7 @@ from zslplat.families.selection.task import FeatureSelection
 from zslplat.figures import Table
 from zslplat.metrics.intervals import ClassValues
 from zslplat.space import Integer, Space, parameter
-from zslplat.tasks.base import Arrays, Outcome, Problem, Task, mean_over_splits, suffixes_of
+from zslplat.tasks.base import Arrays, Outcome, Problem, Task
 from zslplat.tasks.row_outcomes import RowOutcomes
 
 
@@ -92,7 +92,8 @@ class RepeatedTask(Task):
         if len(scored) == 1:
             return scored[0]
         values = {name: [one.metrics[name] for one in scored] for name in scored[0].metrics}
-        outcome = Outcome(mean_over_splits(values))
+        deviations = {f"{name}_std": float(np.std(v, ddof=1)) for name, v in values.items()}
+        outcome = Outcome({name: float(np.mean(v)) for name, v in values.items()} | deviations)
         if full:
             for name in scored[0].tables:
                 outcome.tables[name] = joined_table([one.tables[name] for one in scored], self.part)
@@ -291,6 +292,11 @@ def with_drawn_classes(dataset: Dataset, draw: int) -> Dataset:
     return replace(
         dataset, splits=splits, folds=(), groups=None, made_of=None, known_fingerprint=dataset.known_fingerprint or "-"
     )
+
+
+def suffixes_of(count: int) -> list[str]:
+    """Return the suffixes of so many splits."""
+    return [""] + [f":{number}" for number in range(2, count + 1)]
 
 
 def parts_of(problem: Problem) -> list[tuple[str, Problem]]:

@@ -78,8 +78,6 @@ def test_without_queries_for_validation_classes_of_the_negatives_are_held_out_or
 def test_options_without_a_meaning_are_refused():
     with pytest.raises(DataError, match="folds=2 asks for more"):
         ExemplarRetrieval(folds=2).validation(designated())
-    with pytest.raises(DataError, match="draws=2 has no meaning"):
-        ExemplarRetrieval(draws=2).test(designated())
 
 
 def test_queries_are_drawn_whatever_their_classes_so_that_intervals_have_a_width():

@@ -16,7 +16,6 @@ from zslplat.families.exemplars.methods.slem import SLEM
 from zslplat.families.exemplars.task import SCORES, ExemplarRetrieval
 from zslplat.kinds import protocol_of
 from zslplat.registry import component
-from zslplat.tasks.base import Problem
 
 METHODS = [Cosine(), SLEM(), KernelSLEM("gaussian", rank=20), Whitening(), ExemplarSVM(negatives=40)]
 
@@ -170,8 +169,8 @@ def test_order_of_the_rows_changes_no_metric():
     assert values[0] == pytest.approx(values[1], abs=1e-12)
 
 
-def people(problem, suffix=""):
-    return {problem.meta["classes"][c] for c in problem.truth[f"y{suffix}"]}
+def people(problem):
+    return {problem.meta["classes"][c] for c in problem.truth["y"]}
 
 
 def test_halves_are_drawn_by_name_whatever_the_order_of_the_data_and_the_seed_of_the_study():
@@ -184,15 +183,13 @@ def test_halves_are_drawn_by_name_whatever_the_order_of_the_data_and_the_seed_of
     )
     found = []
     for dataset, seed in ((data, 0), (other, 0), (data, 9)):
-        problem = ExemplarRetrieval(queries=None, draws=3).test(dataset, seed=seed)
+        problem = ExemplarRetrieval(queries=None).test(dataset, seed=seed)
         scored = outputs(ExemplarRetrieval(), SLEM(), problem, {})
-        metrics = ExemplarRetrieval().score(problem, scored, {}, full=False).metrics
-        found.append(([people(problem, suffix) for suffix in ("", ":2", ":3")], metrics))
-    for halves, metrics in found[1:]:
-        assert halves == found[0][0]
+        found.append((people(problem), ExemplarRetrieval().score(problem, scored, {}, full=False).metrics))
+    for half, metrics in found[1:]:
+        assert half == found[0][0]
         assert metrics == pytest.approx(found[0][1], abs=1e-12)
-    assert len(set(map(frozenset, found[0][0]))) == 3
-    assert people(ExemplarRetrieval(split_seed=1).test(data)) != found[0][0][0]
+    assert people(ExemplarRetrieval(split_seed=1).test(data)) != found[0][0]
 
 
 def test_halves_do_not_follow_the_order_of_the_names():
@@ -205,26 +202,8 @@ def test_halves_do_not_follow_the_order_of_the_names():
     assert counts.max() <= 30
 
 
-def test_metrics_of_several_draws_are_the_means_of_single_ones():
-    data, task = faces(), ExemplarRetrieval(draws=3)
-    problem = task.test(data)
-    whole = outputs(task, SLEM(), problem, task.prepare(SLEM(), problem, {"lam": None}))
-    metrics = task.score(problem, whole, {}, full=True).metrics
-    single = []
-    for suffix in ("", ":2", ":3"):
-        inputs = {name: problem.inputs[name + suffix] for name in ("X", "gallery")}
-        truth = {name: problem.truth[name + suffix] for name in ("y", "row", "queries")}
-        one = Problem("test", inputs, truth, {**problem.meta, "draws": 1})
-        single.append(task.score(one, outputs(task, SLEM(), one, {}), {}, full=False).metrics["mAP"])
-    assert metrics["mAP"] == pytest.approx(np.mean(single), abs=1e-12)
-    assert metrics["mAP_std"] == pytest.approx(np.std(single, ddof=1), abs=1e-12)
-    drawn = task.score(problem, whole, {}, full=True).tables["draws"].columns
-    assert drawn["mAP"] == pytest.approx(single, abs=1e-12)
-
-
-@pytest.mark.parametrize("draws", [1, 3])
-def test_replicates_of_the_queries_as_they_are_are_the_scored_metrics(draws):
-    data, task = faces(), ExemplarRetrieval(draws=draws, queries=30)
+def test_replicates_of_the_queries_as_they_are_are_the_scored_metrics():
+    data, task = faces(), ExemplarRetrieval(queries=30)
     problem = task.test(data)
     found = outputs(task, SLEM(), problem, {})
     rows = task.outcomes(problem, found, {})
@@ -234,16 +213,11 @@ def test_replicates_of_the_queries_as_they_are_are_the_scored_metrics(draws):
     for name, values in task.resampled(rows, counts).items():
         assert values == pytest.approx([metrics[name]], abs=1e-12)
     # Units are told apart, so that their order does not matter.
-    assert len(set(zip(units.tolist(), strata.tolist(), strict=True))) == len(units) == 30 * draws + draws
-    if draws > 1:
-        # All weight on the second draw gives its own value; queries twice and not at all, the mean over what is drawn.
-        counts[:, -draws:] = [[0, 3, 0]]
-        table = task.score(problem, found, {}, full=True).tables["draws"].columns
-        assert task.resampled(rows, counts)["mAP"] == pytest.approx([table["mAP"][1]], abs=1e-12)
+    assert len(set(zip(units.tolist(), strata.tolist(), strict=True))) == len(units) == 30
 
 
 def test_replicates_pair_methods_so_that_differences_have_narrower_intervals():
-    data, task = faces(), ExemplarRetrieval(draws=4)
+    data, task = faces(), ExemplarRetrieval()
     found = []
     for method, seed in ((SLEM(lam=1e-3), 0), (SLEM(lam=2e-3), 5)):
         problem = task.test(data, seed=seed)
@@ -259,8 +233,6 @@ def test_data_that_does_not_serve_is_one_clear_line():
         ExemplarRetrieval().test(several)
     with pytest.raises(DataError, match="change negative_share"):
         ExemplarRetrieval().test(faces(classes=5))
-    with pytest.raises(DataError, match="its own negatives"):
-        ExemplarRetrieval(draws=2).test(zero_shot())
     with pytest.raises(UsageError, match="negative_share"):
         ExemplarRetrieval(negative_share=0)
 

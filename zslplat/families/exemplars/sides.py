@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from zslplat.data.dataset import Dataset, Queries
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError
 from zslplat.metrics.ranking import Designated, Judgements, OwnClass
-from zslplat.tasks.base import Arrays, Problem, suffixes_of
+from zslplat.tasks.base import Arrays, Problem
 from zslplat.tasks.row_outcomes import groups_of
 from zslplat.tasks.splits import split_rows
 
@@ -36,18 +36,13 @@ def designated_side(dataset: Dataset, split: str) -> Side:
     return Side(dataset.rows("train"), queries.all_rows, queries)
 
 
-def class_sides(dataset: Dataset, share: float, draws: int, split_seed: int, task: str) -> list[Side]:
-    """Return the sides of every draw where all rows of the gallery ask: by the data set's own classes, or drawn ones.
+def class_side(dataset: Dataset, share: float, split_seed: int, task: str) -> Side:
+    """Return the side where all rows of the gallery ask: by the data set's own classes, or drawn ones.
 
-    Raises :class:`DataError` where there are too few classes, several labels per row, or draws without a meaning.
+    Raises :class:`DataError` where there are too few classes, or several labels per row.
     """
     if {"train", "test_unseen"} <= set(dataset.splits):
-        if draws > 1:
-            raise DataError(
-                f"{dataset.name} has its own negatives ('train') and gallery ('test_unseen'); "
-                f"draws={draws} has no meaning there"
-            )
-        return [Side(split_rows(dataset, "train", "the negatives"), split_rows(dataset, "test_unseen", "the gallery"))]
+        return Side(split_rows(dataset, "train", "the negatives"), split_rows(dataset, "test_unseen", "the gallery"))
     if dataset.y.ndim != 1:
         raise DataError(f"{dataset.name}: {task} needs one class per row, got labels {dataset.y.shape}")
     count = len(np.unique(dataset.y))
@@ -57,11 +52,8 @@ def class_sides(dataset: Dataset, share: float, draws: int, split_seed: int, tas
             f"{dataset.name}: {size} of {count} classes for the negatives; at least 4 are needed there, "
             "so that validation can hold out 2, and 2 for the gallery; change negative_share"
         )
-    sides = []
-    for number in range(draws):
-        chosen = np.isin(dataset.y, drawn_classes(dataset, size, (split_seed, 4, number)))
-        sides.append(Side(np.flatnonzero(chosen), np.flatnonzero(~chosen)))
-    return sides
+    chosen = np.isin(dataset.y, drawn_classes(dataset, size, (split_seed, 4, 0)))
+    return Side(np.flatnonzero(chosen), np.flatnonzero(~chosen))
 
 
 def drawn_classes(dataset: Dataset, count: int, seed: tuple[int, ...]) -> np.ndarray:
@@ -88,69 +80,54 @@ def askers(dataset: Dataset, where: str, gallery: np.ndarray, most: int | None, 
 
 
 def problem_of(
-    name: str, dataset: Dataset, sides: Sequence[Side], seed: int, fold: str, *, most: int | None, split_seed: int
+    name: str, dataset: Dataset, side: Side, seed: int, fold: str, *, most: int | None, split_seed: int
 ) -> Problem:
-    """Return the problem of one or several draws; ``seed`` shuffles the galleries.
+    """Return the problem of a side; ``seed`` shuffles the gallery.
 
     Where queries are not designated, at most ``most`` ask, drawn with ``split_seed``.
     """
-    ids = np.unique(np.concatenate([dataset.y[side.gallery] for side in sides]))
-    inputs: dict[str, Any] = {}
-    truth: Arrays = {}
-    for number, (suffix, side) in enumerate(zip(suffixes_of(len(sides)), sides, strict=True)):
-        query_rows = np.empty(0, dtype=np.int64)
-        if side.queries is None:
-            query_rows = askers(dataset, name, np.sort(side.gallery), most, (split_seed, 5, number))
-        gallery = np.random.default_rng([seed, 5]).permutation(side.gallery)
-        inputs[f"X{suffix}"] = take_rows(dataset.X, side.negatives)
-        inputs[f"gallery{suffix}"] = take_rows(dataset.X, gallery)
-        truth |= _truth_of(dataset, side, gallery, query_rows, suffix)
-        truth[f"y{suffix}"], truth[f"row{suffix}"] = np.searchsorted(ids, dataset.y[gallery]), gallery
-    names = [dataset.class_names[i] for i in ids]
-    meta = {"dataset": dataset.name, "fold": fold, "classes": names, "draws": len(sides)}
-    return Problem(name, inputs, truth, meta | ({"designated": True} if sides[0].queries else {}))
-
-
-def _truth_of(dataset: Dataset, side: Side, gallery: np.ndarray, query_rows: np.ndarray, suffix: str) -> Arrays:
-    """Return which rows are queries, and what is right, as places in the gallery (see the table of the task)."""
-    truth = groups_of(dataset, gallery, f"group{suffix}")
+    ids = np.unique(dataset.y[side.gallery])
+    gallery = np.random.default_rng([seed, 5]).permutation(side.gallery)
+    inputs: dict[str, Any] = {"X": take_rows(dataset.X, side.negatives), "gallery": take_rows(dataset.X, gallery)}
+    truth = groups_of(dataset, gallery) | {"y": np.searchsorted(ids, dataset.y[gallery]), "row": gallery}
+    meta = {"dataset": dataset.name, "fold": fold, "classes": [dataset.class_names[i] for i in ids]}
     if side.queries is None:
-        return {f"queries{suffix}": np.flatnonzero(np.isin(gallery, query_rows)), **truth}
+        query_rows = askers(dataset, name, np.sort(side.gallery), most, (split_seed, 5, 0))
+        return Problem(name, inputs, truth | {"queries": np.flatnonzero(np.isin(gallery, query_rows))}, meta)
+    return Problem(name, inputs, truth | _designated(side.queries, gallery), {**meta, "designated": True})
+
+
+def _designated(queries: Queries, gallery: np.ndarray) -> Arrays:
+    """Return which rows are queries, and what is right, as places in the gallery (see the table of the task)."""
     order = np.argsort(gallery)
 
     def places(rows: np.ndarray) -> np.ndarray:
         return np.asarray(order[np.searchsorted(gallery, rows, sorter=order)])
 
-    arrays = {name: np.asarray(array) for name, array in side.queries.arrays()}
-    for name in ("positive", "junk"):
-        pairs = arrays[name]
-        truth[f"{name}{suffix}"] = np.column_stack([pairs[:, 0], places(pairs[:, 1])])
-    return {
-        f"queries{suffix}": places(arrays["rows"]),
-        f"searched{suffix}": np.isin(gallery, arrays["database"]),
-        **truth,
-    }
+    arrays = {name: np.asarray(array) for name, array in queries.arrays()}
+    pairs = {name: np.column_stack([arrays[name][:, 0], places(arrays[name][:, 1])]) for name in ("positive", "junk")}
+    return {"queries": places(arrays["rows"]), "searched": np.isin(gallery, arrays["database"]), **pairs}
 
 
-def judgements_of(truth: Mapping[str, np.ndarray], suffix: str) -> Judgements:
+def judgements_of(truth: Mapping[str, np.ndarray]) -> Judgements:
     """Return what the rankings of a problem are measured by."""
-    queries = np.asarray(truth[f"queries{suffix}"])
-    if f"searched{suffix}" not in truth:
-        return OwnClass(np.asarray(truth[f"y{suffix}"]), queries)
-    searched, positive, junk = (np.asarray(truth[f"{name}{suffix}"]) for name in ("searched", "positive", "junk"))
+    queries = np.asarray(truth["queries"])
+    if "searched" not in truth:
+        return OwnClass(np.asarray(truth["y"]), queries)
+    searched, positive, junk = (np.asarray(truth[name]) for name in ("searched", "positive", "junk"))
     return Designated(len(queries), searched, positive, junk)
 
 
-def question_digests(truth: Mapping[str, np.ndarray], suffix: str) -> np.ndarray:
+def question_digests(truth: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return a number (g,) for each gallery row that tells what is asked with it; 0 where nothing is.
 
     It depends on the rows of the data set alone, whatever the order of the gallery: on those that are searched for the
     query, and on those that are right.
     """
-    row = np.asarray(truth[f"row{suffix}"], dtype=np.int64)
+    row = np.asarray(truth["row"], dtype=np.int64)
     digests = np.zeros(len(row), dtype=np.uint64)
-    judgements = judgements_of(truth, suffix)
-    for number, place in enumerate(np.asarray(truth[f"queries{suffix}"]).tolist()):
+    judgements = judgements_of(truth)
+    for number, place in enumerate(np.asarray(truth["queries"]).tolist()):
         counted, relevant = judgements.of(number)
         digest = hashlib.sha256(np.sort(row[counted]).tobytes() + b"|" + np.sort(row[counted][relevant]).tobytes())
         # Several queries may be asked with one row.

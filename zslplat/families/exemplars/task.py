@@ -11,16 +11,13 @@
 | | ``searched`` | (g,) | truth, of designated queries: mask of the rows that are searched |
 | | ``positive``, ``junk`` | (p, 2), (j, 2) | truth, of designated queries: pairs (query, gallery row) |
 
-Where the test is repeated on several draws of the classes, the arrays of draw r > 1 have the suffix ``:r``.
-
 The saved model of a test holds the encoded gallery, for later queries (:mod:`zslplat.families.exemplars.model`).
 """
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,7 +28,7 @@ from zslplat.errors import DataError, MethodError
 from zslplat.families.exemplars.methods.base import ENCODED, is_large_gallery
 from zslplat.families.exemplars.sides import (
     Side,
-    class_sides,
+    class_side,
     designated_side,
     judgements_of,
     problem_of,
@@ -40,23 +37,11 @@ from zslplat.families.exemplars.sides import (
 from zslplat.figures import Curve, Table
 from zslplat.kinds import protocol_of, require_kind
 from zslplat.metrics.accuracy import look_at_similarities
-from zslplat.metrics.intervals import ClassValues, jackknifed
+from zslplat.metrics.intervals import ClassValues, jackknifed, resampled_means
 from zslplat.metrics.ranking import Answers, random_precision, rank_judged
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Real, Space, parameter
-from zslplat.tasks.base import (
-    Arrays,
-    Metric,
-    ModelContent,
-    Outcome,
-    Problem,
-    Task,
-    mean_over_splits,
-    prefixed,
-    real_numbers,
-    selected,
-    suffixes_of,
-)
+from zslplat.tasks.base import Arrays, Metric, ModelContent, Outcome, Problem, Task, prefixed, real_numbers, selected
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, confusion, predictions_table
 from zslplat.tasks.splits import class_folds, fold_rows
 
@@ -74,9 +59,8 @@ class ExemplarRetrieval(Task):
     does the same once more inside the classes of the negatives: by the data set's own folds, or by drawn ones. Equal
     similarities count with the expectation over their orders.
 
-    ``draws`` repeats the test on so many draws, and its metrics are the means over them. A study tunes inside the
-    negatives of the first draw: then classes of its validation may be in the gallery of a later one, as in the usual
-    protocol of repeated splits. Studies with one draw each (``split_seed=0``, ``1`` ...) are free of that.
+    ``split_seed=1``, ``2`` ... are other draws of the classes, each of which a study can tune and test on
+    (``zslplat sweep -p split_seed``).
 
     **Designated queries** (:class:`~zslplat.data.dataset.Queries`: Holidays, Oxford). The data set names the queries,
     what is searched, and for each query what is right and what is junk; junk is taken out of the ranking before that is
@@ -85,7 +69,7 @@ class ExemplarRetrieval(Task):
     negatives are the rows of ``train``, which may come from another data set altogether; they alone give the statistics
     of preprocessing. Validation asks the queries that the data set sets apart for it, with the same negatives, and
     where it has none holds out classes among the negatives, where these are labelled. All queries are asked whatever
-    ``queries`` says; ``negative_share`` and ``split_seed`` have no part in it, and more ``draws`` than one are refused.
+    ``queries`` says; ``negative_share`` and ``split_seed`` have no part in it.
 
     Equations
     ---------
@@ -107,7 +91,6 @@ class ExemplarRetrieval(Task):
         Real(0.0, 0.95, open_low=True),
         default=0.5,
     )
-    draws = parameter("number of draws of these classes that the test is the mean of", Integer(1), default=1)
     split_seed = parameter("draws these classes, and the queries where there are too many", Integer(0), default=0)
     folds = parameter("validation folds; none: the set's own, or 3 drawn", Optional(Integer(1)), default=None)
     validation_classes = parameter(
@@ -115,23 +98,18 @@ class ExemplarRetrieval(Task):
     )
     queries = parameter("draw at most so many queries; none: every row", Optional(Integer(1)), default=2000)
     k = parameter("report recall and precision among the first k rows", Integer(1), default=10)
-    _ranked: tuple[Arrays, list[Answers]] | None = None
-
-    def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
-        """Return one group of arrays for every draw, each with its own negatives."""
-        return tuple((f"X{suffix}", f"gallery{suffix}") for suffix in suffixes_of(self.draws))
+    _ranked: tuple[Arrays, Answers] | None = None
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
-        """Build one problem per fold inside the classes of the first draw's negatives; the seed draws the folds."""
+        """Build one problem per fold inside the classes of the negatives; the seed draws the folds."""
         if "validation" in dataset.queries:
             if self.folds is not None and self.folds > 1:
                 raise DataError(
                     f"{dataset.name} sets queries apart for validation, which are one fold; folds={self.folds} asks "
                     "for more"
                 )
-            sides = [designated_side(dataset, "validation")]
-            return [self._problem("fold-1", dataset, sides, seed, "validation")]
-        negatives = self._sides(dataset)[0].negatives
+            return [self._problem("fold-1", dataset, designated_side(dataset, "validation"), seed, "validation")]
+        negatives = self._side(dataset).negatives
         if dataset.queries and len(np.unique(dataset.y[negatives])) < 4:
             raise DataError(
                 f"{dataset.name} has designated queries, none of them set apart for validation, and negatives without "
@@ -141,157 +119,97 @@ class ExemplarRetrieval(Task):
         folds = class_folds(dataset, negatives, self.folds, self.validation_classes, seed)
         problems = []
         for number, fold in enumerate(folds, start=1):
-            sides = [Side(*fold_rows(dataset, negatives, fold))]
-            problems.append(self._problem(f"fold-{number}", dataset, sides, seed, fold.name))
+            side = Side(*fold_rows(dataset, negatives, fold))
+            problems.append(self._problem(f"fold-{number}", dataset, side, seed, fold.name))
         return problems
 
     def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
-        """Build the test problem: all negatives against the gallery, of every draw."""
-        return self._problem("test", dataset, self._sides(dataset), seed, "test")
+        """Build the test problem: all negatives against the gallery."""
+        return self._problem("test", dataset, self._side(dataset), seed, "test")
 
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
-        """Return ``fit/...`` of the negatives and ``score/...`` of the gallery, with the suffix of each draw."""
+        """Return ``fit/...`` of the negatives and ``score/...`` of the gallery."""
         require_kind(type(method), self.kind, self.name)
-        prepared: Arrays = {}
-        for suffix in suffixes_of(problem.meta["draws"]):
-            fresh = copy.deepcopy(method)
-            inputs = {name: problem.inputs[name + suffix] for name in ("X", "gallery")}
-            fitted = protocol_of(method.kind).prepare_fit(fresh, inputs, space)
-            scored = protocol_of(method.kind).prepare_score(fresh, inputs, space, fitted)
-            for prefix, arrays in (("fit", fitted), ("score", scored)):
-                prepared |= prefixed(f"{prefix}{suffix}/", arrays)
-        return prepared
+        fitted = protocol_of(method.kind).prepare_fit(method, problem.inputs, space)
+        scored = protocol_of(method.kind).prepare_score(method, problem.inputs, space, fitted)
+        return prefixed("fit/", fitted) | prefixed("score/", scored)
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
-        """Fit on the negatives, encode the gallery once, and compare the queries with all of it, in every draw."""
+        """Fit on the negatives, encode the gallery once, and compare the queries with all of it."""
         require_kind(type(method), self.kind, self.name)
         self._ranked = None  # or similarities of the problem before would be held beside those of this one
-        outputs: Arrays = {}
-        # The last fit is that of the first draw, so that its matrices and its index are the ones that are kept.
-        for suffix in reversed(suffixes_of(problem.meta["draws"])):
-            gallery, queries = problem.inputs[f"gallery{suffix}"], problem.truth[f"queries{suffix}"]
-            inputs = {"X": problem.inputs[f"X{suffix}"], "gallery": gallery, "queries": queries}
-            # Rows that are searched in one draw may be negatives of another.
-            fresh = copy.deepcopy(method) if suffix else method
-            protocol_of(method.kind).fit(fresh, inputs, selected(f"fit{suffix}/", statistics))
-            name = known_as(type(method))
-            returned = protocol_of(method.kind).score(fresh, inputs, selected(f"score{suffix}/", statistics))[
-                "similarity"
-            ]
-            scores = real_numbers(name, returned, "similarities")
-            if scores.shape != (len(queries), len(gallery)):
-                raise MethodError(
-                    f"{name} returned similarities {scores.shape} for {len(queries)} of {len(gallery)} rows"
-                )
-            if not np.isfinite(scores).all():
-                raise MethodError(
-                    f"{name} returned {int((~np.isfinite(scores)).sum())} similarities that are not finite"
-                )
-            outputs[SCORES + suffix] = scores
-        yield 1, outputs
+        gallery, queries = problem.inputs["gallery"], problem.truth["queries"]
+        inputs = {"X": problem.inputs["X"], "gallery": gallery, "queries": queries}
+        protocol_of(method.kind).fit(method, inputs, selected("fit/", statistics))
+        name = known_as(type(method))
+        returned = protocol_of(method.kind).score(method, inputs, selected("score/", statistics))["similarity"]
+        scores = real_numbers(name, returned, "similarities")
+        if scores.shape != (len(queries), len(gallery)):
+            raise MethodError(f"{name} returned similarities {scores.shape} for {len(queries)} of {len(gallery)} rows")
+        if not np.isfinite(scores).all():
+            raise MethodError(f"{name} returned {int((~np.isfinite(scores)).sum())} similarities that are not finite")
+        yield 1, {SCORES: scores}
 
     def metric_names(self) -> tuple[str, ...]:
-        """Return the metrics of :meth:`score`; of several draws their standard deviations, too."""
-        names = tuple(self._metrics([]))
-        return (*names, *(f"{name}_std" for name in names if self.draws > 1))
+        """Return the metrics of :meth:`score`."""
+        return tuple(names_of_metrics(self.k))
 
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return mAP, recall and precision among the first k, and how often the nearest row has the right class.
 
-        They are means over the queries, then over the draws; of several draws the standard deviations come beside.
+        They are means over the queries.
         """
         answers = self._answers(problem, outputs)
-        look_at_similarities(sum(a.ties for a in answers), sum(len(a.precision) for a in answers))
-        by_draw = {name: [float(a.mean()) for a in arrays] for name, arrays in self._metrics(answers).items()}
-        outcome = Outcome(mean_over_splits(by_draw))
+        look_at_similarities(answers.ties, len(answers.precision))
+        by_query = dict(zip(names_of_metrics(self.k), answers.measures, strict=True))
+        outcome = Outcome({name: float(values.mean()) for name, values in by_query.items()})
         if full:
-            add_tables_and_figures(outcome, problem, answers, self._metrics(answers))
-            if len(answers) > 1:
-                outcome.tables["draws"] = Table({"draw": list(range(1, len(answers) + 1)), **by_draw})
+            add_tables_and_figures(outcome, problem, answers, self.k)
         return outcome
 
     def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
-        """Return, for every query, the common columns and four more: at most 52 bytes a query, none for a gallery row.
+        """Return, for every query, the common columns and three more: at most 48 bytes a query, none for a gallery row.
 
-        ``predicted`` is the class of the nearest row and ``score`` its similarity, ``draw`` (int32) counts from 1;
+        ``predicted`` is the class of the nearest row and ``score`` its similarity;
         ``average_precision``, ``recall_at_k`` and ``precision_at_k`` (float64) stand for the query's whole ranking.
         Designated queries have two more, 5 bytes: their number (``query``, int32), and whether the nearest row is
         ``right``, which classes do not tell there.
         """
         answers, truth = self._answers(problem, outputs), problem.truth
-        by_column: dict[str, list[np.ndarray]] = {name: [] for name in ("row", "true", "predicted", "group")}
-        for suffix, answer in zip(suffixes_of(len(answers)), answers, strict=True):
-            queries, y = truth[f"queries{suffix}"], truth[f"y{suffix}"]
-            by_column["row"].append(truth[f"row{suffix}"][queries])
-            by_column["true"].append(y[queries])
-            by_column["predicted"].append(y[answer.nearest])
-            by_column["group"].append(truth.get(f"group{suffix}", y)[queries])
-        row, true, predicted, group = (np.concatenate(parts) for parts in by_column.values())
-        score = np.concatenate([a.score for a in answers])
-        columns = common_columns(row, true, predicted, score, group if "group" in truth else None)
-        draw = np.repeat(np.arange(1, len(answers) + 1), [len(a.score) for a in answers])
+        queries, y = truth["queries"], truth["y"]
+        group = truth["group"][queries] if "group" in truth else None
+        columns = common_columns(truth["row"][queries], y[queries], y[answers.nearest], answers.score, group)
         columns |= {
-            "draw": draw.astype(np.int32),
-            "average_precision": np.concatenate([a.precision for a in answers]),
-            "recall_at_k": np.concatenate([a.recall_at_k for a in answers]),
-            "precision_at_k": np.concatenate([a.precision_at_k for a in answers]),
+            "average_precision": answers.precision,
+            "recall_at_k": answers.recall_at_k,
+            "precision_at_k": answers.precision_at_k,
         }
-        meta = {"classes": list(problem.meta["classes"]), "draws": len(answers), "k": self.k}
+        meta = {"classes": list(problem.meta["classes"]), "k": self.k}
         if problem.meta.get("designated"):
-            right = np.concatenate([a.right for a in answers])
-            columns |= {"query": np.arange(len(row), dtype=np.int32), "right": right}
+            columns |= {"query": np.arange(len(queries), dtype=np.int32), "right": answers.right}
         return RowOutcomes(columns, meta)
 
     def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the queries of every draw, each class apart, and after them the draws themselves.
+        """Return the queries, each class apart.
 
         Designated queries are drawn from all of them: where each asks for a class of its own, classes apart would be
         drawn once each and nothing would vary.
         """
         if "query" in outcomes.columns:
             number = outcomes.columns["query"].astype(np.int64)
-            return np.r_[number, 0], np.r_[np.zeros(len(number), dtype=np.int64), 1]
-        row, true, draw = (outcomes.columns[name] for name in ("row", "true", "draw"))
-        draws, classes = outcomes.meta["draws"], len(outcomes.meta["classes"])
-        strata = true + (draw - 1) * classes
-        return np.r_[row, np.arange(draws)], np.r_[strata, np.full(draws, draws * classes)]
-
-    def things(self, outcomes: RowOutcomes) -> np.ndarray | None:
-        """Return the groups of the queries, and draws as things of their own."""
-        if "group" not in outcomes.columns:
-            return None
-        group = outcomes.columns["group"].astype(np.int64)
-        draws = int(group.max()) + 1 + np.arange(outcomes.meta["draws"])
-        return np.concatenate([group, draws])[:, None]
+            return number, np.zeros(len(number), dtype=np.int64)
+        return outcomes.columns["row"], outcomes.columns["true"]
 
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the metrics (b,) of each draw of queries, within :meth:`units`' strata, and of draws.
+        """Return the metrics (b,) of each draw of queries, within :meth:`units`' strata.
 
         The gallery stays as it is: what is drawn anew are the questions, not the answers.
         """
-        columns, k, draws = outcomes.columns, outcomes.meta["k"], outcomes.meta["draws"]
-        by_query = {
-            "mAP": columns["average_precision"],
-            f"recall_at_{k}": columns["recall_at_k"],
-            f"precision_at_{k}": columns["precision_at_k"],
-            "nearest_accuracy": columns["right"] if "right" in columns else columns["predicted"] == columns["true"],
-        }
-        sizes = np.bincount(columns["draw"], minlength=draws + 1)[1:]
-        ends = np.cumsum(sizes)
-        *parts, drawn = np.split(counts, ends, axis=1)
-        query_counts = [part.sum(axis=1) for part in parts]
-        shares = drawn / drawn.sum(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore"):  # a draw of which no query is left has no value
-            return {
-                name: np.sum(
-                    [
-                        np.where(s > 0, c @ v / n * s, 0.0)
-                        for c, v, n, s in zip(parts, np.split(values, ends[:-1]), query_counts, shares.T, strict=True)
-                    ],
-                    axis=0,
-                )
-                for name, values in by_query.items()
-            }
+        columns = outcomes.columns
+        right = columns["right"] if "right" in columns else columns["predicted"] == columns["true"]
+        measures = (columns["average_precision"], columns["recall_at_k"], columns["precision_at_k"], right)
+        names = names_of_metrics(outcomes.meta["k"])
+        return {name: resampled_means(counts, values) for name, values in zip(names, measures, strict=True)}
 
     def class_values(self, outcomes: RowOutcomes) -> ClassValues:
         """Return pseudo-values of leaving out all queries of one class; the gallery stays as it is.
@@ -299,38 +217,30 @@ class ExemplarRetrieval(Task):
         Queries for one thing are no independent draws: it is the class that is drawn, a landmark with its five queries
         as well as a class with a query for each of its rows.
         """
-        classes = np.r_[outcomes.columns["true"], np.full(outcomes.meta["draws"], -1)]
-        return jackknifed(lambda counts: self.resampled(outcomes, counts), classes)
+        return jackknifed(lambda counts: self.resampled(outcomes, counts), outcomes.columns["true"])
 
     def chance(self, problem: Problem) -> float:
         """Return the expected mAP of random rankings; it is not known of other metrics."""
         if self.primary.name != "mAP":
             return math.nan
-        suffixes = suffixes_of(problem.meta["draws"])
-        return float(np.mean([random_precision(judgements_of(problem.truth, suffix)) for suffix in suffixes]))
+        return random_precision(judgements_of(problem.truth))
 
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
-        """Return the galleries' rows and classes, which of them are queries, and in which draw.
+        """Return the gallery's rows and classes, and which of them are queries.
 
         Of designated queries also what is searched, and a number that tells what is right.
         """
-        parts: dict[str, list[np.ndarray]] = {"row": [], "y": [], "query": [], "draw": []}
-        for number, suffix in enumerate(suffixes_of(problem.meta["draws"])):
-            rows, queries = problem.truth[f"row{suffix}"], problem.truth[f"queries{suffix}"]
-            parts["row"].append(rows)
-            parts["y"].append(problem.truth[f"y{suffix}"])
-            parts["query"].append(np.isin(np.arange(len(rows)), queries))
-            parts["draw"].append(np.full(len(rows), number))
-            if f"searched{suffix}" in problem.truth:
-                parts.setdefault("searched", []).append(problem.truth[f"searched{suffix}"])
-                parts.setdefault("asked", []).append(question_digests(problem.truth, suffix))
-        return {name: np.concatenate(arrays) for name, arrays in parts.items()}
+        truth, rows = problem.truth, problem.truth["row"]
+        scored = {"row": rows, "y": truth["y"], "query": np.isin(np.arange(len(rows)), truth["queries"])}
+        return scored | (
+            {"searched": truth["searched"], "asked": question_digests(truth)} if "searched" in truth else {}
+        )
 
     def model_content(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> ModelContent:
         """Return the encoded gallery, and the row and the class of each of its rows.
 
-        Of several draws it is the gallery of the first; rows that designated queries do not search are left out. A
-        gallery that is compared block by block, as it is large, is not kept.
+        Rows that designated queries do not search are left out. A gallery that is compared block by block, as it is
+        large, is not kept.
         """
         truth, names, gallery = problem.truth, problem.meta["classes"], problem.inputs["gallery"]
         if is_large_gallery(gallery, method):
@@ -342,79 +252,50 @@ class ExemplarRetrieval(Task):
         arrays = {"row": np.asarray(truth["row"])[rows], "label": labels}
         return ModelContent({**prefixed(ENCODED, encoded.arrays()), **arrays})
 
-    def _sides(self, dataset: Dataset) -> list[Side]:
-        """Return the rows of the negatives and of the test gallery, of every draw."""
-        if not dataset.queries:
-            return class_sides(dataset, self.negative_share, self.draws, self.split_seed, self.name)
-        if self.draws > 1:
-            raise DataError(
-                f"{dataset.name} has its own negatives and designated queries; draws={self.draws} has no meaning there"
-            )
-        return [designated_side(dataset, "test")]
+    def _side(self, dataset: Dataset) -> Side:
+        """Return the rows of the negatives and of the test gallery."""
+        if dataset.queries:
+            return designated_side(dataset, "test")
+        return class_side(dataset, self.negative_share, self.split_seed, self.name)
 
-    def _problem(self, name: str, dataset: Dataset, sides: list[Side], seed: int, fold: str) -> Problem:
-        """Return the problem of one or several draws; the seed shuffles the galleries."""
-        return problem_of(name, dataset, sides, seed, fold, most=self.queries, split_seed=self.split_seed)
+    def _problem(self, name: str, dataset: Dataset, side: Side, seed: int, fold: str) -> Problem:
+        """Return a problem; the seed shuffles the gallery."""
+        return problem_of(name, dataset, side, seed, fold, most=self.queries, split_seed=self.split_seed)
 
-    def _answers(self, problem: Problem, outputs: Arrays) -> list[Answers]:
-        """Return what the rankings of every draw show; those of the last outputs are stored."""
+    def _answers(self, problem: Problem, outputs: Arrays) -> Answers:
+        """Return what the rankings show; those of the last outputs are stored."""
         if self._ranked is None or self._ranked[0] is not outputs:
-            answers = [
-                rank_judged(outputs[SCORES + s], judgements_of(problem.truth, s), self.k)
-                for s in suffixes_of(problem.meta["draws"])
-            ]
-            self._ranked = outputs, answers
+            self._ranked = outputs, rank_judged(outputs[SCORES], judgements_of(problem.truth), self.k)
         return self._ranked[1]
 
-    def _metrics(self, answers: list[Answers]) -> dict[str, list[np.ndarray]]:
-        return metrics_of_queries(answers, self.k)
+
+def names_of_metrics(k: int) -> tuple[str, str, str, str]:
+    """Return the metrics, in the order of :attr:`~zslplat.metrics.ranking.Answers.measures`."""
+    return ("mAP", f"recall_at_{k}", f"precision_at_{k}", "nearest_accuracy")
 
 
-def metrics_of_queries(answers: Sequence[Answers], k: int) -> dict[str, list[np.ndarray]]:
-    """Return every metric of every query (q,), a list over draws; their means are the metrics."""
-    return {
-        "mAP": [a.precision for a in answers],
-        f"recall_at_{k}": [a.recall_at_k for a in answers],
-        f"precision_at_{k}": [a.precision_at_k for a in answers],
-        "nearest_accuracy": [a.right for a in answers],
-    }
-
-
-def add_tables_and_figures(
-    outcome: Outcome, problem: Problem, answers: Sequence[Answers], by_query: Mapping[str, list[np.ndarray]]
-) -> None:
+def add_tables_and_figures(outcome: Outcome, problem: Problem, answers: Answers, k: int) -> None:
     """Add the tables (per class, predictions, confusion) and figures to an outcome.
 
     ``predicted`` is the class of the nearest row that counts, ``queries`` and the rest of a class those of its queries.
     """
-    names, several = problem.meta["classes"], len(answers) > 1
-    suffixes = suffixes_of(len(answers))
-    ys = [np.asarray(problem.truth[f"y{s}"]) for s in suffixes]
-    queries = [np.asarray(problem.truth[f"queries{s}"]) for s in suffixes]
-    rows = [np.asarray(problem.truth[f"row{s}"])[q] for s, q in zip(suffixes, queries, strict=True)]
-    true = np.concatenate([y[q] for y, q in zip(ys, queries, strict=True)])
-    predicted = np.concatenate([y[a.nearest] for y, a in zip(ys, answers, strict=True)])
-    precision, recall = (np.concatenate(v) for v in list(by_query.values())[:2])
+    names, truth = problem.meta["classes"], problem.truth
+    y, queries = np.asarray(truth["y"]), np.asarray(truth["queries"])
+    true, predicted = y[queries], y[answers.nearest]
     present = np.unique(true)
-    sizes = np.max([np.bincount(y, minlength=len(names)) for y in ys], axis=0)
     outcome.tables["per_class"] = Table(
         {
             "class": [names[c] for c in present],
-            "rows": sizes[present].tolist(),
+            "rows": np.bincount(y, minlength=len(names))[present].tolist(),
             "queries": [int((true == c).sum()) for c in present],
-            "average_precision": [float(precision[true == c].mean()) for c in present],
-            list(by_query)[1]: [float(recall[true == c].mean()) for c in present],
+            "average_precision": [float(answers.precision[true == c].mean()) for c in present],
+            f"recall_at_{k}": [float(answers.recall_at_k[true == c].mean()) for c in present],
         }
     )
-    draw = np.repeat(np.arange(1, len(answers) + 1), [len(q) for q in queries])
-    score = np.concatenate([a.score for a in answers])
-    more = {"average_precision": precision} | ({"draw": draw} if several else {})
-    outcome.tables["predictions"] = predictions_table(names, np.concatenate(rows), true, predicted, score, **more)
+    rows, more = np.asarray(truth["row"])[queries], {"average_precision": answers.precision}
+    outcome.tables["predictions"] = predictions_table(names, rows, true, predicted, answers.score, **more)
     title = f"{problem.meta['dataset']}, {problem.name}"
     table, figure = confusion(true, predicted, names, f"{title}: class of the nearest row")
     outcome.tables["confusion"], outcome.figures["confusion"] = table, figure
-    lines = {
-        f"draw {number}" if several else "mean over queries": (a.ranks.tolist(), a.recall_by_rank.tolist())
-        for number, a in enumerate(answers, start=1)
-    }
+    lines = {"mean over queries": (answers.ranks.tolist(), answers.recall_by_rank.tolist())}
     outcome.figures["recall_by_rank"] = Curve(lines, "rows retrieved", "recall", title, logx=True)
