@@ -34,12 +34,13 @@ ALL = {"test_slow", "test_quick", "test_far"}
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("processes", [(), ("-n", "2")])
 @pytest.mark.parametrize(
     ("arguments", "run"),
     [
         ((), {"test_quick"}),
+        (("-n", "2"), {"test_quick"}),
         (("--all",), ALL),
+        (("--all", "-n", "2"), ALL),
         (("tests",), {"test_quick"}),
         (("tests/test_both.py",), {"test_quick"}),
         (("tests/test_both.py::test_slow",), {"test_slow"}),
@@ -47,7 +48,7 @@ ALL = {"test_slow", "test_quick", "test_far"}
         (("-m", "services"), {"test_far"}),
     ],
 )
-def test_long_tests_run_where_they_are_requested(arguments, run, processes, tmp_path):
+def test_long_tests_run_where_they_are_requested(arguments, run, tmp_path):
     for name, text in OWN.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -60,7 +61,6 @@ def test_long_tests_run_where_they_are_requested(arguments, run, processes, tmp_
         "--basetemp",
         "temporary",
         "-v",
-        *processes,
         *arguments,
     ]
     path = with_own_path(str(Path(__file__).parent))
