@@ -68,16 +68,20 @@ def stored_features(cache: Path, key: str, read: Callable[[], tuple[RowStream, n
     ``read`` returns them where they are not there yet.
     """
     key = key_of("kept features", _VERSION, key)
+    digest: Any = None
     for _ in range(2):
         entry = read_entry(cache, key)
         if entry is not None:
             y = entry[0]["y"]
-            return Rows([stored_part(cache / key, "X", View("", tuple(entry[1]["row"])))], storage_order(y)), y
+            X = Rows([stored_part(cache / key, "X", View("", tuple(entry[1]["row"])))], storage_order(y))
+            X.digest = digest
+            return X, y
         stream, y = read()
 
         def fill(writer: EntryWriter, stream: RowStream = stream, y: np.ndarray = y) -> dict[str, Any]:
+            nonlocal digest
             writer.add("y", y)
-            _write_rows(writer, "X", "", stream, storage_order(y), hashlib.sha256())
+            digest = _write_rows(writer, "X", "", stream, storage_order(y), hashlib.sha256())
             return {"row": list(stream.shape[1:])}
 
         write_entry(cache, key, fill)
