@@ -124,9 +124,12 @@ class Session:
         if self._workers is not None:
             self._workers.stop()
 
-    def prepare(self, split: str, space: Space | None = None) -> PreparedProblems:
+    def prepare(
+        self, split: str, space: Space | None = None, while_waiting: Callable[[], None] = lambda: None
+    ) -> PreparedProblems:
         """Return the problems of a split, each with the method's statistics for it; what is missing is made now.
 
+        ``while_waiting`` is called once, while workers make statistics where some are missing.
         Where the method searches a costly hyperparameter, statistics are made for each of its values by
         :meth:`evaluate`.
         """
@@ -136,15 +139,18 @@ class Session:
         problems = context.problems(split)
         if set(context.method_class.costly) & set(space or {}):
             self._spaces_by_problem |= dict.fromkeys(problems, space or {})
+            while_waiting()
             return [(problem, None) for problem in problems]
         jobs = [context.preparation(problem, space or {}) for problem in problems]
         missing = self._missing(jobs)
         if missing:
             self.reporter.stage(f"preparing statistics of {name} for {counted(len(missing), 'problem')}")
-            for answer in self._pool.run(missing, Limits(), deadline=self.deadline):
+            for answer in self._pool.run(missing, Limits(), while_waiting=while_waiting, deadline=self.deadline):
                 if answer.result is None:
                     raise ZslplatError(f"preparing {name} failed: {answer.reason}")
                 context.counts["statistics"] += 1
+        else:
+            while_waiting()
         return list(zip(problems, [context.cache.path(job.target) for job in jobs], strict=True))
 
     def evaluate(

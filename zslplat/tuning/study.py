@@ -164,7 +164,12 @@ class StudyRun:
             ) from None
 
     def _prepare(self) -> PreparedProblems:
-        problems = self.session.prepare(VALIDATION, self.experiment.space)
+        context, reporter = self.session.context, self.reporter
+
+        def warn() -> None:  # the result has the warnings, too
+            warn_of_data(context, reporter, reporter.note)
+
+        problems = self.session.prepare(VALIDATION, self.experiment.space, warn)
         self.reporter.note(self.session.prepare_note())
         return problems
 
@@ -176,8 +181,6 @@ class StudyRun:
         retried = self.log.retried(self.options.retry_failed, self.limits)
         if self._search_has_ended() and not retried:
             return True
-        # The result has them as warnings.
-        warn_of_data(self.session.context, self.reporter, self.reporter.note)
         try:
             problems = problems or self._prepare()
             remember_validation(self.recorded_study, self.session.context, [problem for problem, _ in problems])
