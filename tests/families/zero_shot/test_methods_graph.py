@@ -9,7 +9,7 @@ from zslplat.errors import MethodError
 from zslplat.evaluation.context import preprocess
 from zslplat.families.zero_shot.methods import spectral
 from zslplat.families.zero_shot.methods.eszsl import ESZSL, SmoothedESZSL
-from zslplat.families.zero_shot.methods.feature_metric import ResidualMetric, prepare
+from zslplat.families.zero_shot.methods.feature_metric import ResidualMetric, lengths_at, prepare, prepare_lengths
 from zslplat.families.zero_shot.methods.gfhf import FLOOR, GFHF, _joined
 from zslplat.families.zero_shot.methods.graph_smoothing import (
     SHARPNESS,
@@ -25,6 +25,7 @@ from zslplat.families.zero_shot.methods.mfmr.joint_scheme import MFMRJoint
 from zslplat.families.zero_shot.methods.mfmr.multiplicative_updates import learn_both
 from zslplat.families.zero_shot.unseen import ZeroShot
 from zslplat.methods.neighbours import affinity, nearest
+from zslplat.space import Real
 
 
 def problem(n=150, d=30, c=8, a=6, unseen=4, seed=1):
@@ -190,6 +191,20 @@ def test_residual_metric_is_the_inverse_of_the_shrunk_scatter(shape):
     np.testing.assert_allclose(metric.length(Xu), np.sqrt(squared), rtol=1e-7)
     cosine = (Xu @ exact.T) / np.sqrt(np.outer(squared, np.einsum("ij,ij->i", B, exact)))
     np.testing.assert_allclose(metric.cosines(Xu, B), cosine, atol=1e-7)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-9), (np.float32, 1e-6)])
+def test_prepared_lengths_are_those_of_the_metric_at_every_shrinkage_of_the_range(dtype, tolerance):
+    X, y, S, Xu, _, _ = problem(n=150, d=30)
+    sums, counts = spectral.class_sums(X, y, len(S)), spectral.class_counts(y, len(S))
+    statistics = {**prepare(X, y, sums, counts), "class_sums": sums, "class_counts": counts}
+    rows, mean = Xu.astype(dtype), (sums.sum(axis=0) / counts.sum()).astype(dtype)
+    batch = prepare_lengths(rows, statistics, {"shrinkage": Real(1e-2, 1e2, log=True)})
+    for shrinkage in (1e-2, 0.013, 0.4, 5.0, 77.7, 1e2):
+        expected = ResidualMetric(statistics, shrinkage).length(rows - mean)
+        np.testing.assert_allclose(lengths_at(shrinkage, batch), expected, rtol=tolerance)
+    assert lengths_at(1e-3, batch) is None, "outside of the range they are not known"
+    assert prepare_lengths(rows, statistics, {}) == {}, "a fixed shrinkage needs its own lengths alone"
 
 
 def test_constant_classes_fall_back_to_the_euclidean_metric():

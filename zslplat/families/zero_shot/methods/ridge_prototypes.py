@@ -31,7 +31,7 @@ from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.families.zero_shot.methods import feature_metric, spectral
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.families.zero_shot.methods.feature_metric import EuclideanMetric, ResidualMetric
-from zslplat.methods.base import Arrays, Features, Prepared
+from zslplat.methods.base import Arrays, Features, Prepared, Statistics
 from zslplat.space import POSITIVE, Real, Space, parameter
 
 
@@ -81,12 +81,17 @@ class PrototypeMethod(ZeroShotMethod, listed_last=True):
         sums, counts = spectral.class_sums(X, y, len(S)), spectral.class_counts(y, len(S))
         return {"class_sums": sums, "class_counts": counts, **feature_metric.prepare(X, y, sums, counts)}
 
+    def prepare_score(self, X: Features, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
+        """Return the lengths of the rows over the range of ``shrinkage``, where that is searched."""
+        return feature_metric.prepare_lengths(X, statistics, space)
+
     def _scores(self, X: Features, S: np.ndarray, seen: np.ndarray | None, statistics: Prepared) -> np.ndarray:
         """Return the cosine of every row of X (n, d) with the prototype of every signature of S (c, a), from the mean.
 
         Relative to the other classes of the row, on the scale of cosines, unless ``temperature`` is infinite.
         """
-        cosines = self.metric_.cosines(X, self._prototypes(S), self.mean_)
+        lengths = feature_metric.lengths_at(self.shrinkage, statistics)
+        cosines = self.metric_.cosines(X, self._prototypes(S), self.mean_, lengths)
         return feature_metric.relative(cosines, self.temperature)
 
     def _prototypes(self, S: np.ndarray) -> np.ndarray:

@@ -47,7 +47,7 @@ from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_in
 from zslplat.families.zero_shot.methods.feature_metric import EuclideanMetric, ResidualMetric
 from zslplat.families.zero_shot.methods.mfmr.forms import Form, Printed
 from zslplat.families.zero_shot.methods.mfmr.multiplicative_updates import Factorisation, learn_both
-from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared
+from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared, Statistics
 from zslplat.methods.neighbours import affinity, largest_k, near_rows, nearest_columns
 from zslplat.methods.rows import add_by_class, require_finite_sums, unit_rows
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Real, Space, check_value, parameter
@@ -172,6 +172,10 @@ class MFMR(ZeroShotMethod):
             statistics |= {name.replace("row_", "training_"): array for name, array in graph.items()}
         return statistics
 
+    def prepare_score(self, X: Features, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
+        """Return the lengths of the rows over the range of ``shrinkage``, where that is searched."""
+        return feature_metric.prepare_lengths(X, statistics, space)
+
     def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a), all non-negative."""
         S = np.asarray(S, dtype=np.float64)
@@ -193,7 +197,8 @@ class MFMR(ZeroShotMethod):
 
         Relative to the other classes of the row, on the scale of cosines, unless ``temperature`` is infinite.
         """
-        cosines = self._common_scores(X, np.asarray(S, dtype=np.float64))
+        lengths = feature_metric.lengths_at(self.shrinkage, statistics)
+        cosines = self._common_scores(X, np.asarray(S, dtype=np.float64), lengths)
         return feature_metric.relative(cosines, self._form.temperature)
 
     def project(self, X: Features) -> np.ndarray:
@@ -245,11 +250,11 @@ class MFMR(ZeroShotMethod):
     def _uses_residual(self) -> bool:
         return self._form.compare == "residual"
 
-    def _common_scores(self, X: Features, S: np.ndarray) -> np.ndarray:
+    def _common_scores(self, X: Features, S: np.ndarray, lengths: np.ndarray | None = None) -> np.ndarray:
         if self._form.compare == "inverse":
             return np.asarray(unit_rows(self.project(X)) @ unit_rows(S).T.astype(float_type(X.dtype)))
         origin, prototypes = self._placed(S)
-        return self.metric_.cosines(X, prototypes, origin)
+        return self.metric_.cosines(X, prototypes, origin, lengths)
 
     def _placed(self, S: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
         """Return what is taken off rows (d,), and class prototypes S U' (c, d): centred for the residual metric."""

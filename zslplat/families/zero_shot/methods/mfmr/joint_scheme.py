@@ -33,6 +33,7 @@ import numpy as np
 from scipy import sparse
 
 from zslplat.data.store.rows import float_type
+from zslplat.families.zero_shot.methods import feature_metric
 from zslplat.families.zero_shot.methods.graph_smoothing import balanced, log_shares, probabilities
 from zslplat.families.zero_shot.methods.mfmr.common_scheme import MFMR, require_non_negative
 from zslplat.families.zero_shot.methods.mfmr.multiplicative_updates import TINY, Factorisation, factorise
@@ -139,9 +140,10 @@ class MFMRJoint(MFMR):
         return self._form.normalise or self.balance > 0
 
     def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
-        """Return for every row of the batch its nearest others for the largest k that is searched."""
+        """Return for every row of the batch its nearest others for the largest k, and what ``mfmr`` prepares."""
         require_non_negative("features", X)
         return {
+            **super().prepare_score(X, S, space=space, statistics=statistics),
             **near_rows(X, self._most_neighbours(space, "k_instances")),
             "squared_length": np.einsum("ij,ij->", X, X, dtype=np.float64),
         }
@@ -155,7 +157,7 @@ class MFMRJoint(MFMR):
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k_instances or self.k)
         S = np.asarray(S, dtype=np.float64)
         label = {"default": self._label_as_improved, "paper": self._label_as_printed}[self.variant]
-        solution, self.V_, scores = label(X, S, W, float(statistics["squared_length"]))
+        solution, self.V_, scores = label(X, S, W, statistics)
         self.diagnostics_.series["objective_joint"] = solution.objective
         self.diagnostics_.numbers["updates_joint"] = float(len(solution.objective) - 1)
         return scores
@@ -174,11 +176,12 @@ class MFMRJoint(MFMR):
         return {**super().matrices(), **({"V": self.V_} if hasattr(self, "V_") else {})}
 
     def _label_as_improved(
-        self, X: np.ndarray, S: np.ndarray, W: sparse.csr_array, _: float
+        self, X: np.ndarray, S: np.ndarray, W: sparse.csr_array, batch: Prepared
     ) -> tuple[Factorisation, np.ndarray, np.ndarray]:
         """Return the factorisation, V with its columns balanced, and log-probabilities."""
         origin, B = self._placed(S)
-        cosines = self.metric_.cosines(X, B, origin).astype(np.float64)
+        lengths = feature_metric.lengths_at(self.shrinkage, batch)
+        cosines = self.metric_.cosines(X, B, origin, lengths).astype(np.float64)
         between = np.clip(self.metric_.cosines(B, B), -1, 1)
         P = cosines if self.compare != "inverse" else self._common_scores(X, S).astype(np.float64)
         P = probabilities(P, self.temperature)
@@ -189,11 +192,11 @@ class MFMRJoint(MFMR):
         return solution, V, log_shares(V)
 
     def _label_as_printed(
-        self, X: np.ndarray, S: np.ndarray, W: sparse.csr_array, squared_length: float
+        self, X: np.ndarray, S: np.ndarray, W: sparse.csr_array, batch: Prepared
     ) -> tuple[Factorisation, np.ndarray, np.ndarray]:
         """Return the factorisation, and its V as V and as scores."""
         steps, tolerance = self._form.stopping
-        weights = {"gamma": self.gamma, "constant": squared_length}
+        weights = {"gamma": self.gamma, "constant": float(batch["squared_length"])}
         solution = label_batch_as_printed(
             X, S @ self.U_.T, W, **weights, seed=self.seed, iterations=steps, tolerance=tolerance
         )
