@@ -32,7 +32,7 @@ def write_config(
     content |= {"trial": trial} if trial is not None else {}
     path.parent.mkdir(parents=True, exist_ok=True)
     # Tables come last in TOML.
-    path.write_text(tomli_w.dumps(dict(sorted(content.items(), key=lambda item: isinstance(item[1], dict)))))
+    path.write_text(tomli_w.dumps(dict(sorted(content.items(), key=lambda item: isinstance(item[1], dict)))), "utf-8")
 
 
 def read_config(path: Path) -> dict[str, Any]:

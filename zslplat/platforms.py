@@ -1,7 +1,7 @@
 """What differs between operating systems: locks of files, processes and their ends, Ctrl-C, memory and cores.
 
-Linux has all of it. Elsewhere each function does what the system can, and says here what is lost. No other module
-imports ``fcntl``, ``msvcrt`` or ``resource``, or forks.
+Linux has all of it. Elsewhere each function does what the system can, and says here what is lost; ``docs/systems.md``
+is the summary. No other module imports ``fcntl``, ``msvcrt`` or ``resource``, or forks.
 """
 
 from __future__ import annotations
@@ -47,10 +47,7 @@ def lock_file(descriptor: int, *, shared: bool = False, wait: bool = False) -> N
                 raise BlockingIOError(errno.EWOULDBLOCK, "another process has locked it")
             time.sleep(_PAUSE_SECONDS)
         return
-    try:
-        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
-    except PermissionError as error:  # what some network file systems say
-        raise BlockingIOError(*error.args) from error
+    fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
 
 
 def unlock_file(descriptor: int) -> None:
@@ -131,20 +128,17 @@ def kill_tree(number: int) -> None:
 
 
 def end_session(leader: subprocess.Popen[bytes], seconds: float) -> None:
-    """End a process that began a session, and all of that: by SIGTERM, and by force after so many seconds.
+    """End a process that began a session: by SIGTERM, and by force after so many seconds, as all that is left of it.
 
     Windows has no sessions: the process and what is below it are killed at once.
     """
     if not hasattr(os, "killpg"):
         kill_tree(leader.pid)
     else:
-        last = time.monotonic() + seconds
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(leader.pid, signal.SIGTERM)
-            while time.monotonic() < last:
-                leader.poll()  # one that has ended stays in the group until it is asked
-                os.killpg(leader.pid, 0)
-                time.sleep(_PAUSE_SECONDS)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                leader.wait(seconds)
             os.killpg(leader.pid, signal.SIGKILL)
     leader.poll()
 
@@ -172,22 +166,20 @@ def _mask(how: str, signals: Any) -> Any:
     return signal.pthread_sigmask(getattr(signal, how), signals) if hasattr(signal, "pthread_sigmask") else None
 
 
+def start_resource_tracker() -> None:
+    """Start multiprocessing's tracker, which unblocks Ctrl-C for the next process of this thread: no worker yet."""
+    if not WINDOWS:
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()
+
+
 def listen_for_interrupts() -> None:
     """Let this process alone, in a group of its own, hear SIGINT, one that came while it started included."""
     if hasattr(os, "setpgid"):
         os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _mask("SIG_UNBLOCK", {signal.SIGINT})
-
-
-def interrupt_main_thread() -> None:
-    """Send Ctrl-C to the main thread, from another one."""
-    import threading
-
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-    else:
-        signal.raise_signal(signal.SIGINT)
 
 
 def core_count() -> int:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from zslplat.evaluation.workers.channel import IN_BAND_BYTES, SEPARATE_BYTES, Channel, pack
+from zslplat.evaluation.workers.channel import IN_BAND_BYTES, SEPARATE_BYTES, Channel, CopyingChannel, pack
 
 
-@pytest.fixture
-def ends():
-    ours, theirs = (Channel(connection) for connection in multiprocessing.Pipe())
+@pytest.fixture(params=[Channel, CopyingChannel])
+def ends(request):
+    ours, theirs = (request.param(connection) for connection in multiprocessing.Pipe())
     yield ours, theirs
     ours.close()
     theirs.close()
@@ -21,8 +22,11 @@ def ends():
 
 def through(ends, value):
     ours, theirs = ends
-    ours.send(pack(value))
-    return theirs.receive()
+    with ThreadPoolExecutor(1) as sender:
+        sent = sender.submit(ours.send, pack(value))
+        received = theirs.receive()
+        sent.result()
+    return received
 
 
 def whole(array):

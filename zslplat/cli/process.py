@@ -3,9 +3,8 @@
 Ctrl-C ends in good order where that is quick, and at once where it is not. Python handles a signal between two steps of
 its own; compiled code that takes long (reading a large file, a matrix product) delays it, and so may a server that does
 not answer. A thread therefore counts the time from the signal on and ends the program when it is over. That is safe at
-any moment: what is recorded is recorded in transactions, and workers end with their leader. A Ctrl-C that meets a
-callback which cannot pass it on (of a weak reference, say) is raised again a moment later, instead of a traceback about
-something that was ignored.
+any moment: what is recorded is recorded in transactions, and workers end with their leader. So it ends after a Ctrl-C
+that meets a callback which cannot pass it on, of a weak reference, say.
 
 A command without a standard stream ends as it does with that stream on ``/dev/null``.
 """
@@ -22,7 +21,7 @@ import threading
 import time
 from typing import Any, NoReturn
 
-from zslplat.platforms import interrupt_main_thread
+from zslplat.platforms import WINDOWS
 
 GRACE_SECONDS = 1.5
 EXIT_CODE = 130
@@ -32,10 +31,11 @@ CONTINUE = "stopped; what was recorded is kept; give the same command again to c
 def limit_interrupts() -> None:
     """From now on the program ends within ``GRACE_SECONDS`` of the first Ctrl-C, with exit code 130."""
     read, write = os.pipe()
-    os.set_blocking(write, False)
+    if hasattr(os, "set_blocking"):
+        os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     threading.Thread(target=_watch, args=(read,), daemon=True, name="watch-ctrl-c").start()
-    sys.unraisablehook = _raised_again
+    sys.unraisablehook = _without_interrupts
 
 
 def _watch(read: int) -> None:
@@ -46,12 +46,8 @@ def _watch(read: int) -> None:
     os._exit(EXIT_CODE)
 
 
-def _raised_again(unraisable: sys.UnraisableHookArgs) -> None:
-    if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        later = threading.Timer(0.01, interrupt_main_thread)
-        later.daemon = True
-        later.start()
-    else:
+def _without_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
 
 
@@ -81,6 +77,9 @@ def open_streams() -> None:
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
     stderr = sys.stderr
+    if WINDOWS:
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+        return  # a console of Windows is no file of bytes
     with contextlib.suppress(OSError):  # one that is no file
         buffer = io.BufferedWriter(_Messages(stderr.fileno(), "w", closefd=False))
         sys.stderr = io.TextIOWrapper(buffer, stderr.encoding, "backslashreplace", line_buffering=True)

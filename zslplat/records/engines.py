@@ -63,7 +63,8 @@ def _forget_in_children() -> None:
         for engine in _ENGINES:
             engine.dispose(close=False)
 
-    os.register_at_fork(after_in_child=forget)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=forget)
 
 
 def tables_of(url: str) -> set[str]:

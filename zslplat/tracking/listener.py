@@ -126,7 +126,7 @@ class MLflowListener(Listener):
 def mark_unshown(folder: Path, owner: str) -> None:
     """Note that MLflow is about to show what is recorded of an owner."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / UNSHOWN).write_text(owner)
+    (folder / UNSHOWN).write_text(owner, "utf-8")
 
 
 def mark_shown(folder: Path) -> None:
@@ -149,7 +149,7 @@ def catch_up(
             with file_lock(marker.parent / LOCK, wait_seconds=0, holder=marker.parent.name):
                 if not marker.exists():
                     continue
-                owner = marker.read_text()
+                owner = marker.read_text("utf-8")
                 projection = _show(settings, records, owner, warn, opened)
                 if projection is not None and projection.away:
                     break

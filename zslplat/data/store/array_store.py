@@ -82,7 +82,6 @@ class EntryWriter:
         Plain writes, too; what no block holds is zero.
         """
         with self._begin(name, shape, dtype) as file:
-            file.flush()
             begin, row = file.tell(), int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
             file.truncate(begin + shape[0] * row)
             for where, block in blocks:
@@ -94,7 +93,8 @@ class EntryWriter:
                 content = np.ascontiguousarray(block[ascending], dtype=dtype).reshape(-1).view(np.uint8).data
                 start = 0
                 for end in ends:
-                    _write_at(file.fileno(), content[start * row : end * row], begin + int(places[start]) * row)
+                    file.seek(begin + int(places[start]) * row)
+                    file.write(content[start * row : end * row])
                     start = end
 
     def _begin(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> BinaryIO:
@@ -111,12 +111,6 @@ class EntryWriter:
         path = self.folder / self.files[name]
         path.parent.mkdir(exist_ok=True)
         return path
-
-
-def _write_at(file: int, content: memoryview, offset: int) -> None:
-    while len(content):
-        written = os.pwrite(file, content, offset)
-        content, offset = content[written:], offset + written
 
 
 # What reading an entry raises that is not as it was written. Other errors of the system, where it has no file handles,

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +39,7 @@ def draft(parent: Path, prefix: str = _NEW) -> Iterator[Path]:
     else is removed, so that it may be written into folders that are not zslplat's.
     """
     _clear_up(parent, prefix)
-    folder, lock = _locked(lambda: Path(tempfile.mkdtemp(prefix=prefix, dir=parent)))
+    folder, lock = _locked_folder(parent, prefix)
     try:
         yield folder
     finally:
@@ -52,17 +51,12 @@ def draft(parent: Path, prefix: str = _NEW) -> Iterator[Path]:
 def replacing(path: Path) -> Iterator[Path]:
     """Give a path to be written, which takes the place of ``path`` at the end; an error leaves what was there.
 
-    It is a hidden file beside its place, locked as long as it is written; where this process is killed, the next writer
-    there removes it. Raises OSError where it cannot be made or renamed.
+    It lies in a hidden folder beside its place, locked as long as it is written; where this process is killed, the next
+    writer there removes it. Raises OSError where it cannot be made or renamed.
     """
-    _clear_up(path.absolute().parent, _REPLACING)
-    new, lock = _locked(lambda: _new_file(path))
-    try:
-        yield new
-        os.replace(new, path)
-    finally:
-        new.unlink(missing_ok=True)
-        os.close(lock)
+    with draft(path.absolute().parent, _REPLACING) as folder:
+        yield folder / path.name
+        os.replace(folder / path.name, path)
 
 
 @contextlib.contextmanager
@@ -117,31 +111,24 @@ def folder_to_remove(parent: Path) -> Path:
 
 
 def _opened(path: Path) -> int:
-    """Open a file or folder to lock it; on Windows nothing that is open can be renamed, so nothing is locked there."""
+    """Open a folder to lock it; on Windows nothing that is open can be renamed, so nothing is locked there."""
     return os.open(os.devnull if WINDOWS else path, os.O_RDONLY)
 
 
-def _locked(make: Callable[[], Path]) -> tuple[Path, int]:
-    """Return what ``make`` has made, a file or folder, and the descriptor of its lock."""
+def _locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
     while True:
-        new = make()
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         try:
-            lock = _opened(new)
+            lock = _opened(folder)
         except FileNotFoundError:
-            if new.parent.exists():
+            if parent.exists():
                 continue  # it was taken for one that was left, before it was opened
             raise
         with contextlib.suppress(OSError):
             lock_file(lock, wait=True)
-        if new.exists():
-            return new, lock
+        if folder.exists():
+            return folder, lock
         os.close(lock)  # as above, before it was locked
-
-
-def _new_file(path: Path) -> Path:
-    new = path.absolute().with_name(f"{_REPLACING}{secrets.token_hex(8)}{path.suffix}")
-    new.touch(exist_ok=False)
-    return new
 
 
 def _clear_up(parent: Path, locked: str = "") -> None:

@@ -151,7 +151,7 @@ class Stored:
         if not 0 <= first <= first + count <= self.shape[0]:
             raise DataError(f"rows {first} to {first + count - 1} asked of {self.shape[0]} in {self._name}")
         row = np.dtype(self.dtype).itemsize * math.prod(self.shape[1:])
-        if count * row > _FAR * len(positions):
+        if count * row > _FAR * len(positions) and hasattr(os, "preadv"):
             return self._read(positions, row)
         start = self.offset + first * row
         skipped = start % mmap.ALLOCATIONGRANULARITY

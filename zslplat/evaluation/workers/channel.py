@@ -20,13 +20,14 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from multiprocessing import reduction
 from multiprocessing.connection import Connection
-from multiprocessing.reduction import recvfds, sendfds
 from typing import Any
 
 import numpy as np
 
 from zslplat.errors import StoreError
+from zslplat.platforms import WINDOWS
 
 IN_BAND_BYTES = 2**14
 SEPARATE_BYTES = 2**23
@@ -87,12 +88,14 @@ def pack(value: Any, reduce: Reduce = lambda value: NotImplemented) -> Packed:
     return Packed(file.getvalue(), buffers)
 
 
-def open_files(paths: Sequence[str]) -> list[int]:
-    """Return descriptors of files; raises :class:`StoreError` where one cannot be opened."""
+def open_files(paths: Sequence[str]) -> Sequence[int | str]:
+    """Return descriptors of files, or their paths on Windows; raises :class:`StoreError` where one cannot be opened."""
+    if WINDOWS:
+        return paths
     descriptors: list[int] = []
     try:
         for path in paths:
-            descriptors.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            descriptors.append(os.open(path, os.O_RDONLY))
     except OSError as error:
         for descriptor in descriptors:
             os.close(descriptor)
@@ -113,7 +116,7 @@ class Channel:
         self._ours: mmap.mmap | None = None
         self._theirs: mmap.mmap | None = None
 
-    def send(self, packed: Packed, files: Sequence[int] = ()) -> None:
+    def send(self, packed: Packed, files: Sequence[Any] = ()) -> None:
         """Send a message and the descriptors of open files, which are closed here.
 
         Raises OSError where the other end is closed or there is not enough memory.
@@ -145,12 +148,12 @@ class Channel:
                 pickle.dumps((packed.body, places, region, len(memories), len(files)), protocol=5)
             )
             for start in range(0, len(descriptors), _TOGETHER):
-                sendfds(self._socket, descriptors[start : start + _TOGETHER])
+                reduction.sendfds(self._socket, descriptors[start : start + _TOGETHER])
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def receive(self, find_class: FindClass | None = None, files: list[int] | None = None) -> Any:
+    def receive(self, find_class: FindClass | None = None, files: list[Any] | None = None) -> Any:
         """Return the next message; ``find_class`` looks up the names in it.
 
         ``files`` is filled with the descriptors of the files that came with it, before any name is looked up. Raises
@@ -160,7 +163,7 @@ class Channel:
         body, places, region, count, count_of_files = pickle.loads(self.connection.recv_bytes())
         descriptors: list[int] = []
         while (left := count + count_of_files - len(descriptors)) > 0:
-            descriptors += recvfds(self._socket, min(left, _TOGETHER))
+            descriptors += reduction.recvfds(self._socket, min(left, _TOGETHER))
         if files is not None:
             files[:] = descriptors[count:]
         del descriptors[count:]
@@ -197,6 +200,34 @@ class Channel:
         """Close this end."""
         self.detach()
         self.connection.close()
+
+
+class CopyingChannel(Channel):
+    """A channel between processes that cannot hand each other memory or open files, on Windows.
+
+    Arrays are copied through the connection, at most 4 GB in one message, and files are named by their paths.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def send(self, packed: Packed, files: Sequence[Any] = ()) -> None:
+        """Send a message and the paths of files; raises OSError where the other end is closed."""
+        content = packed.body, [bytearray(buffer) for buffer in packed.buffers], list(files)
+        self.connection.send_bytes(pickle.dumps(content, protocol=5))
+
+    def receive(self, find_class: FindClass | None = None, files: list[Any] | None = None) -> Any:
+        """Return the next message; raises EOFError where the other end is closed."""
+        body, buffers, paths = pickle.loads(self.connection.recv_bytes())
+        if files is not None:
+            files[:] = paths
+        return _Unpickler(body, buffers, find_class).load()
+
+    def detach(self) -> None:
+        """Do nothing: the connection is all that there is."""
+
+
+channel_over: type[Channel] = CopyingChannel if WINDOWS else Channel
 
 
 def _bytes_of(region: mmap.mmap, offset: int, size: int) -> np.ndarray:

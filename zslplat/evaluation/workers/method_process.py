@@ -26,7 +26,7 @@ import numpy as np
 from zslplat.data.store.row_sources import Stored
 from zslplat.errors import MethodError, StoreError, ZslplatError
 from zslplat.evaluation.scoring.messages import collect_warnings, message_of, printable
-from zslplat.evaluation.workers.channel import Channel, pack
+from zslplat.evaluation.workers.channel import channel_over, pack
 from zslplat.evaluation.workers.processes import seed_generators
 from zslplat.methods.base import Method, Resident
 from zslplat.platforms import peak_bytes, reset_peak
@@ -77,7 +77,7 @@ def serve(connection: Connection) -> bool:
     The exception of a method is an answer and does not end the process.
     """
     server = _MethodServer()
-    channel = Channel(connection)
+    channel = channel_over(connection)
     while True:
         try:
             request = channel.receive(server.find_class, server.files)
@@ -101,10 +101,10 @@ class _MethodServer:
         self._objects: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
         self._made = 0
-        self.files: list[int] = []  # came with the latest request
+        self.files: list[Any] = []  # came with the latest request: open ones, or their paths
         # A file is mapped once while its array is in use: a method may recognise its training rows by identity.
         self._arrays: WeakValueDictionary[tuple[int, int], np.ndarray] = WeakValueDictionary()
-        self._rows: dict[tuple[int, int], int] = {}
+        self._rows: dict[tuple[int, int], Any] = {}
         self._cpu_start = 0.0
 
     def answer(self, released: list[int], seed: int | None, request: str, *arguments: Any) -> Any:
@@ -203,16 +203,17 @@ class _MethodServer:
         return array
 
     def _open_rows(self, number: int, dtype: str, shape: tuple[int, ...], offset: int) -> Stored:
-        descriptor = self.files[number]
-        shared = self._rows.setdefault(_file_key(descriptor), descriptor)
-        if shared != descriptor:
-            os.close(descriptor)
+        file = self.files[number]
+        shared = self._rows.setdefault(_file_key(file), file)
+        if shared != file and isinstance(file, int):
+            os.close(file)
         return Stored(shared, dtype, shape, offset)
 
     def close(self) -> None:
         """Close the files of rows."""
-        for descriptor in self._rows.values():
-            os.close(descriptor)
+        for file in self._rows.values():
+            if isinstance(file, int):
+                os.close(file)
 
     def _reduced(self, value: Any) -> Any:
         if isinstance(value, Method):
@@ -291,6 +292,6 @@ _RESOLVERS = {
 }
 
 
-def _file_key(descriptor: int) -> tuple[int, int]:
-    status = os.fstat(descriptor)
+def _file_key(file: int | str) -> tuple[int, int]:
+    status = os.stat(file)
     return status.st_dev, status.st_ino

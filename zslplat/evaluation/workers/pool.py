@@ -13,7 +13,7 @@ from typing import Protocol
 from zslplat.errors import StoreError, UsageError
 from zslplat.evaluation.jobs import Answer, Job, Limits, WorkerSettings
 from zslplat.evaluation.workers.worker import Worker, warm_up
-from zslplat.platforms import WINDOWS, block_ctrl_c, ctrl_c_blocked
+from zslplat.platforms import block_ctrl_c, ctrl_c_blocked, start_resource_tracker
 
 
 class DeadlineReached(Exception):
@@ -145,11 +145,7 @@ class Workers:
             with ctrl_c_blocked():
                 self._cluster = cluster_class()(self.cluster, self.settings, self.say)
         else:
-            if not WINDOWS:
-                from multiprocessing import resource_tracker
-
-                # Starting it unblocks Ctrl-C for the next process that this thread starts, which must not be a worker.
-                resource_tracker.ensure_running()
+            start_resource_tracker()
             self._workers, self._stopped = [], threading.Event()
             self._threads = ThreadPoolExecutor(self.count, thread_name_prefix="worker", initializer=self._begin_thread)
         # An answer that cannot be recorded ends the program, and the processes must not keep it alive.

@@ -17,7 +17,7 @@ from zslplat.evaluation.workers.guardian import guard
 from zslplat.evaluation.workers.memory import MemoryWatch
 from zslplat.evaluation.workers.processes import describe_exit, one_thread_variables, without_main_module
 from zslplat.evaluation.workers.scorer import FORKED_WITH, READY, score_jobs
-from zslplat.platforms import FORKS, ctrl_c_blocked, kill_tree
+from zslplat.platforms import FORKS, ctrl_c_blocked, kill_tree, start_resource_tracker
 
 # How often the memory of a job is measured, where it is bounded.
 _POLL_SECONDS = 0.05
@@ -36,10 +36,7 @@ def warm_up() -> None:
 
     It ends with this process, also where no worker is needed after all.
     """
-    from multiprocessing import resource_tracker
-
-    # Starting it unblocks Ctrl-C for the next process that this thread starts, which must not be a worker.
-    resource_tracker.ensure_running()
+    start_resource_tracker()
     with _starting, one_thread_variables(), ctrl_c_blocked():
         _process_class()
 

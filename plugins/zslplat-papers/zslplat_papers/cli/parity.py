@@ -41,7 +41,7 @@ def parity(options: ParityOptions) -> None:
     if out is not None and out.suffix == ".csv":
         write_table(Columns({column: [line[i] for line in lines] for i, column in enumerate(_COLUMNS)}), out)
     elif out is not None:
-        out.write_text(markdown(lines))
+        out.write_text(markdown(lines), "utf-8")
     if options["json"]:
         print_json(rows)
         return

@@ -1,0 +1,117 @@
+"""What works without what only Linux has: zslplat on a system that is simulated (``simulated_system``).
+
+What such a system does that no simulation knows, its own continuous integration shows (``docs/systems.md``).
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import trials_of
+
+TUNE = ("tune", "eszsl", "--dataset", "digit-pairs", "--trials", 3, "--seed", 5)
+
+LOCKS = """
+import os, sys, threading, time
+from zslplat import platforms
+from zslplat.platforms import lock_file
+
+assert platforms.WINDOWS and not platforms.FORKS
+paths = [os.open(sys.argv[1], os.O_RDWR | os.O_CREAT) for _ in range(4)]
+
+def refused(number, **how):
+    try:
+        lock_file(paths[number], **how)
+    except BlockingIOError:
+        return True
+    return False
+
+assert not refused(0, shared=True) and not refused(1, shared=True)
+assert refused(2)
+os.close(paths[0])
+assert refused(2)
+os.close(paths[1])
+assert not refused(2)
+assert refused(3) and refused(3, shared=True)
+threading.Timer(0.2, os.close, paths[2:3]).start()
+began = time.monotonic()
+lock_file(paths[3], wait=True)
+assert time.monotonic() - began > 0.1
+assert os.lseek(paths[3], 0, os.SEEK_CUR) == 0
+"""
+
+IMPORTS = """
+import importlib, pkgutil, zslplat
+modules = [module.name for module in pkgutil.walk_packages(zslplat.__path__, "zslplat.")]
+failed = []
+for name in modules:
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        failed.append(name)
+assert len(modules) > 200
+print(*failed)
+"""
+
+
+@pytest.fixture
+def system(tmp_path):
+    """Return a function that runs Python on a simulated system and returns what it printed."""
+    (tmp_path / "files").mkdir()
+
+    def run(name, *arguments, cwd=tmp_path / "files"):
+        path = os.pathsep.join(filter(None, (str(Path(__file__).with_name("simulated_system")), *_inherited())))
+        environment = {**os.environ, "PYTHONPATH": path, "SIMULATED_SYSTEM": name, "SIMULATED_ROOT": str(cwd)}
+        # The encoding of files and streams that a Western Windows has.
+        environment |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "cp1252"} if name == "windows" else {}
+        done = subprocess.run(
+            [sys.executable, *map(str, arguments)], env=environment, cwd=cwd, capture_output=True, timeout=800
+        )
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+        return done.stdout.decode()
+
+    return run
+
+
+def _inherited():
+    return os.environ.get("PYTHONPATH", "").split(os.pathsep)
+
+
+def test_windows_locks_files_for_one_or_for_several(system, tmp_path):
+    system("windows", "-c", LOCKS, tmp_path / "lock")
+
+
+def test_every_module_but_the_fork_server_is_imported_on_windows(system):
+    failed = {module.rpartition(".")[2] for module in system("windows", "-c", IMPORTS).split()}
+    assert failed == {"fork_server", "fork_server_exit"}
+
+
+@pytest.mark.long
+def test_a_study_on_windows_has_the_same_trials_and_its_results_are_used(system, call, tmp_path):
+    assert call(*TUNE).returncode == 0
+    expected = trials_of(tmp_path / "mlruns")
+    place = tmp_path / "files"
+    for workers in (1, 2):
+        system("windows", "-m", "zslplat", *TUNE, "--workers", workers, "--store", f"store-{workers}")
+        assert trials_of(place / f"store-{workers}") == expected
+    assert "eszsl" in system("windows", "-m", "zslplat", "compare", "--store", "store-2")
+    np.save(place / "rows.npy", np.random.default_rng(0).random((5, 128)))
+    system("windows", "-m", "zslplat", "predict", "rows.npy", "--store", "store-2")
+    assert len((place / "predictions.csv").read_text().splitlines()) == 6
+
+
+@pytest.mark.long
+def test_windows_carries_out_class_folds(system):
+    shown = system("windows", "-m", "zslplat", *TUNE, "--class-folds", 5, "--workers", 2)
+    assert "5 class folds" in shown
+
+
+@pytest.mark.long
+def test_interrupts_and_deadlines_end_workers_that_are_not_forked(system):
+    root = Path(__file__).parent
+    tests = [root / "cli" / "test_interrupted.py", root / "evaluation" / "test_deadline.py"]
+    shown = system("macos", "-m", "pytest", "-q", "--all", "-p", "no:cacheprovider", *tests, cwd=root.parent)
+    assert " passed" in shown
