@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from markupsafe import escape
@@ -52,14 +53,7 @@ class Summary:
 
     def text(self) -> str:
         """Return it in plain text."""
-        parts = [self.title]
-        for table in self.tables:
-            cells = [[str(name) for name in table], *(list(map(cell, line)) for line in _lines(table))]
-            widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-            for line in cells:
-                padded = [text.ljust(width) for text, width in zip(line, widths, strict=True)]
-                parts.append("  ".join(padded).rstrip())
-        return visible_lines([*parts, *self.lines])
+        return visible_lines([self.title, *chain.from_iterable(map(table_lines, self.tables)), *self.lines])
 
     def html(self) -> str:
         """Return it in HTML: warnings last, those after the first three folded."""
@@ -72,6 +66,13 @@ class Summary:
             count = len(shown) - MOST_WARNINGS
             parts.append(f"<details><summary>{count} more</summary>{''.join(shown[MOST_WARNINGS:])}</details>")
         return "".join(parts) + "</div>"
+
+
+def table_lines(table: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return a table as lines of plain text, the names of its columns first."""
+    cells = [[str(name) for name in table], *(list(map(cell, line)) for line in _lines(table))]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join(text.ljust(n) for text, n in zip(line, widths, strict=True)).rstrip() for line in cells]
 
 
 def cell(value: Any) -> str:

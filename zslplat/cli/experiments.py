@@ -80,9 +80,7 @@ def tune(options: TuneCommand) -> None:
         return
     outcome = carry_out_study(options)
     if isinstance(outcome, Study):
-        print_study(
-            outcome.result, outcome.experiment, outcome.settings, as_json=options["json"], quiet=options["quiet"]
-        )
+        print_study(outcome, as_json=options["json"], quiet=options["quiet"])
     elif options["json"]:
         print_json(outcome.to_dict())
     else:

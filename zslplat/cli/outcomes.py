@@ -9,55 +9,36 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.cli.invocation import echo, print_json
-from zslplat.cli.output import metrics_table, place_options, print_result, print_warnings, stdout_console
+from zslplat.cli.output import place_options, print_result, print_warnings, stdout_console
 from zslplat.keys import METRIC
 from zslplat.names import counted
 
 
-def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool, quiet: bool) -> None:
+def print_study(study: Any, *, as_json: bool, quiet: bool) -> None:
     """Print a study: what matters in three lines, all metrics, the winner, warnings, and last where it is recorded.
 
     ``quiet``: its score and its name in one line.
     """
     from zslplat.cli.output import warn
     from zslplat.evaluation.components import describe_knowledge
-    from zslplat.tuning.code_changes import MEANING
-    from zslplat.tuning.study_facts import chosen
+    from zslplat.summary import table_lines
 
-    knows = describe_knowledge(experiment.method.with_parameters(result.parameters), experiment.signatures)
-    fixed = dict(experiment.method.parameters)
+    result, experiment, settings = study.result, study.experiment, study.settings
     if as_json:
-        print_json(
-            {**vars(result), "fixed": fixed, "knows_of_batch": knows, "tracking_uri": settings.shown_tracking_uri}
-        )
+        fixed = dict(experiment.method.parameters)
+        knows = describe_knowledge(experiment.method.with_parameters(result.parameters), experiment.signatures)
+        more = {"fixed": fixed, "knows_of_batch": knows, "tracking_uri": settings.shown_tracking_uri}
+        print_json({**vars(result), **more})
         return
     if quiet:
         scores = {"test": result.test, "validation": [result.validation]}
         echo(_in_one_line(result, experiment, scores, f"study {result.name}"))
         return
-    console = stdout_console()
-    states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
-    states += f", {result.recalled} of them known from records" if result.recalled else ""
-    recalled_tests = f", {result.recalled_tests} of them known from records" if result.recalled_tests else ""
-    places, study = place_options(settings), shlex.quote(result.name)
-    _line(console, f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}")
-    for line in headline(result, experiment, settings, warn, places):
-        _line(console, line)
-    chance = {"validation": result.chance, "test": result.test_chance}
-    console.print(metrics_table(result.validation, result.test, result.primary, chance))
-    best = "; ".join([*filter(None, [chosen(result.parameters)]), *([f"fixed: {chosen(fixed)}"] if fixed else [])])
-    selected = " and ".join(result.criteria)
-    lines = [
-        f"best: trial {result.winner}" + (f" ({best})" if best else ""),
-        f"selected by: {selected} on validation" + _front(result, study),
-        f"knows of the scored batch: {knows}",
-        f"trials: {states}; {result.seconds:.1f} s; test repeats: {len(result.test)}{recalled_tests}; "
-        f"evaluations on this test split so far: {result.test_evaluations}",
-        *([f"code: {result.code}; {MEANING.get(result.code, '')}"] if result.code else []),
-    ]
-    for line in lines:
-        _line(console, line)
-    print_warnings(console, result.warnings, result.silenced, f"zslplat studies show {study}{places}")
+    places, name = place_options(settings), shlex.quote(result.name)
+    echo(f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}")
+    for line in [*headline(result, experiment, settings, warn, places), *table_lines(study.scores), *study.facts]:
+        echo(line)
+    print_warnings(stdout_console(), result.warnings, result.silenced, f"zslplat studies show {name}{places}")
     lines = [
         f"study: {result.name}",
         f"runs: {settings.shown_tracking_uri}{ui_hint(settings)}",
@@ -65,7 +46,7 @@ def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool, q
         *(f"check: zslplat rerun {run_id} --check{places}" for run_id in result.final_run_ids[:1] if run_id),
     ]
     for line in lines:
-        _line(console, line)
+        echo(line)
 
 
 def _in_one_line(result: Any, experiment: Any, scores: Mapping[str, Sequence[Mapping[str, float]]], name: str) -> str:
@@ -78,13 +59,6 @@ def _in_one_line(result: Any, experiment: Any, scores: Mapping[str, Sequence[Map
     warned = [counted(len(result.warnings), "warning")] if result.warnings else []
     subject = f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}"
     return f"{subject}: {result.primary} {', '.join([*shown, name, *warned])}"
-
-
-def _front(result: Any, study: str) -> str:
-    """Return how many trials are on the front of two criteria, and which of them was tested."""
-    if not result.front:
-        return ""
-    return f"; {counted(len(result.front), 'trial')} on the front, the best in {result.criteria[0]} tested"
 
 
 def headline(study: Any, experiment: Any, settings: Any, warn: Callable[[str], None], places: str = "") -> list[str]:
@@ -157,36 +131,30 @@ def print_run(outcome: Any, *, as_json: bool, quiet: bool) -> None:
 
 def print_cross_validation(result: Any, experiment: Any, *, as_json: bool, quiet: bool) -> None:
     """Print the metrics of every fold, and their mean and spread; ``quiet``: these of the primary metric alone."""
-    from rich.table import Table
+    from zslplat.summary import table_lines
 
     if as_json:
         studies = [{"fold": fold, **vars(one)} for fold, one in zip(result.folds, result.studies, strict=True)]
         print_json({"primary": result.primary, "mean": result.mean, "spread": result.spread, "studies": studies})
         return
     subject = f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}"
-    folds = counted(len(result.folds), "fold")
+    folds, primary = counted(len(result.folds), "fold"), result.primary
+    means = {name: f"{mean:.4f} ± {result.spread[name]:.4f}" for name, mean in result.mean.items()}
     if quiet:
-        mean, spread = result.mean[result.primary], result.spread[result.primary]
-        echo(f"{subject}: test {result.primary} {mean:.4f} ± {spread:.4f} over {folds}")
+        echo(f"{subject}: test {primary} {means[primary]} over {folds}")
         return
-    console = stdout_console()
-    _line(console, f"{subject}: {folds}, a study each")
-    names = list(result.mean)
-    table = Table("fold", *(f"{'validation and ' if name == result.primary else ''}test {name}" for name in names))
-    for fold, study, test in zip(result.folds, result.studies, result.test, strict=True):
-        cells = {name: f"{test[name]:.4f}" for name in names}
-        cells[result.primary] = f"{study.validation[result.primary]:.4f} -> {test[result.primary]:.4f}"
-        table.add_row(str(fold), *cells.values())
-    table.add_section()
-    table.add_row("mean", *(f"{result.mean[name]:.4f} ± {result.spread[name]:.4f}" for name in names))
-    console.print(table, markup=False)
+    validation = {f"validation {primary}": [*(study.validation[primary] for study in result.studies), None]}
+    test = {f"test {name}": [*(fold[name] for fold in result.test), text] for name, text in means.items()}
     chance = sum(study.test_chance for study in result.studies) / len(result.studies)
-    _line(
-        console,
-        f"± is the standard deviation over the folds; chance {chance:.4f}; every fold tuned in its own training rows",
-    )
+    note = f"± is the standard deviation over the folds; chance {chance:.4f}; every fold tuned in its own training rows"
+    for line in [
+        f"{subject}: {folds}, a study each",
+        *table_lines({"fold": [*result.folds, "mean"], **validation, **test}),
+    ]:
+        echo(line)
+    echo(note)
     lines = list(dict.fromkeys(line for study in result.studies for line in study.warnings))
-    print_warnings(console, lines, sum(study.silenced for study in result.studies))
+    print_warnings(stdout_console(), lines, sum(study.silenced for study in result.studies))
 
 
 def ui_hint(settings: Any) -> str:
@@ -202,7 +170,3 @@ def _shown(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
-
-
-def _line(console: Any, text: str) -> None:
-    console.print(text, highlight=False, markup=False, soft_wrap=True)

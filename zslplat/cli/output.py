@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-from rich.table import Table
 
 from zslplat.cli.invocation import echo
 from zslplat.front.terminal import Console
@@ -18,29 +16,6 @@ MOST_WARNINGS = 3
 def warn(text: str) -> None:
     """Print a warning of a command that shows no progress."""
     echo(f"warning: {text}", err=True)
-
-
-def metrics_table(
-    validation: Mapping[str, float], test: list[dict[str, float]], primary: str, chance: Mapping[str, float]
-) -> Table:
-    """Return the closing table: validation and test of every metric, with the spread over repeats and chance levels."""
-    import numpy as np
-
-    splits = [name for name, there in (("validation", validation), ("test", test)) if there]
-    table = Table("metric")
-    for split in splits:
-        table.add_column(split, justify="right")
-        table.add_column("chance", justify="right")
-    for name in dict.fromkeys([primary, *validation, *(test[0] if test else {})]):
-        cells = []
-        for split in splits:
-            values = [v[name] for v in ([validation] if split == "validation" else test) if name in v]
-            shown = f"{np.mean(values):.4f}" if values else ""
-            shown += f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
-            level = chance[split] if name == primary else float("nan")
-            cells += [shown, "" if np.isnan(level) else f"{level:.4f}"]
-        table.add_row(f"[bold]{name}[/bold]" if name == primary else name, *cells)
-    return table
 
 
 def print_columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:

@@ -51,8 +51,29 @@ class Evaluation:
         return {name: sum(values) / len(values) for name, values in by_name.items()}
 
 
+class Requested:
+    """What was asked for by its ``identity``: the experiment in JSON form."""
+
+    identity: Record
+
+    @property
+    def method(self) -> str:
+        """The method as it was requested."""
+        return str(self.identity["method"])
+
+    @property
+    def dataset(self) -> str:
+        """The data set as it was requested."""
+        return str(self.identity["dataset"])
+
+    @property
+    def task(self) -> str:
+        """The task as it was requested."""
+        return str(self.identity["task"])
+
+
 @dataclass(frozen=True)
-class Result:
+class Result(Requested):
     """A study, or a single run, with its evaluations.
 
     ``name`` is what comparisons call it, ``aliases`` its run identifiers. ``identity`` is the experiment in JSON form
@@ -84,21 +105,6 @@ class Result:
     environment: Record = field(default_factory=dict)
     config: Path | None = None
     draws: Mapping[int, Result] = field(default_factory=dict)
-
-    @property
-    def method(self) -> str:
-        """The method as it was requested."""
-        return str(self.identity["method"])
-
-    @property
-    def dataset(self) -> str:
-        """The data set as it was requested."""
-        return str(self.identity["dataset"])
-
-    @property
-    def task(self) -> str:
-        """The task as it was requested."""
-        return str(self.identity["task"])
 
     @property
     def split(self) -> str:
@@ -358,7 +364,7 @@ def _group(results: Sequence[Result]) -> ResultGroup:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Requested):
     """A sweep: the values of one parameter with the mean score of each on each split, None where a point failed."""
 
     identity: Record
@@ -367,18 +373,3 @@ class Sweep:
     curves: Mapping[str, Sequence[float | None]]
     primary: str
     findings: Sequence[Finding]
-
-    @property
-    def dataset(self) -> str:
-        """The data set as it was requested."""
-        return str(self.identity["dataset"])
-
-    @property
-    def task(self) -> str:
-        """The task as it was requested."""
-        return str(self.identity["task"])
-
-    @property
-    def method(self) -> str:
-        """The method as it was requested."""
-        return str(self.identity["method"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from zslplat.front.datasets import dataset_spec
 from zslplat.front.options import DEFAULT_DATASET, DEFAULT_TASK, RunCommand
 from zslplat.front.progress import progress
 from zslplat.front.requests import experiment_of, settings_of, workforce_of
-from zslplat.front.results import Result, legend_below, mean_and_spread, warning_lines
+from zslplat.front.results import Result, legend_below, scores_table, warning_lines
 from zslplat.keys import EXPERIMENT_CHOICES
 from zslplat.palette import PALETTE
 from zslplat.settings import Settings
@@ -95,12 +94,7 @@ class Evaluation(Result):
 
     def _summary(self) -> Summary:
         result = self.result
-        names = list(dict.fromkeys([result.primary, *result.metrics[0]]))
-        table: dict[str, Sequence[Any]] = {
-            "metric": names,
-            self.split: [mean_and_spread([m[name] for m in result.metrics if name in m]) for name in names],
-            "chance": [result.chance if name == result.primary else None for name in names],
-        }
+        table = scores_table({self.split: result.metrics}, result.primary, {self.split: result.chance})
         return Summary(
             f"{self.experiment.method} on {self.experiment.dataset_title}, "
             f"task {self.experiment.task}: {self.split} split",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zslplat.front.habits import attribute_hint
@@ -31,6 +32,24 @@ class Result(Shown):
             attributes = [one for one in dir(type(self)) if not one.startswith("_")]
             hint = attribute_hint(name, attributes, study=hasattr(type(self), "best_trial"))
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; {hint}", name=name, obj=self)
+
+
+def scores_table(
+    splits: Mapping[str, Sequence[Mapping[str, float]]], primary: str, chance: Mapping[str, float]
+) -> dict[str, Sequence[Any]]:
+    """Return a line for each metric, the mean of each split with its spread over repeats, and what guessing reaches.
+
+    ``splits``: the metrics of each repeat; ``chance``: the level of each split by the primary metric, NaN where it is
+    not known.
+    """
+    names = dict.fromkeys([primary, *(name for repeats in splits.values() for name in (repeats or [{}])[0])])
+    table: dict[str, Sequence[Any]] = {"metric": [*names, f"{primary} by chance"]}
+    for split, repeats in splits.items():
+        if repeats:
+            level = chance[split]
+            means = [mean_and_spread([one[name] for one in repeats if name in one]) for name in names]
+            table[split] = [*means, None if math.isnan(level) else level]
+    return table
 
 
 def mean_and_spread(values: Sequence[float]) -> str:

@@ -19,7 +19,7 @@ from zslplat.front.datasets import dataset_spec
 from zslplat.front.options import TuneCommand
 from zslplat.front.progress import QuietReporter, progress
 from zslplat.front.requests import check_search, experiment_of, range_texts, settings_of, workforce_of
-from zslplat.front.results import Result, legend_below, mean_and_spread, warning_lines
+from zslplat.front.results import Result, legend_below, scores_table, warning_lines
 from zslplat.keys import METRIC, RECORD_CHOICES
 from zslplat.names import counted, duration
 from zslplat.records.opening import existing_records
@@ -27,6 +27,7 @@ from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.spec import Spec, format_value
 from zslplat.summary import Shown, Summary
+from zslplat.tuning.code_changes import MEANING
 from zslplat.tuning.options import StudyOptions, StudyResult
 from zslplat.tuning.rehearsal import Rehearsal, rehearse
 from zslplat.tuning.study import run_study
@@ -198,29 +199,43 @@ class Study(Result):
         finally:
             records.close()
 
-    def _summary(self) -> Summary:
+    @property
+    def scores(self) -> dict[str, Sequence[Any]]:
+        """A line for each metric: the winner on validation and on the test, and what guessing reaches."""
         result = self.result
-        names = list(dict.fromkeys([result.primary, *result.validation, *(result.test[0] if result.test else {})]))
-        table: dict[str, Sequence[Any]] = {
-            "metric": names,
-            "validation": [result.validation.get(name) for name in names],
-            "test": [mean_and_spread([m[name] for m in result.test if name in m]) for name in names],
-            "chance": [result.test_chance if name == result.primary else None for name in names],
-        }
-        states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
-        knows = describe_knowledge(Spec(self.experiment.method.name, self.best_params), self.experiment.signatures)
-        return Summary(
-            f"{self.experiment.method.name} on {self.experiment.dataset_title}, "
-            f"task {self.experiment.task}: study {self.name}",
-            [table],
-            [
-                f"best: trial {result.winner}" + (f" ({chosen(self.best_params)})" if self.best_params else ""),
-                f"knows of the scored batch: {knows}",
-                f"trials: {states}; test repeats: {len(result.test)}; evaluations on this test split so far: "
-                f"{result.test_evaluations}",
-                *warning_lines(result.warnings, result.silenced),
-            ],
+        splits = {"validation": [result.validation], "test": result.test}
+        return scores_table(splits, result.primary, {"validation": result.chance, "test": result.test_chance})
+
+    @property
+    def facts(self) -> list[str]:
+        """What was chosen, by what, out of how many trials, and how often this test split was looked at."""
+        result, fixed = self.result, self.experiment.method.parameters
+        best = "; ".join(filter(None, [chosen(result.parameters), f"fixed: {chosen(fixed)}" if fixed else ""]))
+        front = (
+            f"; {counted(len(result.front), 'trial')} on the front, the best in {result.criteria[0]} tested"
+            if result.front
+            else ""
         )
+        states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
+        recalled, recalled_tests = (
+            f", {count} of them known from records" if count else ""
+            for count in (result.recalled, result.recalled_tests)
+        )
+        method = self.experiment.method.with_parameters(result.parameters)
+        knows = describe_knowledge(method, self.experiment.signatures)
+        return [
+            f"best: trial {result.winner}" + (f" ({best})" if best else ""),
+            f"selected by: {' and '.join(result.criteria)} on validation{front}",
+            f"knows of the scored batch: {knows}",
+            f"trials: {states}{recalled}; {result.seconds:.1f} s; test repeats: {len(result.test)}{recalled_tests}; "
+            f"evaluations on this test split so far: {result.test_evaluations}",
+            *([f"code: {result.code}; {MEANING.get(result.code, '')}"] if result.code else []),
+        ]
+
+    def _summary(self) -> Summary:
+        experiment, result = self.experiment, self.result
+        title = f"{experiment.method.name} on {experiment.dataset_title}, task {experiment.task}: study {self.name}"
+        return Summary(title, [self.scores], [*self.facts, *warning_lines(result.warnings, result.silenced)])
 
 
 @dataclass(frozen=True, repr=False)

@@ -194,18 +194,21 @@ def _print_result(result: Any, settings: Any, *, as_json: bool) -> None:
     """Print what scores that were made elsewhere gave, and how they were recorded."""
     from zslplat.cli.invocation import print_json
     from zslplat.cli.outcomes import ui_hint
-    from zslplat.cli.output import metrics_table, print_warnings, stdout_console
+    from zslplat.cli.output import print_warnings, stdout_console
+    from zslplat.front.results import scores_table
+    from zslplat.summary import table_lines
 
     if as_json:
         print_json({**vars(result), "tracking_uri": settings.shown_tracking_uri})
         return
     console = stdout_console()
-    test = result.metrics if result.split == "test" else []
+    splits = {"validation": [result.validation] if result.validation else []}
+    splits["test"] = result.metrics if result.split == "test" else []
     title = f"{result.method} on {result.about['mlflow_experiment'].partition(': ')[2]}: {result.split} split"
-    console.print(title, highlight=False, markup=False, soft_wrap=True)
     chance = {"validation": result.validation_chance, "test": result.chance}
-    console.print(metrics_table(result.validation, test, result.primary, chance))
     lines = [
+        title,
+        *table_lines(scores_table(splits, result.primary, chance)),
         f"knows of the scored batch: {result.knows}",
         f"evaluations on this test split so far: {result.test_evaluations}",
         f"runs: {', '.join(result.run_ids)} in {settings.shown_tracking_uri}{ui_hint(settings)}",
