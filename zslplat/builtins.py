@@ -89,7 +89,6 @@ def zslplat_kernels() -> dict[str, str]:
         "log-euclidean": "zslplat.kernels.log_euclidean:LogEuclidean",
         "polynomial": "zslplat.kernels.forms:Polynomial",
         "sigmoid": "zslplat.kernels.forms:Sigmoid",
-        "spatial-pyramid": "zslplat.kernels.spatial_pyramid:SpatialPyramid",
     }
 
 

@@ -24,7 +24,6 @@ EXPRESSIONS = [
     "l1-laplacian*gaussian",
     "normalised(histogram-intersection)",
     "2*chi-squared + linear",
-    "spatial-pyramid(levels=2, base=chi-squared) + linear",
 ]
 ALL = [*names("kernels"), *EXPRESSIONS]
 

@@ -140,7 +140,7 @@ class HistogramIntersection(Kernel):
 
     Related
     -------
-    ``chi-squared`` has a width; ``spatial-pyramid`` adds this one up over the cells of an image.
+    ``chi-squared`` has a width; ``spatial-pyramid`` (zslplat-papers) adds this one up over cells of images.
     """
 
     summary = "histogram intersection, sum_j min(a_j, b_j), of non-negative rows"

@@ -25,6 +25,12 @@ def zslplat_datasets() -> dict[str, str]:
 
 
 @hookimpl
+def zslplat_kernels() -> dict[str, str]:
+    """Return the kernel of images that are cut into cells."""
+    return {"spatial-pyramid": "zslplat_papers.spatial_pyramid:SpatialPyramid"}
+
+
+@hookimpl
 def zslplat_tasks() -> dict[str, str]:
     """Return the tasks that average a test over several splits, as the papers do."""
     return {

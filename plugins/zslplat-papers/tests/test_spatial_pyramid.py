@@ -94,3 +94,13 @@ def test_rows_that_do_not_hold_all_cells_are_refused():
 def test_it_says_whether_it_is_positive_semidefinite_by_its_base():
     assert parse_kernel("spatial-pyramid").psd
     assert not parse_kernel("spatial-pyramid(base=sigmoid)").psd
+
+
+def test_a_sum_takes_rows_of_whole_cells():
+    X, _ = pyramids(2)
+    pyramid = parse_kernel("spatial-pyramid(levels=2, base=chi-squared(sigma=1))")
+    joined = pyramid + parse_kernel("linear")
+    np.testing.assert_allclose(joined(X), pyramid(X) + X @ X.T, rtol=1e-12)
+    assert joined.width_multiple == 5
+    with pytest.raises(DataError, match="no multiple of 5"):
+        joined(np.ones((3, 7)))
