@@ -92,16 +92,13 @@ def arrange(projection: Projection, new: Mapping[str, Any]) -> None:
 
 
 def _write(projection: Projection, new: Mapping[str, Any]) -> None:
-    client, mlflow_experiment = projection.client, projection.experiment_id
-    current = dict(client.get_experiment(mlflow_experiment).tags)
+    current = projection.tags_of_experiment()
     facts = merged(_stored_facts(current), new)
     note = experiment_note(facts)[:_MOST_TAG]
     tags = {**saved_views(facts), FACTS: in_json(facts)}
     if NOTE not in current or current.get(OUR_NOTE) == note_mark(current[NOTE]):
         tags |= {NOTE: note, OUR_NOTE: note_mark(note)}
-    for name, value in tags.items():
-        if current.get(name) != value:
-            client.set_experiment_tag(mlflow_experiment, name, value)
+    projection.set_tags_of_experiment({name: value for name, value in tags.items() if current.get(name) != value})
 
 
 def _stored_facts(tags: Mapping[str, str]) -> dict[str, Any]:

@@ -9,8 +9,9 @@ it, no command waits for it, and what it missed is shown at the end of the study
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from typing import Any
 
 from zslplat.errors import StoreError
@@ -20,12 +21,14 @@ from zslplat.records.opening import tables_of_file
 from zslplat.records.sqlite_files import settle, write_ahead
 from zslplat.settings import Settings
 from zslplat.tracking.descriptions import colour
+from zslplat.tracking.local_runs import PASSING, LocalRuns, WholeRun
 from zslplat.tracking.run_view import (
     MOST_PARAM,
     MOST_TAG,
     NOTE,
     OUR_NOTE,
     RunView,
+    Value,
     dataset_input,
     described,
     has_files,
@@ -35,12 +38,11 @@ from zslplat.tracking.run_view import (
     stamp_of,
     storable,
 )
-from zslplat.tracking.server import follow_the_store, make_database, quiet_mlflow
-from zslplat.tracking.whole_runs import WholeRun, WholeRuns
+from zslplat.tracking.server import failures, follow_the_store, make_database, quiet_mlflow
 
 _FINAL = ("FINISHED", "FAILED", "KILLED")
-# What a run that goes on may leave behind: that it failed and was tried again, or that its code was mixed.
-_PASSING = ("zslplat.reason", "zslplat.code")
+# It tells MLflow's UI to open the experiment on its runs and charts.
+_KIND = {"mlflow.experimentKind": "custom_model_development"}
 _PARENT = "mlflow.parentRunId"
 
 
@@ -57,9 +59,10 @@ class Projection:
         self.mlflow_experiment = mlflow_experiment
         self.away = False
         self.runs: dict[str, tuple[str, str]] = {}
-        self._of_owners: dict[str, list[Any]] | None = None
+        self._of_owners: dict[str, list[list[str]]] | None = None
         self.experiment_id = ""
-        self.whole: WholeRuns | None = None
+        self.local: LocalRuns | None = None
+        self._engines: list[Any] = []
         self._guard(lambda: self._connect(mlflow_experiment))
 
     def returned(self) -> bool:
@@ -77,14 +80,38 @@ class Projection:
         """
         self.owner = owner
         if self._of_owners is None:
-            self._of_owners = self._guard(self._runs_of_owners)
-        self._note_runs((self._of_owners or {}).get(owner, ()))
+            self._of_owners = {}
+            for of, *run in self._guard(lambda: self._runs("")) or ():
+                self._of_owners.setdefault(of, []).append(run)
+        self._note_runs(self._of_owners.get(owner, ()))
 
-    def _runs_of_owners(self) -> dict[str, list[Any]]:
-        runs: dict[str, list[Any]] = {}
-        for run in self._search(f"tags.`zslplat.store` = '{self.store}'"):
-            runs.setdefault(run.data.tags["zslplat.owner"], []).append(run)
-        return runs
+    def _runs(self, owner: str) -> list[tuple[str, str, str, str]]:
+        """Return owner, key, id and status of the runs of an owner, or of all."""
+        return self.local.runs(self.store, owner) if self.local else list(self._search(owner))
+
+    @cached_property
+    def client(self) -> Any:
+        """MLflow's client, which takes its time to import."""
+        from mlflow.tracking import MlflowClient
+
+        client = MlflowClient(tracking_uri=self.settings.tracking_uri)
+        engine = getattr(client._tracking_client.store, "engine", None) if self.settings.tracking_is_local else None
+        if engine is not None:
+            self._engines.append(engine)
+            write_ahead(engine, self.settings.store / "mlflow.db", durable=False)
+        return client
+
+    def tags_of_experiment(self) -> dict[str, str]:
+        """Return the tags of the experiment."""
+        return self.local.tags() if self.local else dict(self.client.get_experiment(self.experiment_id).tags)
+
+    def set_tags_of_experiment(self, tags: Mapping[str, str]) -> None:
+        """Set tags of the experiment."""
+        if self.local:
+            self.local.set_tags(tags)
+            return
+        for name, value in tags.items():
+            self.client.set_experiment_tag(self.experiment_id, name, value)
 
     def show(self, view: RunView, run: str, *, parent: str = "") -> str:
         """Make the run show the view; returns MLflow's run id, empty when the server is away.
@@ -100,18 +127,18 @@ class Projection:
         """End a run that is shown already, with another status than it has."""
         run_id, current = self.runs.get(key, ("", ""))
         if run_id and current != status:
-            self._guard(lambda: self.client.set_terminated(run_id, status, end_time=round(ended * 1000)))
+            self._guard(lambda: self._end(run_id, status, round(ended * 1000)))
             self.runs[key] = (run_id, status)
 
     def amend(self, key: str, tags: Mapping[str, str], metrics: Mapping[str, float], stamp: float) -> None:
         """Set tags and metrics of a run that is shown already; nothing where it is not."""
-        from mlflow.entities import Metric, RunTag
-
         run_id = self.run_id(key)
-        entities = [Metric(mlflow_name(name), value, round(stamp * 1000), 0) for name, value in metrics.items()]
+        values = [(mlflow_name(name), value, round(stamp * 1000), 0) for name, value in metrics.items()]
+        new = {name: storable(value)[:MOST_TAG] for name, value in tags.items()}
         if run_id:
-            new_tags = [RunTag(name, storable(value)[:MOST_TAG]) for name, value in tags.items()]
-            self._guard(lambda: self.client.log_batch(run_id, entities, [], new_tags, synchronous=True))
+            self._guard(
+                lambda: self.local.amend(run_id, new, values) if self.local else self._log(run_id, values, [], new)
+            )
 
     def is_shown(self, key: str) -> bool:
         """Tell whether a run with this key exists and has ended."""
@@ -126,50 +153,48 @@ class Projection:
         return self.runs.get(key, ("", ""))[0]
 
     def _connect(self, mlflow_experiment: str) -> None:
-        from mlflow.tracking import MlflowClient
-
+        path, local = self.settings.store / "mlflow.db", self.settings.tracking_is_local
         address = self.settings.tracking_uri
-        if self.settings.tracking_is_local:
-            tables_of_file(self.settings.store / "mlflow.db")
+        if local:
+            tables_of_file(path)
         # The client makes the tables of a new database, which only one process may do.
         others = alone_on_server(address, "mlflow") if address.startswith("postgres") else nullcontext()
         with file_lock(self.settings.studies / "mlflow.lock"), others:
-            if self.settings.tracking_is_local:
-                make_database(self.settings.store / "mlflow.db")
-                follow_the_store(self.settings.store / "mlflow.db", self.settings.artifacts)
-            self.client = MlflowClient(tracking_uri=address)
-            if self._engine() is not None:
-                write_ahead(self._engine(), self.settings.store / "mlflow.db", durable=False)
-            self.experiment_id = self._mlflow_experiment(mlflow_experiment)
-            if self._engine() is not None:
-                location = self.client.get_experiment(self.experiment_id).artifact_location
-                whole = WholeRuns(self.client._tracking_client.store, int(self.experiment_id), location)
-                self.whole = whole if whole.fit else None
-        self._read_runs()
+            if local:
+                make_database(path)
+                follow_the_store(path, self.settings.artifacts)
+                self.local = LocalRuns.of(path, mlflow_experiment, self.settings.artifacts.as_uri(), _KIND)
+            if self.local is not None:
+                self.experiment_id = str(self.local.number)
+                self._engines.append(self.local.engine)
+                write_ahead(self.local.engine, path, durable=False)
+            else:
+                self.__dict__.pop("client", None)
+                self.experiment_id = self._mlflow_experiment(mlflow_experiment)
+        self._note_runs(run for _, *run in self._runs(self.owner))
         self.away = False
 
-    def _read_runs(self) -> None:
-        """Find the runs of this owner that are there."""
-        self._note_runs(
-            self._search(f"tags.`zslplat.owner` = '{self.owner}' and tags.`zslplat.store` = '{self.store}'")
-        )
-
-    def _search(self, condition: str) -> Iterator[Any]:
+    def _search(self, owner: str) -> Iterator[tuple[str, str, str, str]]:
         token = None
+        condition = f"tags.`zslplat.store` = '{self.store}'" + (
+            f" and tags.`zslplat.owner` = '{owner}'" if owner else ""
+        )
         while True:
             page = self.client.search_runs(
                 [self.experiment_id], filter_string=condition, max_results=1000, page_token=token
             )
-            yield from page
+            for run in page:
+                tags = run.data.tags
+                yield tags["zslplat.owner"], tags["zslplat.key"], run.info.run_id, run.info.status
             token = page.token
             if not token:
                 return
 
-    def _note_runs(self, runs: Iterable[Any]) -> None:
-        """Note the runs of the owner; of two with one key one is deleted."""
+    def _note_runs(self, runs: Iterable[Sequence[str]]) -> None:
+        """Note the runs of the owner by key, id and status; of two with one key one is deleted."""
         self.runs.clear()
-        for run in runs:
-            key, candidate = run.data.tags["zslplat.key"], (run.info.run_id, run.info.status)
+        for key, run_id, status in runs:
+            candidate = run_id, status
             first = self.runs.setdefault(key, candidate)
             if first != candidate:
                 # A server made it and went away before it answered; then it was made again.
@@ -179,13 +204,8 @@ class Projection:
 
     def close(self) -> None:
         """Leave the local database; it opens again by itself when it is used."""
-        if self._engine() is not None:
-            settle(self._engine(), self.settings.store / "mlflow.db")
-
-    def _engine(self) -> Any:
-        """Return the database engine of MLflow's local store, None where there is none to be found."""
-        tracking = getattr(getattr(self, "client", None), "_tracking_client", None)
-        return getattr(getattr(tracking, "store", None), "engine", None) if self.settings.tracking_is_local else None
+        for engine in self._engines:
+            settle(engine, self.settings.store / "mlflow.db")
 
     def _mlflow_experiment(self, name: str) -> str:
         existing = self.client.get_experiment_by_name(name)
@@ -197,9 +217,7 @@ class Projection:
         # A server has its own place for artifacts; with a bare database they would go to the working directory.
         on_server = self.settings.tracking_uri.startswith(("http://", "https://", "databricks"))
         location = None if on_server else self.settings.artifacts.as_uri()
-        # The kind tells MLflow's UI to open the experiment on its runs and charts.
-        kind = {"mlflow.experimentKind": "custom_model_development"}
-        return str(self.client.create_experiment(name, artifact_location=location, tags=kind))
+        return str(self.client.create_experiment(name, artifact_location=location, tags=_KIND))
 
     def _show(self, view: RunView, run: str, parent: str) -> str:
         run_id = self.run_id(view.key)
@@ -217,42 +235,60 @@ class Projection:
             "zslplat.key": view.key,
             "zslplat.run": run,
         }
-        shown = ""
-        if self.whole is not None and not run_id:
-            shown = self._show_whole(self.whole, view, {**identity_tags, **tags})
-        run_id = shown or self._show_by_client(view, run_id, identity_tags, tags)
+        if self.local is not None:
+            run_id = self._show_locally(self.local, view, run_id, {**identity_tags, **tags})
+        else:
+            run_id = self._show_by_client(view, run_id, identity_tags, tags)
         self.runs[view.key] = (run_id, view.status)
         return run_id
 
-    def _show_whole(self, whole: WholeRuns, view: RunView, tags: Mapping[str, str]) -> str:
-        """Show a run that is new; returns its id, empty where only the client can."""
+    def _show_locally(self, local: LocalRuns, view: RunView, run_id: str, tags: Mapping[str, str]) -> str:
+        """Show a run in the store's own database; returns its id."""
         folder = view.artifacts if has_files(view.artifacts) else None
-        stamp, ends = stamp_of(view), view.status in _FINAL
-        run_id = whole.add(
+        # Ended when its artifacts are there, so that it is found unfinished where they are not.
+        unfinished = None if run_id else "RUNNING"
+        ended = stamp_of(view) if view.status in _FINAL else None
+        run_id = local.write(
             WholeRun(
                 name=storable(view.name),
-                # Ended when its artifacts are there, so that it is found unfinished where they are not.
-                status="RUNNING" if folder else view.status,
+                status=unfinished if folder else view.status,
                 started=round(view.started * 1000),
-                ended=stamp if ends and not folder else None,
+                ended=None if folder else ended,
                 tags=tags,
                 params={key: storable(value)[:MOST_PARAM] for key, value in view.shown_parameters.items()},
                 metrics=metrics_of(view),
-                dataset=dataset_input(view.dataset) if view.dataset else None,
-            )
+                dataset=view.dataset,
+            ),
+            run_id,
         )
-        if run_id and folder:
+        if folder:
             self.runs[view.key] = (run_id, "RUNNING")
-            whole.copy_artifacts(run_id, folder)
-            if ends:
-                self.client.set_terminated(run_id, view.status, end_time=stamp)
+            local.copy_artifacts(run_id, folder)
+            local.end(run_id, view.status, ended)
         return run_id
+
+    def _end(self, run_id: str, status: str, ended: int) -> None:
+        if self.local:
+            self.local.end(run_id, status, ended)
+        else:
+            self.client.set_terminated(run_id, status, end_time=ended)
+
+    def _log(self, run_id: str, metrics: Sequence[Value], params: Sequence[Any], tags: Mapping[str, str]) -> None:
+        """Send metrics, parameters and tags, in as many calls as a server takes them in."""
+        from mlflow.entities import Metric, RunTag
+
+        entities, new_tags = [Metric(*value) for value in metrics], [RunTag(*tag) for tag in tags.items()]
+        for start in range(0, max(len(entities), len(params), 1), 90):
+            last = start + 90
+            self.client.log_batch(
+                run_id, entities[start:last], params[start:last], new_tags if start == 0 else [], synchronous=True
+            )
 
     def _show_by_client(
         self, view: RunView, run_id: str, identity_tags: Mapping[str, str], tags: Mapping[str, str]
     ) -> str:
         """Show a run on a server, or one that goes on; returns its id."""
-        from mlflow.entities import Param, RunTag
+        from mlflow.entities import Param
 
         exists = bool(run_id)
         if not exists:
@@ -272,18 +308,14 @@ class Projection:
             for k, v in view.shown_parameters.items()
             if current is None or k not in current.params
         ]
-        new_tags: list[Any] = []
+        new_tags: Mapping[str, str] = {}
         if current is not None:
             left = {name: value for name, value in tags.items() if name not in (NOTE, OUR_NOTE)}
-            new_tags = [RunTag(k, v) for k, v in (tags if is_ours(current.tags) else left).items()]
-            for name in _PASSING:
+            new_tags = tags if is_ours(current.tags) else left
+            for name in PASSING:
                 if name in current.tags and name not in tags:
                     self.client.delete_tag(run_id, name)
-        for start in range(0, max(len(metrics), len(params), 1), 90):
-            last = start + 90
-            self.client.log_batch(
-                run_id, metrics[start:last], params[start:last], new_tags if start == 0 else [], synchronous=True
-            )
+        self._log(run_id, metrics, params, new_tags)
         if view.dataset:
             self.client.log_inputs(run_id, datasets=[dataset_input(view.dataset)])
         if has_files(view.artifacts):
@@ -301,10 +333,6 @@ class Projection:
         if self.away and not again:
             return None
         quiet_mlflow(self.settings)
-        import sqlalchemy as sa
-        from alembic.util import CommandError
-        from mlflow.exceptions import MlflowException
-
         try:
             return action()
         except ImportError as error:
@@ -312,7 +340,7 @@ class Projection:
                 f"MLflow at {self.settings.shown_tracking_uri} cannot be spoken to: {error}; install what speaks to "
                 "such a database (for PostgreSQL: pip install 'zslplat[postgres]')"
             ) from error
-        except (MlflowException, OSError, sa.exc.SQLAlchemyError, CommandError) as error:
+        except failures() as error:
             text = self.settings.masked(" ".join(str(error).split()))[:300]
             if self.settings.tracking_is_local:
                 raise StoreError(

@@ -20,6 +20,7 @@ NOTE, OUR_NOTE = "mlflow.note.content", "zslplat.note"
 _WORK = "work/"
 _ODD = re.compile(r"[^\w./\- ]")
 MOST_TAG, MOST_PARAM = 5000, 6000
+Value = tuple[str, float, int, int]  # of a metric: name, value, milliseconds since 1970, step
 
 
 @dataclass(frozen=True)
@@ -107,15 +108,13 @@ def is_ours(tags: Mapping[str, str]) -> bool:
     return NOTE not in tags or tags.get(OUR_NOTE) == note_mark(tags[NOTE])
 
 
-def metrics_of(view: RunView) -> list[Any]:
+def metrics_of(view: RunView) -> list[Value]:
     """Return a view's metrics, results first, and its series."""
-    from mlflow.entities import Metric
-
     stamp = stamp_of(view)
-    metrics = [Metric(k, float(v), stamp, 0) for k, v in view.shown_metrics.items()]
+    metrics = [(name, float(value), stamp, 0) for name, value in view.shown_metrics.items()]
     for name, values in view.series.items():
-        steps = ((step, v) for step, v in enumerate(values, 1) if v is not None)
-        metrics += [Metric(mlflow_name(name), float(v), stamp, step) for step, v in steps]
+        steps = ((step, value) for step, value in enumerate(values, 1) if value is not None)
+        metrics += [(mlflow_name(name), float(value), stamp, step) for step, value in steps]
     return metrics
 
 

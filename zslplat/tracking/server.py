@@ -11,6 +11,8 @@ import importlib.util
 import logging
 import os
 import sqlite3
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -37,6 +39,19 @@ def quiet_mlflow(settings: Settings) -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
+def failures() -> tuple[type[Exception], ...]:
+    """Return what a database or server of MLflow's raises that fails; MLflow is not imported for it."""
+    import sqlalchemy as sa
+
+    kinds: list[type[Exception]] = [OSError, sqlite3.Error, sa.exc.SQLAlchemyError]
+    if "mlflow.exceptions" in sys.modules:
+        from alembic.util import CommandError
+        from mlflow.exceptions import MlflowException
+
+        kinds += [MlflowException, CommandError]
+    return tuple(kinds)
+
+
 @contextmanager
 def reading(settings: Settings, what: str = "the runs") -> Iterator[Any]:
     """Give MLflow's client; errors inside become :class:`StoreError`, which says that ``what`` cannot be read.
@@ -44,15 +59,12 @@ def reading(settings: Settings, what: str = "the runs") -> Iterator[Any]:
     Raises :class:`StoreError` for a file of sqlite that is not there (the client would make it), or holds no runs.
     """
     quiet_mlflow(settings)
-    import sqlalchemy as sa
-    from alembic.util import CommandError
-    from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
 
     try:
         _require_runs(settings)
         yield MlflowClient(tracking_uri=settings.tracking_uri)
-    except (MlflowException, sa.exc.SQLAlchemyError, CommandError, OSError) as error:
+    except failures() as error:
         text = settings.masked(" ".join(str(error).split()))[:300]
         raise StoreError(f"{what} in {settings.shown_tracking_uri} cannot be read: {text}") from error
 
@@ -85,10 +97,22 @@ def make_database(path: Path) -> None:
         return
     unfinished = path.with_name(f"{path.name}.new")
     unfinished.unlink(missing_ok=True)
-    first, tables = SCHEMA.read_text().split("\n", 1)
-    if first.endswith(f" {migrations_mark()}"):
-        with closing(sqlite3.connect(unfinished)) as connection:
+    tables = SCHEMA.read_text()
+    if migrations_mark() in tables:
+        with closing(sqlite3.connect(unfinished)) as connection, connection:
             connection.executescript(tables)
+            now = round(time.time() * 1000)
+            # As MLflow begins, with the artifacts beside the file.
+            default = (
+                0,
+                "Default",
+                f"{path.absolute().with_name('artifacts').as_uri()}",
+                "active",
+                now,
+                now,
+                "default",
+            )
+            connection.execute("insert into experiments values (?, ?, ?, ?, ?, ?, ?)", default)
     else:
         _make_by_mlflow(unfinished)
     os.replace(unfinished, path)
@@ -99,6 +123,14 @@ def migrations_mark() -> str:
     (package,) = importlib.util.find_spec("mlflow").submodule_search_locations  # type: ignore[union-attr, misc]
     names = sorted(path.name for path in Path(package, "store", "db_migrations", "versions").glob("*.py"))
     return hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
+
+
+def has_known_tables(path: Path) -> bool:
+    """Tell whether a database has the kept tables, and the installed MLflow works with them."""
+    tables = SCHEMA.read_text()
+    with closing(sqlite3.connect(path, timeout=30)) as connection:
+        (version,) = connection.execute("select version_num from alembic_version").fetchone()
+    return f"'{version}'" in tables and migrations_mark() in tables
 
 
 def _make_by_mlflow(path: Path) -> None:

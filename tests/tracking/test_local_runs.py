@@ -1,13 +1,16 @@
-"""A run that is written to MLflow's tables at once is the run that MLflow's client would have made."""
+"""A run that is written to MLflow's tables is the run that MLflow's client would have made."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 import sqlalchemy as sa
 
 from zslplat.settings import resolve_settings
+from zslplat.tracking import server
+from zslplat.tracking.local_runs import LocalRuns
 from zslplat.tracking.projection import Projection, RunView
-from zslplat.tracking.whole_runs import WholeRun
 
 DATASET = {"name": "toy", "fingerprint": "f" * 40, "source": "{}", "profile": '{"rows": 3}', "context": "validation"}
 
@@ -49,11 +52,11 @@ def told(projection, run_id):
     return [*parts, inputs, files]
 
 
-def projected(settings, owner, *, whole):
+def projected(settings, owner, *, local=True):
     projection = Projection(settings, "zsl: toy", owner, "store", pytest.fail)
-    assert projection.whole is not None
-    if not whole:
-        projection.whole = None
+    assert projection.local is not None
+    if not local:
+        projection.local = None
     return projection
 
 
@@ -63,8 +66,8 @@ def test_both_ways_show_the_same(settings, tmp_path, status):
     folder.mkdir(parents=True)
     (folder / "a.txt").write_text("a")
     found = []
-    for whole in (True, False):
-        projection = projected(settings, f"study:{whole}", whole=whole)
+    for local in (True, False):
+        projection = projected(settings, f"study:{local}", local=local)
         parent = projection.show(view(key="study", status="RUNNING", dataset={}), "run-of-study")
         for key, artifacts in (("trial-0", None), ("trial-1", folder.parent)):
             run_id = projection.show(view(artifacts, key=key, name=key, status=status), "run", parent="study")
@@ -81,9 +84,9 @@ def test_a_run_that_goes_on_begins_and_ends_the_same_both_ways(settings, tmp_pat
     (tmp_path / "left").mkdir()
     (tmp_path / "left" / "a.txt").write_text("a")
     found = []
-    for whole in (True, False):
-        projection = projected(settings, f"study:{whole}", whole=whole)
-        if whole:
+    for local in (True, False):
+        projection = projected(settings, f"study:{local}", local=local)
+        if local:
             projection._show_by_client = pytest.fail
         run_id = projection.show(view(key="study", status="RUNNING"), "run-of-study")
         assert projection.status("study") == "RUNNING"
@@ -100,12 +103,12 @@ def test_a_run_that_goes_on_begins_and_ends_the_same_both_ways(settings, tmp_pat
 def test_a_run_is_found_unfinished_until_its_files_are_there(settings, tmp_path, monkeypatch):
     (tmp_path / "left").mkdir()
     (tmp_path / "left" / "a.txt").write_text("a")
-    projection = projected(settings, "study:x", whole=True)
-    monkeypatch.setattr(type(projection.whole), "copy_artifacts", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    projection = projected(settings, "study:x")
+    monkeypatch.setattr(LocalRuns, "copy_artifacts", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         projection.show(view(tmp_path / "left"), "run")
     monkeypatch.undo()
-    again = projected(settings, "study:x", whole=True)
+    again = projected(settings, "study:x")
     assert not again.is_shown("trial-0")
     before = again.run_id("trial-0")
     assert again.show(view(tmp_path / "left"), "run") == before
@@ -116,21 +119,73 @@ def test_a_run_is_found_unfinished_until_its_files_are_there(settings, tmp_path,
 
 def test_a_finished_run_is_one_transaction(settings):
 
-    projection = projected(settings, "study:x", whole=True)
+    projection = projected(settings, "study:x")
     ended, asked = [], []
-    sa.event.listen(projection.whole.store.engine, "commit", ended.append)
-    sa.event.listen(projection.whole.store.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    sa.event.listen(projection.local.engine, "commit", ended.append)
+    sa.event.listen(projection.local.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
     projection.show(view(), "run")
     assert len(ended) == 1
     assert len(asked) <= 12, asked
     projection.close()
 
 
-def test_other_tables_are_left_to_the_client(settings, monkeypatch):
-    from mlflow.store.tracking.dbmodels import models
+def test_values_and_tags_that_come_later_are_added_the_same_both_ways(settings):
+    found = []
+    for local in (True, False):
+        projection = projected(settings, f"run:{local}", local=local)
+        run_id = projection.show(view(), "run")
+        projection.amend("trial-0", {"late": "tag", "long": "z"}, {"val_a": 0.9, "work/seconds": math.nan}, 2000.0)
+        projection.end("trial-0", "KILLED", 3000.0)
+        projection.set_tags_of_experiment({"of page": str(local)})
+        assert projection.tags_of_experiment()["of page"] == str(local)
+        found.append(told(projection, run_id))
+        again = projected(settings, f"run:{local}", local=local)
+        assert (again.status("trial-0"), again.run_id("trial-0")) == ("KILLED", run_id)
+        projection.close()
+    assert found[0] == found[1]
 
-    projection = projected(settings, "study:x", whole=True)
-    run = models.SqlRun
-    monkeypatch.setattr(models, "SqlRun", lambda **columns: run(**columns, of_another_mlflow=1))
-    assert projection.whole.add(WholeRun("name", "FINISHED", 1, 2, {}, {}, [])) == ""
+
+def test_a_description_that_a_user_has_changed_stays_both_ways(settings):
+    found = []
+    for local in (True, False):
+        projection = projected(settings, f"study:{local}", local=local)
+        tags = {"zslplat.reason": "failed once"}
+        run_id = projection.show(view(key="study", status="RUNNING", note="ours", tags=tags), "run")
+        projection.client.set_tag(run_id, "mlflow.note.content", "a user's")
+        projection.show(view(key="study", note="ours, longer", name="renamed", metrics={}, series={}), "run")
+        found.append(told(projection, run_id))
+        tags = dict(found[-1][2])
+        assert tags["mlflow.note.content"] == "a user's"
+        assert "zslplat.reason" not in tags
+        projection.close()
+    assert found[0] == found[1]
+
+
+def test_an_experiment_that_was_deleted_is_restored_by_the_client(settings):
+    projection = projected(settings, "study:x")
+    projection.client.delete_experiment(projection.experiment_id)
+    again = Projection(settings, "zsl: toy", "study:x", "store", pytest.fail)
+    assert again.local is None
+    assert again.client.get_experiment(again.experiment_id).lifecycle_stage == "active"
+    again.close()
+
+
+def test_tables_of_another_mlflow_are_left_to_the_client(settings, monkeypatch):
+    monkeypatch.setattr(server, "migrations_mark", lambda: "0123456789ab")
+    projection = Projection(settings, "zsl: toy", "study:x", "store", pytest.fail)
+    assert projection.local is None
+    run_id = projection.show(view(), "run")
+    assert projection.client.get_run(run_id).info.status == "FINISHED"
     projection.close()
+
+
+def test_a_study_is_shown_without_importing_mlflow(settings):
+    code = (
+        "import pathlib, sys; from zslplat.settings import resolve_settings; "
+        "from zslplat.tracking.projection import Projection; from zslplat.tracking.run_view import RunView; "
+        f"settings = resolve_settings({{'store': pathlib.Path({str(settings.store)!r})}}); "
+        "shown = Projection(settings, 'new', 'owner', 'store', sys.exit); shown.show(RunView('trial-0', 'a'), 'run'); "
+        "shown.end('trial-0', 'KILLED', 1.0); shown.set_tags_of_experiment({'a': 'b'}); shown.close(); "
+        "sys.exit('mlflow' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
