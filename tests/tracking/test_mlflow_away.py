@@ -176,8 +176,7 @@ def test_on_a_database_server_one_program_at_a_time_makes_mlflows_tables(tmp_pat
     entered = []
     monkeypatch.setattr(projections, "alone_on_server", lambda *given: nullcontext(entered.append(given)))
     monkeypatch.setattr("mlflow.tracking.MlflowClient", lambda **given: SimpleNamespace(**given))
-    monkeypatch.setattr(Projection, "_engine", lambda self: None)
     monkeypatch.setattr(Projection, "_mlflow_experiment", lambda self, name: "1")
-    monkeypatch.setattr(Projection, "_read_runs", lambda self: None)
+    monkeypatch.setattr(Projection, "_search", lambda self, owner: [])
     projection(tmp_path, address, [])
     assert entered == ([(address, "mlflow")] if address.startswith("postgresql") else [])
