@@ -62,14 +62,14 @@ class LocalRuns:
         engine = sa.create_engine(sqlite_url(path), connect_args={"timeout": 30})
         with engine.begin() as connection:
             query = "select experiment_id, artifact_location, lifecycle_stage from experiments where name = ?"
-            found = connection.exec_driver_sql(query, (name,)).first()
-            if found is None:
+            row = connection.exec_driver_sql(query, (name,)).first()
+            if row is None:
                 columns = "name, artifact_location, lifecycle_stage, creation_time, last_update_time"
                 values = (name, artifacts, "active", *[round(time.time() * 1000)] * 2)
                 connection.exec_driver_sql(f"insert into experiments ({columns}) values (?, ?, ?, ?, ?)", values)
-                found = connection.exec_driver_sql(query, (name,)).one()
-                _set_tags(connection, "experiment", found[0], tags)
-        number, location, stage = found
+                row = connection.exec_driver_sql(query, (name,)).one()
+                _set_tags(connection, "experiment", row[0], tags)
+        number, location, stage = row
         fit = stage == "active" and location.startswith("file:") and not {"?", "#"} & set(location)
         return cls(engine, number, location) if fit else None
 
