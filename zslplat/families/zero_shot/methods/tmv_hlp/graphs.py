@@ -185,7 +185,8 @@ def canonical_projections(views: Sequence[np.ndarray], shrinkage: float, dimensi
     return Embedding(means, tuple(vectors[i:j] for i, j in itertools.pairwise(ends)), values[shared])
 
 
-BLOCK = 1024
+# Rows of one product, and pairs whose similarities are held at a time: few enough to stay near the processor.
+BLOCK, PAIRS = 1024, 1 << 18
 
 
 def mean_distance(A: np.ndarray, B: np.ndarray) -> float:
@@ -196,7 +197,9 @@ def mean_distance(A: np.ndarray, B: np.ndarray) -> float:
 
 def similarity(cosine: np.ndarray, gamma: float) -> np.ndarray:
     """Return exp(-(2 - 2 cos) / gamma), in the precision of the cosines."""
-    return np.asarray(np.exp((2 * cosine - 2) / cosine.dtype.type(gamma)))
+    exponents = np.subtract(cosine, 1)
+    exponents *= cosine.dtype.type(2 / gamma)
+    return np.asarray(np.exp(exponents, out=exponents))
 
 
 @dataclass(frozen=True)
@@ -222,21 +225,27 @@ def crossing(A: np.ndarray, B: np.ndarray, k: int) -> Crossing:
     gamma = mean_distance(A, B)
 
     def blocks() -> Iterator[tuple[slice, np.ndarray]]:
+        step = max(1, PAIRS // n)
         for start in range(0, n, BLOCK):
-            rows = slice(start, start + BLOCK)
-            yield rows, _standardised_rows(similarity(A[rows] @ B.T, gamma))
+            cosines = A[start : start + BLOCK] @ B.T
+            for first in range(0, len(cosines), step):
+                part = cosines[first : first + step]
+                rows = slice(start + first, start + first + len(part))
+                yield rows, _standardised_rows(similarity(part, gamma))
 
     total, square = np.zeros(n), np.zeros(n)
     for _, block in blocks():
-        total += block.sum(axis=0, dtype=np.float64)
-        square += np.einsum("ij,ij->j", block, block, dtype=np.float64)
+        ones = np.ones(len(block), dtype=block.dtype)
+        total += ones @ block
+        square += ones @ np.square(block, out=block)
     centre = total / n
     spread = np.sqrt(np.maximum(square / n - centre**2, 1e-12))
     index, value = np.empty((n, k), dtype=np.int32), np.empty((n, k), dtype=np.float32)
     low, high = centre.astype(np.float32), spread.astype(np.float32)
+    unit = 1 / high
     for rows, block in blocks():
         block -= low
-        block /= high
+        block *= unit
         index[rows], value[rows] = largest(block, k)
     return Crossing(index, value, gamma, low, high)
 
@@ -256,10 +265,11 @@ def _places(values: np.ndarray) -> np.ndarray:
 
 
 def _standardised_rows(block: np.ndarray) -> np.ndarray:
-    mean = block.mean(axis=1, keepdims=True)
-    block = block - mean
-    spread = np.sqrt(np.mean(block * block, axis=1, keepdims=True))
-    return np.asarray(block / np.maximum(spread, block.dtype.type(1e-6)))
+    """Take from every row its mean, and divide it by its standard deviation, in place."""
+    block -= block.mean(axis=1, keepdims=True)
+    spread = np.sqrt(np.einsum("ij,ij->i", block, block) / block.dtype.type(block.shape[1]))
+    block *= 1 / np.maximum(spread, block.dtype.type(1e-6))[:, None]
+    return block
 
 
 # Rows that lie closer in two views (cosine 0.995) count as if they were so far apart: else the weight of a view could
