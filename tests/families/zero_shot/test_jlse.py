@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from zslplat.errors import UsageError
-from zslplat.families.zero_shot.methods.jlse import DELTA, JLSE, Alternation, Terms, rounded_hinge, rounded_hinge_slope
+from zslplat.families.zero_shot.methods.jlse import DELTA, JLSE, Alternation, Terms, match_rows, rounded_hinge
 from zslplat.families.zero_shot.methods.simplex import simplex_codes
 
 TERMS = Terms(noise=0.7, match=3.0, lam=0.02, dictionary=0.05)
@@ -87,13 +87,23 @@ def test_slope_of_the_match_agrees_with_finite_differences():
     np.testing.assert_allclose(turns._match(turns.W)[1], numeric, atol=1e-8)
 
 
-def test_rounded_hinge_is_an_envelope_of_the_hinge_with_this_slope():
+def test_matches_of_rows_are_weighted_hinges_and_their_slopes():
+    rng = np.random.default_rng(0)
+    products, y = rng.normal(size=(40, 7)), rng.integers(0, 7, 40)
+    right = y[:, None] == np.arange(7)
+    t, weights = np.where(right, 1, -1), np.where(right, 1, 0.3)
+    slopes = weights * (rounded_hinge(t * (products + 1e-6)) - rounded_hinge(t * (products - 1e-6))) / 2e-6
+    pull = products.copy()
+    value = match_rows(pull, y, 0.3)
+    np.testing.assert_allclose(value, (weights * rounded_hinge(t * products)).sum(), rtol=1e-12)
+    np.testing.assert_allclose(pull, slopes, atol=1e-5)
+
+
+def test_rounded_hinge_is_an_envelope_of_the_hinge():
     margins, shifts = np.linspace(-2, 2, 41), np.linspace(-4, 4, 80001)
     for delta in (DELTA, 1.3):
         envelope = [np.min(shifts**2 / (2 * delta) + np.maximum(0, 1 - m - shifts)) for m in margins]
         np.testing.assert_allclose(rounded_hinge(margins, delta), envelope, atol=1e-7)
-    numeric = (rounded_hinge(margins + 1e-6) - rounded_hinge(margins - 1e-6)) / 2e-6
-    np.testing.assert_allclose(rounded_hinge_slope(margins), numeric, atol=1e-5)
 
 
 def test_scores_are_those_of_codes_found_by_search():

@@ -49,6 +49,7 @@ from zslplat.families.zero_shot.methods import spectral
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.families.zero_shot.methods.simplex import simplex_codes
 from zslplat.methods.base import Arrays, Diagnostics, Prepared
+from zslplat.methods.compiled import compiled
 from zslplat.methods.neighbours import largest_k
 from zslplat.methods.quasi_newton import minimise
 from zslplat.space import POSITIVE, Choice, Integer, Real, Space, parameter
@@ -64,9 +65,27 @@ def rounded_hinge(margins: np.ndarray, delta: float | np.ndarray = DELTA) -> np.
     return np.asarray(np.where(short < delta, short**2 / (2 * delta), short - delta / 2))
 
 
-def rounded_hinge_slope(margins: np.ndarray) -> np.ndarray:
-    """Return the derivative of h."""
-    return np.asarray(-np.clip((1 - margins) / DELTA, 0, 1))
+@compiled(fastmath={"reassoc", "contract"}, error_model="numpy")
+def match_rows(products: np.ndarray, y: np.ndarray, wrong: float) -> float:
+    """Return sum_ic w_ic h(t_ic m_ic) for products m (n, c) of codes with classes; w t h'(t m) takes their place.
+
+    ``y`` (n,) labels; the right class of a row has w = 1, each other one ``wrong``.
+    """
+    total = 0.0
+    for i in range(len(products)):
+        row, right = products[i], products[i, y[i]]
+        value = 0.0
+        row[y[i]] = -1.0  # a wrong class there would weigh nothing
+        for c in range(len(row)):
+            short = max(1.0 + row[c], 0.0)
+            slope = min(short / DELTA, 1.0)
+            value += slope * (short - DELTA / 2 * slope)
+            row[c] = wrong * slope
+        short = max(1.0 - right, 0.0)
+        slope = min(short / DELTA, 1.0)
+        row[y[i]] = -slope
+        total += wrong * value + slope * (short - DELTA / 2 * slope)
+    return total
 
 
 @dataclass(frozen=True)
@@ -94,13 +113,9 @@ class Alternation:
         self, X: np.ndarray, y: np.ndarray, codes: np.ndarray, D: np.ndarray, unit: float, terms: Terms
     ) -> None:
         self.X, self.y, self.codes, self.D, self.unit, self.terms = X, y, codes, D, unit, terms
-        n, c = len(X), len(codes)
-        right = np.zeros((n, c), dtype=bool)
-        right[np.arange(n), y] = True
-        self.t = np.where(right, 1.0, -1.0)
-        self.weights = np.where(right, 1.0, terms.of_wrong(c))
+        self.wrong = terms.of_wrong(len(codes))
         self.squares = float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / unit**2
-        self.W = np.zeros((c, len(D)))
+        self.W = np.zeros((len(codes), len(D)))
         self.Z = self._towards_rows() @ linalg.inv(precision(D, terms.noise))
 
     def value(self) -> float:
@@ -124,16 +139,18 @@ class Alternation:
 
     def _move_codes(self) -> None:
         V, towards = self.codes @ self.W, self._towards_rows()
-        A, weight = precision(self.D, self.terms.noise), self.terms.match
-        wrong = self.terms.of_wrong(len(V))
-        common = A + weight * wrong / DELTA * V.T @ V
-        factors = [linalg.cho_factor(common + weight * (1 - wrong) / DELTA * np.outer(v, v)) for v in V]
-        of_class = [np.flatnonzero(self.y == label) for label in range(len(V))]
+        A, curvature = precision(self.D, self.terms.noise), self.terms.match / DELTA
+        # H_y is the same for all classes but for the weight of v_y v_y': one factor, and a correction of rank one.
+        common = linalg.cho_factor(A + curvature * self.wrong * V.T @ V)
+        towards_class = linalg.cho_solve(common, V.T).T
+        more = curvature * (1 - self.wrong)
+        share = more / (1 + more * np.einsum("cr,cr->c", V, towards_class))
         for _ in range(CODE_STEPS):
-            pull = self.weights * self.t * rounded_hinge_slope(self.t * (self.Z @ V.T))
-            gradient = self.Z @ A - towards + weight * pull @ V
-            for rows, factor in zip(of_class, factors, strict=True):
-                self.Z[rows] -= linalg.cho_solve(factor, gradient[rows].T).T
+            pull = self.Z @ V.T
+            match_rows(pull, self.y, self.wrong)
+            step = linalg.cho_solve(common, (self.Z @ A - towards + self.terms.match * pull @ V).T).T
+            along = share[self.y] * np.einsum("nr,nr->n", V[self.y], step)
+            self.Z -= step - along[:, None] * towards_class[self.y]
 
     def _move_match(self) -> None:
         def value_and_slope(vector: np.ndarray) -> tuple[float, np.ndarray]:
@@ -146,10 +163,9 @@ class Alternation:
     def _match(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the terms of J that hold W, and their derivative (c, r)."""
         terms, n = self.terms, len(self.X)
-        margins = self.t * (self.Z @ (self.codes @ W).T)
-        value = terms.match / n * float((self.weights * rounded_hinge(margins)).sum())
-        pull = terms.match / n * self.weights * self.t * rounded_hinge_slope(margins)
-        slope = self.codes.T @ (pull.T @ self.Z) + terms.lam * W
+        pull = self.Z @ (self.codes @ W).T
+        value = terms.match / n * match_rows(pull, self.y, self.wrong)
+        slope = terms.match / n * self.codes.T @ (pull.T @ self.Z) + terms.lam * W
         return value + terms.lam / 2 * float(np.square(W).sum()), slope
 
     def _move_dictionary(self) -> None:
