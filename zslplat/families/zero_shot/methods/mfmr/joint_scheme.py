@@ -139,8 +139,9 @@ class MFMRJoint(MFMR):
         """Unless ``balance`` is 0; the printed form, which scales columns of classes to sum 1, always does."""
         return self._form.normalise or self.balance > 0
 
-    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
+    def prepare_score(self, X: Features, S: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k, and what ``mfmr`` prepares."""
+        X = np.asarray(X)
         require_non_negative("features", X)
         return {
             **super().prepare_score(X, S, space=space, statistics=statistics),
