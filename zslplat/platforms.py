@@ -107,7 +107,11 @@ def exit_like(code: int) -> None:
 
 
 def has_children(group: int | None = None) -> bool:
-    """Tell whether this process has children or adopted orphans, in a process group if one is named (Linux)."""
+    """Tell whether this process has children or adopted orphans; on Linux, in a process group if one is named."""
+    if not FORKS:
+        import psutil
+
+        return bool(psutil.Process().children())
     try:
         kind, number = (os.P_ALL, 0) if group is None else (os.P_PGID, group)
         os.waitid(kind, number, os.WEXITED | os.WNOHANG | os.WNOWAIT)

@@ -60,6 +60,7 @@ def host(connection: Connection, modules: Sequence[str]) -> None:
         if report is None:
             if not serve(connection):
                 return
+            left = has_children()
             continue
         code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
         if code != _ENDED:
