@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.linalg import get_blas_funcs
 
 from zslplat.families.zero_shot.methods.zskl.draws import ordered_data
 from zslplat.families.zero_shot.methods.zskl.objective import Objective
@@ -130,10 +131,14 @@ class ZSKLSubspaces(KernelAlignment):
 
 
 class SubspaceGradient:
-    """Loss and gradients by W and D of one batch; ``sim`` (c, c) of the seen classes."""
+    """Loss and gradients by W and D of one batch; ``sim`` (c, c) of the seen classes.
+
+    Each call writes dL/dD to the same array, which is as large as D.
+    """
 
     def __init__(self, kernel: InnerProductKernel, objective: Objective, sim: np.ndarray, ridge: float) -> None:
         self.kernel, self.objective, self.sim, self.ridge = kernel, objective, sim, ridge
+        self.dD = np.empty(0)
 
     def __call__(
         self, X: np.ndarray, y: np.ndarray, S: np.ndarray, W: np.ndarray, D: np.ndarray, drawn: np.ndarray
@@ -143,35 +148,37 @@ class SubspaceGradient:
         Wrong classes are weighted so that their sum has the same mean as over all of them.
         """
         b, c = len(X), len(S)
-        dW, dD = np.zeros_like(W), D * (2 * self.ridge)
+        self.dD = dD = np.multiply(D, 2 * self.ridge, out=self.dD if self.dD.shape == D.shape else None)
+        dW = np.zeros_like(W)
         loss = self.ridge * float(np.vdot(D, D))
         share = self.objective.wrong * c / len(drawn)
         right = self.objective.right_weights(c)
         norms = squared_norms(X)
         is_drawn = np.isin(np.arange(c), drawn)
+        W_k, g = np.empty_like(W), np.empty_like(W)
         for k in np.union1d(drawn, y):
             rows = np.arange(b) if is_drawn[k] else np.flatnonzero(y == k)
-            W_k = class_projection(W, D, self.sim[k])
-            x, s, is_right = X[rows], S[k], y[rows] == k
+            class_projection(W, D, self.sim[k], out=W_k)
+            x, s, is_right = X if is_drawn[k] else X[rows], S[k], y[rows] == k
             weights = np.where(is_right, right[k], share) / b
             z = x @ W_k
             t = z @ s
             value, A, f_u, _ = self._terms(t, squared_norms(z), np.full_like(t, s @ s), is_right, weights)
             R = A[:, None] * s + 2 * f_u[:, None] * z
             loss += value
-            through_w = None
+            through_w = 0.0
             if self.objective.both:
                 p = W_k @ s
                 value, A, _, f_v = self._terms(t, norms[rows], np.full_like(t, p @ p), is_right, weights)
                 R += A[:, None] * s
                 loss += value
-                through_w = np.outer(p, s) * (2 * f_v.sum())
-            g = x.T @ R
-            if through_w is not None:
-                g += through_w
+                through_w = 2 * float(f_v.sum())
+            np.matmul(x.T, R, out=g)
+            if through_w:
+                get_blas_funcs("ger", (g,))(through_w, s, p, a=g.T, overwrite_a=True)  # g += through_w p s'
             dW += g
             for r in np.flatnonzero(self.sim[k]):
-                dD[r] += self.sim[k, r] * g
+                add(dD[r], self.sim[k, r], g)
         return loss, dW, dD
 
     def _terms(
@@ -186,9 +193,15 @@ class SubspaceGradient:
         return float(np.sum(weights * loss)), G * f_t, np.asarray(G * f_u), np.asarray(G * f_v)
 
 
-def class_projection(W: np.ndarray, D: np.ndarray, sim: np.ndarray) -> np.ndarray:
-    """Return W + sum_r sim_r D_r (d, a)."""
-    W_c = W.copy()
+def class_projection(W: np.ndarray, D: np.ndarray, sim: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """Return W + sum_r sim_r D_r (d, a), written to ``out`` where that is given."""
+    W_c = np.empty_like(W) if out is None else out
+    np.copyto(W_c, W)
     for r in np.flatnonzero(sim):
-        W_c += sim[r] * D[r]
+        add(W_c, sim[r], D[r])
     return W_c
+
+
+def add(total: np.ndarray, weight: float, M: np.ndarray) -> None:
+    """Add ``weight`` times M to ``total`` where it is, both contiguous and of one type."""
+    get_blas_funcs("axpy", (total,))(M.reshape(-1), total.reshape(-1), a=weight)
