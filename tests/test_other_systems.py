@@ -16,7 +16,9 @@ TUNE = ("tune", "eszsl", "--dataset", "digit-pairs", "--trials", 3, "--seed", 5)
 
 LOCKS = """
 import os, sys, threading, time
+from pathlib import Path
 from zslplat import platforms
+from zslplat.data.store.atomic_files import folder_lock, replacing
 from zslplat.platforms import lock_file
 
 assert platforms.WINDOWS and not platforms.FORKS
@@ -41,6 +43,23 @@ began = time.monotonic()
 lock_file(paths[3], wait=True)
 assert time.monotonic() - began > 0.1
 assert os.lseek(paths[3], 0, os.SEEK_CUR) == 0
+
+folder, entered = Path(sys.argv[1]).parent, threading.Event()
+
+def enter():
+    with folder_lock(folder):
+        entered.set()
+
+with folder_lock(folder):
+    other = threading.Thread(target=enter)
+    other.start()
+    assert not entered.wait(0.2)
+assert entered.wait(60)
+other.join()
+for text in ("first", "second"):
+    with replacing(folder / "page") as new:
+        new.write_text(text)
+    assert (folder / "page").read_text() == text
 """
 
 IMPORTS = """
@@ -76,7 +95,8 @@ def system(tmp_path):
 
     def run(name, *arguments, cwd=tmp_path / "files"):
         path = os.pathsep.join(filter(None, (str(Path(__file__).with_name("simulated_system")), *_inherited())))
-        environment = {**os.environ, "PYTHONPATH": path, "SIMULATED_SYSTEM": name, "SIMULATED_ROOT": str(cwd)}
+        environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": str(tmp_path)}
+        environment |= {"SIMULATED_SYSTEM": name, "SIMULATED_ROOT": str(cwd)}
         # The encoding of files and streams that a Western Windows has.
         environment |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "cp1252"} if name == "windows" else {}
         done = subprocess.run(
@@ -92,8 +112,9 @@ def _inherited():
     return os.environ.get("PYTHONPATH", "").split(os.pathsep)
 
 
-def test_windows_locks_files_for_one_or_for_several(system, tmp_path):
-    system("windows", "-c", LOCKS, tmp_path / "lock")
+def test_windows_locks_files_and_folders_and_replaces_files(system, tmp_path):
+    system("windows", "-c", LOCKS, tmp_path / "files" / "lock")
+    assert {path.name for path in (tmp_path / "files").iterdir()} == {"lock", "page"}
 
 
 def test_every_module_but_the_fork_server_is_imported_on_windows(system):
@@ -112,6 +133,7 @@ def test_a_study_on_windows_has_the_same_trials_and_its_results_are_used(system,
     np.save(place / "rows.npy", np.random.default_rng(0).random((5, 128)))
     system("windows", "-m", "zslplat", "predict", "rows.npy")
     assert len((place / "predictions.csv").read_text().splitlines()) == 6
+    assert [path for path in place.rglob(".*") if path.is_dir()] == []  # what was written beside its place
 
 
 @pytest.mark.long

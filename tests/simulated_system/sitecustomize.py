@@ -13,6 +13,7 @@ import multiprocessing.reduction
 import multiprocessing.resource_tracker
 import os
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -89,7 +90,7 @@ def _open_here():
             continue
     with open("/proc/self/maps") as maps:
         paths |= {line.split(maxsplit=5)[5].rstrip("\n") for line in maps if line.count("/")}
-    return {path for path in paths if path.startswith(_ROOT)}
+    return {path for path in paths if path.startswith(_ROOT) and not os.path.isdir(path)}
 
 
 def _refuse(number, path, why):
@@ -119,11 +120,13 @@ def _watch_files(event, arguments):
 
 _system = os.environ.get("SIMULATED_SYSTEM")
 if _system == "macos":
+    multiprocessing.reduction.ACKNOWLEDGE = True  # who sends open files waits there until they have come
     for _module, _names in _MACOS.items():
         _hide(_module, _names.split())
 elif _system == "windows":
     _refuse_modules()
     _offer_msvcrt()
+    shutil._use_fd_functions = False  # removes folders by their paths, as there
     for _module, _names in _WINDOWS.items():
         _hide(_module, _names.split())
     if _ROOT:
