@@ -119,7 +119,7 @@ def begin(modules: Sequence[str]) -> None:
     global _server
     if _server._forkserver_pid is None:
         atexit.register(give_up)
-    _server.set_forkserver_preload([*modules, "zslplat.evaluation.workers.fork_server_exit"])
+    _server.set_forkserver_preload(["zslplat.evaluation.workers.fork_server_exit", *modules])
     try:
         _server.ensure_running()
     except ChildProcessError:  # it has ended, and other code has collected its exit status

@@ -14,6 +14,7 @@ What the processes print passes through the guardian into a log of bounded size.
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import select
@@ -43,6 +44,9 @@ def guard(connection: Connection, settings: WorkerSettings, environment: Mapping
     from zslplat.evaluation.workers.scorer import score_jobs
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What the server has imported stays, and its pages unwritten; the server itself collects no garbage.
+    gc.freeze()
+    gc.enable()
     fork_server.release_server()
     os.setsid()
     adopt_orphans()
