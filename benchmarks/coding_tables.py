@@ -19,7 +19,6 @@ from zslplat.drawing import render
 from zslplat.evaluation.components import searched_space
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evidence.scores import Scored
-from zslplat.evidence.table import read_study_scores
 from zslplat.figures import Curve, Table, write_table
 from zslplat.kernels import parse_kernel
 from zslplat.registry import component
@@ -29,6 +28,7 @@ from zslplat.spec import Spec, format_value
 from zslplat.tuning.options import EvaluationOptions, StudyOptions
 from zslplat.tuning.study import StudyResult, run_study
 from zslplat.tuning.sweep import run_sweep
+from zslplat_papers.reproduction.reproduce import read_study_scores
 
 FACES = "extyaleb(X=rf504, y=label, train=train32)"
 FACE_COVARIANCES = 'region-covariance(path="extyaleb.npz", X=img48x42, y=label, train=train32)'
@@ -174,10 +174,7 @@ def table(out: Path, data: Path) -> None:
     for planned in [*TABLE, None, *MANIFOLD]:
         row = combination(results) if planned is None else planned
         results[row.label] = result = tuned(row, settings)
-        one = read_study_scores(
-            settings, str(Spec.parse(row.dataset)), str(Spec.parse(row.task)), result.name, warn=print
-        )
-        found[row.label] = one
+        found[row.label] = one = read_study_scores(settings, result.name, warn=print)
         ends = interval(one, "accuracy")
         best = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(result.parameters.items()))
         lines.append(

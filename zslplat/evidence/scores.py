@@ -13,6 +13,7 @@ import numpy as np
 from zslplat.errors import StoreError
 from zslplat.evaluation.scoring.outcomes import class_values, read_outcomes, replicates
 from zslplat.evidence.results import Evaluation, Result
+from zslplat.metrics.intervals import ClassValues
 from zslplat.records.costs import costs
 from zslplat.tasks.base import Metric, Task
 
@@ -161,6 +162,14 @@ def _over_classes(result: Result, task: Task, metrics: Collection[str] | None) -
         if table is None:
             return {}
         tables.append(table)
+    return fields_of_classes(tables)
+
+
+def fields_of_classes(tables: Sequence[ClassValues]) -> dict[str, Any]:
+    """Return ``classes``, ``kinds``, ``exchanged`` and ``class_names`` of scores, by the values per class of repeats.
+
+    Nothing where the repeats have other classes.
+    """
     kinds = tables[0].kinds
     if any(not np.array_equal(table.kinds, kinds) for table in tables):
         return {}

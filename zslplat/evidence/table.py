@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from zslplat.evidence.scores import Scored, scores_of, with_outcomes
 from zslplat.keys import run_identifier
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder
-from zslplat.records.opening import existing_records
 from zslplat.records.overview import Overview
 from zslplat.records.studies import PARENT, STUDY, SUMMARY
 from zslplat.settings import Settings
@@ -187,22 +186,6 @@ class ResultTable:
 
     def _leave_out(self, study: str, error: StoreError) -> None:
         self.warn(f"{error}; study {study!r} is left out")
-
-
-def read_study_scores(
-    settings: Settings, dataset: str, task: str, study: str, *, warn: Callable[[str], None]
-) -> Scored:
-    """Return the test scores of a study, or of a single run by its RUN, of a task on a data set.
-
-    ``warn`` is called for outcomes that cannot be read, whose evaluations then have no replicates. Raises
-    :class:`StoreError` where nothing is recorded.
-    """
-    with closing(existing_records(settings, warn)) as records:
-        table = ResultTable(records, warn)
-        scores = table.scores_of_named([study])
-        if study not in scores:
-            raise nothing_recorded(settings, dataset, task, table)
-        return scores[study]
 
 
 def is_among(dataset: str, names: Sequence[str]) -> bool:

@@ -35,7 +35,7 @@ from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.scoring.outcomes import class_values
 from zslplat.evaluation.session import EvaluationRequest, Session
 from zslplat.evidence.draws import join_draws
-from zslplat.evidence.scores import Scored
+from zslplat.evidence.scores import Scored, fields_of_classes
 from zslplat.keys import METRIC, key_of
 from zslplat.metrics.intervals import ClassValues
 from zslplat.names import counted
@@ -267,9 +267,9 @@ def _validated(side: _Side, records: Records, settings: Settings, reporter: Repo
 
 def _fold_scores(side: _Side, folds: Sequence[Mapping[str, Any]], tables: Sequence[ClassValues | None]) -> Scored:
     """Return the scores of one fold from its records and values per class in each repeat."""
-    metric, first = side.metric.name, tables[0]
+    metric = side.metric.name
     whole = [table for table in tables if table is not None and metric in table.values]
-    scored = Scored(
+    return Scored(
         label=side.study.name,
         study=side.study.name,
         method=str(side.experiment.method),
@@ -278,14 +278,5 @@ def _fold_scores(side: _Side, folds: Sequence[Mapping[str, Any]], tables: Sequen
         validation={},
         rows=folds[0]["rows"],
         data=side.experiment.data,
-    )
-    if first is None or len(whole) < len(tables):
-        return scored
-    exchanged = [table.exchanged[metric] for table in whole if metric in table.exchanged]
-    return replace(
-        scored,
-        classes={metric: np.array([table.values[metric] for table in whole])},
-        kinds=first.kinds,
-        exchanged={metric: np.mean(exchanged, axis=0)} if exchanged else {},
-        class_names=first.names,
+        **(fields_of_classes(whole) if len(whole) == len(tables) else {}),
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -24,9 +25,12 @@ from zslplat.evaluation.code import SCORING, CodeReader, libraries
 from zslplat.evaluation.components import NOTHING, build_component, open_dataset, source_of
 from zslplat.evaluation.context import describe_surroundings
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
+from zslplat.evaluation.jobs import EvaluateJob
 from zslplat.evaluation.reporter import Reporter, SilentReporter
-from zslplat.evaluation.scoring.evaluation import evaluate_scores
+from zslplat.evaluation.scoring.evaluation import plain_record, summary_of_folds
+from zslplat.evaluation.scoring.folds import Fold
 from zslplat.evaluation.scoring.messages import collect_warnings, warning_entries
+from zslplat.evaluation.scoring.outcomes import REPLICATES
 from zslplat.keys import EXPERIMENT_CHOICES, RECORD_CHOICES, key_of, run_identifier
 from zslplat.listeners import Listeners
 from zslplat.records.database import Records
@@ -35,7 +39,7 @@ from zslplat.records.folders import working_lock
 from zslplat.records.locks import file_lock
 from zslplat.settings import Settings
 from zslplat.spec import Spec, format_value
-from zslplat.tasks.base import Task
+from zslplat.tasks.base import Problem, Task
 from zslplat.tuning.findings import evaluation_findings
 from zslplat.tuning.single import RunResult
 from zslplat_outside.aligned_scores import differences_lost
@@ -428,3 +432,44 @@ def _code(task: Task, dataset: Spec, settings: Settings) -> dict[str, str]:
     roots = {"task": {type(task).__module__}, "data": {type(source_of(dataset, settings)).__module__}}
     digests = {role: reader.digest(modules) for role, modules in {**roots, "scoring": set(SCORING)}.items()}
     return {**digests, **libraries()}
+
+
+def evaluate_scores(
+    task: Task,
+    problems: Sequence[Problem],
+    scores: Sequence[np.ndarray],
+    folder: Path,
+    *,
+    test: bool,
+    label: str,
+    validation_choices: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the record of scores (m, c) of each problem, with rows and classes in the order of the problem.
+
+    It is what an evaluation makes of a method with these outputs, without what a method costs and learns.
+    ``folder``: that of the evaluation, which gets artifacts and, for the test split, outcomes per row and replicates.
+    ``label`` names the origin of the scores in messages.
+    """
+    job = EvaluateJob(
+        label=label,
+        method=label,
+        parameters={},
+        seed=0,
+        task=task.name,
+        problems=tuple((problem.name, None) for problem in problems),
+        validation_choices=dict(validation_choices or {}),
+        full=True,
+        artifacts=folder / "artifacts",
+        replicates=REPLICATES if test else 0,
+        outcomes=folder if test else None,
+        test=test,
+    )
+    finished, outcomes = [], []
+    for problem, matrix in zip(problems, scores, strict=True):
+        fold = Fold(task, problem, None, iter([(1, task.outputs_of(problem, matrix))]), job)
+        fold.complete()
+        outcomes.append(fold.finish())
+        # The time of scoring says nothing about the time of making the scores.
+        del fold.record["seconds"]
+        finished.append(fold)
+    return plain_record(summary_of_folds(finished, outcomes))

@@ -22,7 +22,6 @@ from zslplat.evaluation.components import build_component
 from zslplat.evaluation.jobs import EvaluateJob, PrepareJob
 from zslplat.evaluation.scoring.folds import Fold, advance_together
 from zslplat.evaluation.scoring.messages import MOST_TEXTS, collect_warnings, warning_entries
-from zslplat.evaluation.scoring.outcomes import REPLICATES
 from zslplat.evaluation.workers.proxies import LocalMethods, Methods
 from zslplat.keys import RECORD_CHOICES
 from zslplat.platforms import peak_bytes, reset_peak
@@ -100,7 +99,7 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
             finished.append(fold)
     method_seconds, method_bytes = methods.usage()
     record = {
-        **_summary(finished, outcomes, state, curve),
+        **summary_of_folds(finished, outcomes, state, curve),
         SECONDS: time.perf_counter() - wall,
         CPU_SECONDS: time.process_time() - cpu + method_seconds,
         PREPARED: {key: costs for fold in finished for key, costs in fold.prepared.items()},
@@ -109,10 +108,10 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
     }
     if state == "complete" and step_parameter:
         record[RECORD_CHOICES]["best_step"] = float(max(fold.step for fold in finished))
-    return _plain(record)
+    return plain_record(record)
 
 
-def _summary(
+def summary_of_folds(
     finished: Sequence[Fold], outcomes: Sequence[Outcome], state: str = "complete", curve: Sequence[float] = ()
 ) -> dict[str, Any]:
     """Return the entries of a record for scored folds: state, value, metrics, folds, carry, warnings, steps."""
@@ -161,7 +160,7 @@ def _with_views(problem: Problem, method: Any) -> Any:
     return method
 
 
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
+def plain_record(record: dict[str, Any]) -> dict[str, Any]:
     """Return the record as JSON reads it back; raises :class:`MethodError` for a value that JSON has no form for."""
 
     def default(value: Any) -> Any:
@@ -176,44 +175,3 @@ def _plain(record: dict[str, Any]) -> dict[str, Any]:
 def _mean_metrics(outcomes: Sequence[Outcome]) -> dict[str, float]:
     keys = [key for key in (outcomes[0].metrics if outcomes else {}) if all(key in o.metrics for o in outcomes)]
     return {key: float(np.mean([o.metrics[key] for o in outcomes])) for key in keys}
-
-
-def evaluate_scores(
-    task: Task,
-    problems: Sequence[Problem],
-    scores: Sequence[np.ndarray],
-    folder: Path,
-    *,
-    test: bool,
-    label: str,
-    validation_choices: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return the record of scores (m, c) of each problem, with rows and classes in the order of the problem.
-
-    It is what :func:`evaluate` makes of a method with these outputs, without what a method costs and learns.
-    ``folder``: that of the evaluation, which gets artifacts and, for the test split, outcomes per row and replicates.
-    ``label`` names the origin of the scores in messages.
-    """
-    job = EvaluateJob(
-        label=label,
-        method=label,
-        parameters={},
-        seed=0,
-        task=task.name,
-        problems=tuple((problem.name, None) for problem in problems),
-        validation_choices=dict(validation_choices or {}),
-        full=True,
-        artifacts=folder / "artifacts",
-        replicates=REPLICATES if test else 0,
-        outcomes=folder if test else None,
-        test=test,
-    )
-    finished, outcomes = [], []
-    for problem, matrix in zip(problems, scores, strict=True):
-        fold = Fold(task, problem, None, iter([(1, task.outputs_of(problem, matrix))]), job)
-        fold.complete()
-        outcomes.append(fold.finish())
-        # The time of scoring says nothing about the time of making the scores.
-        del fold.record["seconds"]
-        finished.append(fold)
-    return _plain(_summary(finished, outcomes))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,16 @@ import numpy as np
 from zslplat.comparison.classes import over_classes
 from zslplat.comparison.paired import interval
 from zslplat.data.dataset import Dataset
-from zslplat.errors import ZslplatError
+from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evidence.scores import Scored
-from zslplat.evidence.table import read_study_scores
+from zslplat.evidence.table import ResultTable
 from zslplat.metrics.intervals import within
 from zslplat.records.costs import total_seconds
 from zslplat.records.database import SEALED, Records
+from zslplat.records.opening import existing_records
 from zslplat.registry import one_line
 from zslplat.settings import Settings
 from zslplat.statistics import estimate_mean
@@ -212,11 +214,7 @@ class _Work:
             made.differs = other_data(open_dataset(cell.experiment.dataset, self.settings), facts)
         study = self._study(made)
         made.study = study.name
-        experiment = cell.experiment
-        scored = read_study_scores(
-            self.settings, str(experiment.dataset), str(experiment.task), made.study, warn=self.reporter.warn
-        )
-        judge(made, scored)
+        judge(made, read_study_scores(self.settings, made.study, warn=self.reporter.warn))
         # A study goes on where it was: it may have had more trials than this call asks for.
         made.trials = sum(study.trials.values())
         if self.oracle:
@@ -351,3 +349,15 @@ def _stays(earlier: Mapping[str, Any], made: Mapping[str, Any]) -> bool:
     if trials[0] != trials[1]:
         return trials[0] > trials[1]
     return repeats[0] > repeats[1] or (bool(earlier.get("oracle")) and made.get("oracle") is None)
+
+
+def read_study_scores(settings: Settings, study: str, *, warn: Callable[[str], None]) -> Scored:
+    """Return the test scores of a study; raises :class:`StoreError` where it has none.
+
+    ``warn`` is called for outcomes that cannot be read, whose evaluations then have no replicates.
+    """
+    with closing(existing_records(settings, warn)) as records:
+        scores = ResultTable(records, warn).scores_of_named([study])
+    if study not in scores:
+        raise StoreError(f"study {study!r} has no test evaluation in {settings.store}; give its command again")
+    return scores[study]
