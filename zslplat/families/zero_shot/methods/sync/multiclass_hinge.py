@@ -26,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import get_blas_funcs
 
 from zslplat.families.zero_shot.methods.sync.squared_hinge import product, transposed_product
 from zslplat.methods.compiled import compiled
@@ -67,11 +68,12 @@ def solve(X: np.ndarray, y: np.ndarray, margins: np.ndarray, lam: float, gap: fl
         gaps.append(float(parts.mean()) / value if value > 0 else 0.0)
         if gaps[-1] <= gap or made >= passes:
             return Fitted(W, value, gaps, made)
-        _visit(X, y, margins, P, W, q, unit, order[random.permutation(n)])
+        rounded = W.astype(X.dtype)  # what the steps of a round see and move; W is made anew of P at its end
+        _visit(X, y, margins, P, rounded, q, unit, order[random.permutation(n)])
         made += 1
         unsettled = order[((P.max(axis=1) < 1) | (parts > LARGE * parts.mean()))[order]]
         for _ in range(PASSES_OVER_UNSETTLED):
-            _visit(X, y, margins, P, W, q, unit, unsettled[random.permutation(len(unsettled))])
+            _visit(X, y, margins, P, rounded, q, unit, unsettled[random.permutation(len(unsettled))])
             made += len(unsettled) / n
         W = weights(X, y, P, lam)
 
@@ -103,27 +105,23 @@ def _visit(
     unit: float,
     order: np.ndarray,
 ) -> None:
-    """Take the steps of the rows ``order``, changing P and W in place."""
-    single = W.astype(X.dtype)
+    """Take the steps of the rows ``order``, changing P and W in place; W in the precision of X."""
+    gemm = get_blas_funcs("gemm", (W,))
     for start in range(0, len(order), BLOCK):
         rows = order[start : start + BLOCK]
         block = X[rows]
-        A = block @ single.T + margins[y[rows]]
+        A = block @ W.T + margins[y[rows]]
         before = P[rows]
         after = before.copy()
         _steps(A, (block @ block.T).astype(np.float64) / unit, after, q[rows])
-        change = before - after
-        moved, columns = change.any(axis=1), change.any(axis=0)
-        if moved.any():
-            P[rows] = after
-            places, classes = _chosen(moved), _chosen(columns)
-            W[classes] += (change[places][:, classes].T.astype(X.dtype) @ block[places]) / unit
-            single[classes] = W[classes]
-
-
-def _chosen(mask: np.ndarray) -> np.ndarray | slice:
-    """Return an index of what a mask marks: a slice where that is all, which copies nothing."""
-    return slice(None) if mask.all() else mask
+        change = (before - after) / unit
+        columns = change.any(axis=0)
+        P[rows] = after
+        if 2 * np.count_nonzero(columns) > len(columns):
+            # W += change' block, where W is: its transpose is what BLAS calls a matrix in column order.
+            gemm(1.0, block.T, change.T.astype(X.dtype), beta=1.0, c=W.T, trans_b=True, overwrite_c=True)
+        elif columns.any():
+            W[columns] += change[:, columns].T.astype(X.dtype) @ block
 
 
 @compiled(error_model="numpy")
