@@ -205,26 +205,10 @@ def holm(p_values: Sequence[float] | np.ndarray) -> np.ndarray:
     Source: Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
     """
     values = np.asarray(p_values, dtype=float)
-    return _stepwise(values, lambda ranks, count: count - ranks + 1, np.maximum.accumulate)
-
-
-def benjamini_hochberg(p_values: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Return p-values that bound the share of false discoveries in a list; NaN stays NaN.
-
-    Source: Benjamini and Hochberg, "Controlling the False Discovery Rate" (1995).
-    """
-    values = np.asarray(p_values, dtype=float)
-    return _stepwise(
-        values, lambda ranks, count: count / ranks, lambda scaled: np.minimum.accumulate(scaled[::-1])[::-1]
-    )
-
-
-def _stepwise(values: np.ndarray, factors: Any, accumulate: Any) -> np.ndarray:
     adjusted = np.full(len(values), np.nan)
     finite = np.flatnonzero(np.isfinite(values))
     order = finite[np.argsort(values[finite], kind="stable")]
-    ranks = np.arange(1, len(order) + 1)
-    adjusted[order] = np.minimum(accumulate(values[order] * factors(ranks, len(order))), 1.0)
+    adjusted[order] = np.minimum(np.maximum.accumulate(values[order] * np.arange(len(order), 0, -1)), 1.0)
     return adjusted
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -54,24 +53,18 @@ def cluster_by_features(
     return result
 
 
-@dataclass(frozen=True)
-class Judged:
-    """One draw: the metrics, and the curve over numbers of features, with deviations over the starts."""
+class Judged(NamedTuple):
+    """The metrics, and the curve over numbers of features, with deviations over the starts."""
 
-    problem: Problem
-    outputs: Arrays
     metrics: dict[str, float]
     curve: dict[str, list[float]]
 
-    def features(self) -> Table:
-        """Return the features from the best on."""
-        return features_table(self.outputs["ranking"], self.outputs["scores"])
 
-    def predictions(self) -> Table:
-        """Return the class of each row by vote of all clusterings."""
-        truth, names = self.problem.truth, list(self.problem.meta["classes"])
-        voted = voted_classes(self.outputs["clusters"], truth["y_unseen"], len(names))
-        return predictions_table(names, truth["row_unseen"], truth["y_unseen"], *voted)
+def class_predictions(problem: Problem, outputs: Arrays) -> Table:
+    """Return the class of each row by vote of all clusterings."""
+    truth, names = problem.truth, list(problem.meta["classes"])
+    voted = voted_classes(outputs["clusters"], truth["y_unseen"], len(names))
+    return predictions_table(names, truth["row_unseen"], truth["y_unseen"], *voted)
 
 
 def row_outcomes(problem: Problem, outputs: Arrays) -> RowOutcomes:
@@ -98,7 +91,7 @@ def judge(problem: Problem, outputs: Arrays) -> Judged:
     for name, values in (("accuracy", accuracy), ("nmi", nmi), ("nmi_arithmetic", arithmetic)):
         curve[name] = values.mean(axis=1).tolist()
         curve[f"{name}_deviation"] = values.std(axis=1).tolist()
-    return Judged(problem, outputs, metrics, curve)
+    return Judged(metrics, curve)
 
 
 def each_clustering(clusters: np.ndarray, metric: Callable[[np.ndarray], float]) -> np.ndarray:

@@ -30,7 +30,14 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.store.preprocessing import Preprocessing, after_steps, fit_steps, parse_steps
 from zslplat.data.store.rows import take_rows
 from zslplat.errors import DataError, OutcomeWarning, UsageError
-from zslplat.families.selection.outcomes import cluster_by_features, curve_figure, judge, row_outcomes
+from zslplat.families.selection.outcomes import (
+    class_predictions,
+    cluster_by_features,
+    curve_figure,
+    features_table,
+    judge,
+    row_outcomes,
+)
 from zslplat.figures import Table
 from zslplat.kinds import protocol_of
 from zslplat.metrics.accuracy import expected_random_accuracy, look_at_ranked_features
@@ -145,8 +152,8 @@ class FeatureSelection(ClassTask):
         if full:
             outcome.tables |= {
                 "curve": Table(judged.curve),
-                "features": judged.features(),
-                "predictions": judged.predictions(),
+                "features": features_table(outputs["ranking"], outputs["scores"]),
+                "predictions": class_predictions(problem, outputs),
             }
             outcome.figures["curve"] = curve_figure(judged.curve, f"{problem.meta['dataset']}, {problem.name}")
         return outcome

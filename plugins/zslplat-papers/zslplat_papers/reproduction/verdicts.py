@@ -24,7 +24,6 @@ from zslplat.statistics import (
     LEVEL,
     MARGIN,
     NOT_ENOUGH,
-    benjamini_hochberg,
     detectable,
     estimate_mean,
 )
@@ -275,7 +274,11 @@ class Evidence:
 
 def claim_verdicts(evidence: Sequence[Evidence]) -> list[Verdict]:
     """Return the verdicts on a list of claims, with Benjamini and Hochberg's correction over the list."""
-    corrected = benjamini_hochberg([one.p_value for one in evidence])
+    from scipy.stats import false_discovery_control  # slow to import
+
+    corrected = np.array([one.p_value for one in evidence], dtype=float)
+    finite = np.isfinite(corrected)
+    corrected[finite] = false_discovery_control(corrected[finite]) if finite.any() else corrected[finite]
     return [one.verdict(p) for one, p in zip(evidence, corrected, strict=True)]
 
 
