@@ -273,7 +273,7 @@ def _bad_features(value):
 
 
 BROKEN = {
-    "NaN": (_bad_features(np.nan), r"res101\.mat: features of row 12 hold NaN or infinity"),
+    "NaN": (_bad_features(np.nan), r"row 11 holds NaN or infinity"),
     "label without signature": ({"splits": {"att": np.ones((5, 7))}}, r"labels of res101\.mat run to 8 but .* 7 sig"),
     "NaN in signatures": ({"splits": {"att": np.full((5, 8), np.nan)}}, r"'att' of class 1 holds NaN"),
     "labels from 0": (

@@ -230,7 +230,7 @@ def _read_features(path: Path) -> tuple[RowStream, np.ndarray]:
 
 
 def _feature_blocks(file: MatlabFile) -> tuple[tuple[int, int], Callable[[], Iterator[np.ndarray]]]:
-    """Return the shape (n, d) and what yields the blocks of rows, scaled and checked for NaN."""
+    """Return the shape (n, d) and what yields the blocks of rows, scaled."""
     rows = file.vector("labels").size
     stored = file.shape("features")
     axis = 0 if stored[1] != rows and stored[0] == rows else 1
@@ -246,18 +246,9 @@ def _feature_blocks(file: MatlabFile) -> tuple[tuple[int, int], Callable[[], Ite
             scale *= float(values[0])
 
     def blocks() -> Iterator[np.ndarray]:
-        start = 0
         for block in file.slices("features", axis, _BLOCK_ROWS):
-            with np.errstate(over="ignore"):  # what becomes infinite is reported below
-                block = block if scale == 1 else block * scale
-            bad = ~np.isfinite(block).all(axis=1)
-            if bad.any():
-                row = start + int(np.argmax(bad))
-                raise DataError(
-                    f"{file.path}: features of row {row + 1} hold NaN or infinity; clean the file and load it again"
-                )
-            start += len(block)
-            yield block
+            with np.errstate(over="ignore"):  # what becomes infinite is reported when it is stored
+                yield block if scale == 1 else block * scale
 
     return (rows, stored[1 - axis]), blocks
 

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from zslplat.families.zero_shot.methods.zskl import fast_passes
 from zslplat.families.zero_shot.methods.zskl.objective import Objective
 from zslplat.kernels.composition import InnerProductSum
 from zslplat.kernels.inner_product import InnerProductKernel, Partial, RadialKernel, squared_norms
@@ -58,10 +59,6 @@ class Engine:
         d, a = W.shape
         c, b = len(S), min(batch, len(X))
         dtype = W.dtype
-        # Imported here, since compiling takes a library that is slow to load.
-        from zslplat.families.zero_shot.methods.zskl import fast_passes
-
-        self.passes = fast_passes
         self.kernel, self.X, self.y, self.W, self.dtype = kernel, X, y, W, dtype.type
         self.objective = objective
         self.right = np.ascontiguousarray(objective.right_weights(c), dtype=dtype)
@@ -173,20 +170,20 @@ class Engine:
         Both kernels of Eq. 9 are evaluated in one call, on distances of which the first b rows are those of k(W'x, s)
         and the next b rows those of k(x, W s).
         """
-        passes, both = self.passes, self.objective.both
+        both = self.objective.both
         drawn = self.no_negatives if negatives is None else negatives
         if both and self.uses_gram:
             np.matmul(self.S, self.M, out=self.S_M)
-        if self.form != passes.NO_FORM:
-            loss = passes.terms_of_known_form(rows, y, drawn, *self.all_arguments)
+        if self.form != fast_passes.NO_FORM:
+            loss = fast_passes.terms_of_known_form(rows, y, drawn, *self.all_arguments)
         else:
-            passes.distances(self.t, self.Z, self.S_norms, self.d)
+            fast_passes.distances(self.t, self.Z, self.S_norms, self.d)
             if both:
-                passes.distances_through_w(rows, self.t, *self.at_w, self.d)
-            k, slope = map(passes.writable, kernel.g_and_slope(self.d))
-            loss = passes.terms(k, slope, y, drawn, *self.weights_and_sums)
+                fast_passes.distances_through_w(rows, self.t, *self.at_w, self.d)
+            k, slope = map(fast_passes.writable, kernel.g_and_slope(self.d))
+            loss = fast_passes.terms(k, slope, y, drawn, *self.weights_and_sums)
         np.matmul(self.A, self.S, out=self.R)
-        passes.add_rows(self.R, self.by_row, self.Z)
+        fast_passes.add_rows(self.R, self.by_row, self.Z)
         if both:
             self._scale_signatures(self.by_column)
         return float(loss)
@@ -212,10 +209,10 @@ class Engine:
     def _scale_signatures(self, weights: np.ndarray) -> None:
         """Write S' diag(weights) S to Q, or diag(weights) S where W s comes from P = S W'."""
         if self.uses_gram:
-            self.passes.scale_rows(self.S, weights, self.scaled)
+            fast_passes.scale_rows(self.S, weights, self.scaled)
             np.matmul(self.S_T, self.scaled, out=self.Q)
         else:
-            self.passes.scale_rows(self.S, weights, self.Q)
+            fast_passes.scale_rows(self.S, weights, self.Q)
 
     def _side(
         self, u: np.ndarray, v: np.ndarray, y: np.ndarray, negatives: np.ndarray | None

@@ -3,8 +3,7 @@
 Between the matrix products of a step lie some twenty operations on (b, c) and (b, a) entries; as single NumPy calls
 they cost as much as the products themselves, not least because the code of each is out of the cache by the time that
 the next step comes to it. Here they are two calls around the kernel's own code, or one call where the kernel is one of
-those whose declared form :func:`known_form` knows. Compiled on first use and kept on disk; import this module where
-it is used, since numba takes its time.
+those whose declared form :func:`known_form` knows. Compiled on first use and kept on disk.
 
 | symbol | shape | meaning |
 |---|---|---|

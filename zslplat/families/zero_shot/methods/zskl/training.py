@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zslplat.errors import UsageError
+from zslplat.families.zero_shot.methods.zskl import fast_passes
 from zslplat.families.zero_shot.methods.zskl.draws import OrderedData, draw_negatives
 from zslplat.families.zero_shot.methods.zskl.fast_gradient import Engine
 from zslplat.families.zero_shot.methods.zskl.objective import Objective
@@ -29,15 +30,12 @@ class RMSprop:
     """
 
     def __init__(self, W: np.ndarray, *, gamma: float = 0.99, epsilon: float = 1e-8) -> None:
-        from zslplat.families.zero_shot.methods.zskl import fast_passes
-
         if not W.flags.c_contiguous:
             raise ValueError("RMSprop works in place on a C-contiguous array")
         self.kind = W.dtype.type
         self.W = W
         self.A = np.zeros_like(W)
         self.gamma, self.rest, self.epsilon = self.kind(gamma), self.kind(1 - gamma), self.kind(epsilon)
-        self._passes = fast_passes
         self._flat: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
 
     def step(
@@ -58,11 +56,11 @@ class RMSprop:
         tail = (self.gamma, self.rest, self.kind(rate), self.epsilon)
         flat = g.reshape(-1)
         if moment is not None:
-            self._passes.rmsprop_given_moment(W, A, flat, moment.reshape(-1), *tail)
+            fast_passes.rmsprop_given_moment(W, A, flat, moment.reshape(-1), *tail)
         elif plus is not None:
-            self._passes.rmsprop_two_parts(W, A, flat, plus.reshape(-1), *tail)
+            fast_passes.rmsprop_two_parts(W, A, flat, plus.reshape(-1), *tail)
         else:
-            self._passes.rmsprop(W, A, flat, *tail)
+            fast_passes.rmsprop(W, A, flat, *tail)
 
     def _flattened(self, rows: slice | None) -> tuple[np.ndarray, np.ndarray]:
         """Return flat views of those rows of W and A, laid out once: a step is short enough for them to count."""
