@@ -151,8 +151,8 @@ class Engine:
         self.by_row = self.of_row[:b]
         self.d, slopes, bits = (whole[: 2 * b if self.objective.both else b] for whole in self.of_pairs)
         # |W s|^2 is the product of a row of S M with one of S, or of a row of P with itself.
-        at_w = (self.S_M, self.S) if self.uses_gram else (self.P, self.P)
-        self.at_w = (self.row_norms, *at_w, self.norms)
+        left, right = (self.S_M, self.S) if self.uses_gram else (self.P, self.P)
+        self.at_w = (self.row_norms, left, right, self.norms)
         weights = (self.right, self.wrong, self.objective.squared, self.dtype(1 / b))
         self.weights_and_sums = (*weights, self.A, self.by_row, self.by_column)
         room = (slopes, bits, self.t, self.Z, self.S_norms, self.d)
