@@ -70,9 +70,14 @@ class Summary:
 
 def table_lines(table: Mapping[str, Sequence[Any]]) -> list[str]:
     """Return a table as lines of plain text, the names of its columns first."""
-    cells = [[str(name) for name in table], *(list(map(cell, line)) for line in _lines(table))]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return ["  ".join(text.ljust(n) for text, n in zip(line, widths, strict=True)).rstrip() for line in cells]
+    return padded([[str(name) for name in table], *(list(map(cell, line)) for line in _lines(table))])
+
+
+def padded(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+    """Return rows as lines of plain text in columns, those of ``right`` aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    aligned = [str.rjust if i in right else str.ljust for i in range(len(widths))]
+    return ["  ".join(a(text, n) for a, text, n in zip(aligned, row, widths, strict=True)).rstrip() for row in rows]
 
 
 def cell(value: Any) -> str:

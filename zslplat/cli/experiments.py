@@ -1,7 +1,6 @@
 """``tune``, ``run``, ``rerun``, ``sweep``, ``cross-validate`` and ``bench``: the commands that evaluate."""
 
 import shlex
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -162,7 +161,6 @@ class CrossValidateCommand(
     ]
     splits: Annotated[int | None, Option("Drawn splits, for a data set without folds of its own.", least=2)]
     study: Annotated[str | None, Option("Beginning of the studies' names; default: made from the request.")]
-    out: Annotated[Path | None, Option("CSV file that gets the metrics by fold.")]
     quiet: Quiet
     json: Json
 
@@ -175,7 +173,6 @@ def cross_validate(options: CrossValidateCommand) -> None:
     """
     from zslplat.cli.outcomes import print_cross_validation
     from zslplat.data.catalogue import parse_dataset
-    from zslplat.figures import Table, write_table
     from zslplat.front.progress import progress
     from zslplat.front.requests import experiment_of, settings_of, workforce_of
     from zslplat.tuning import cross_validation
@@ -196,10 +193,6 @@ def cross_validate(options: CrossValidateCommand) -> None:
         result = cross_validation.cross_validate(
             experiment, study_options, settings, reporter, splits=options["splits"]
         )
-    if options["out"] is not None:
-        columns = {name: [fold[name] for fold in result.test] for name in result.mean}
-        names = [study.name for study in result.studies]
-        write_table(Table({"fold": result.folds, "study": names, **columns}), options["out"])
     print_cross_validation(result, experiment, as_json=options["json"], quiet=options["quiet"])
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from zslplat.cli.invocation import echo
 from zslplat.front.terminal import Console
 from zslplat.names import counted
+from zslplat.summary import padded
 
 MOST_WARNINGS = 3
 
@@ -20,13 +21,8 @@ def warn(text: str) -> None:
 
 def print_columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
     """Print rows as lines of plain text, the columns ``right`` aligned to the right: a store may hold thousands."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (
-            cell.rjust(width) if i in right else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        echo("  ".join(cells).rstrip())
+    for line in padded(rows, right):
+        echo(line)
 
 
 def print_warnings(console: Console, lines: Sequence[str], silenced: int = 0, rest: str = "") -> None:

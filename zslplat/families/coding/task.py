@@ -29,17 +29,7 @@ from zslplat.kinds import protocol_of, require_kind
 from zslplat.metrics.intervals import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Choice, Integer, Optional, Real, Space, parameter
-from zslplat.tasks.base import (
-    Arrays,
-    Metric,
-    ModelContent,
-    Outcome,
-    Problem,
-    Task,
-    prefixed,
-    real_numbers,
-    selected,
-)
+from zslplat.tasks.base import Arrays, Metric, ModelContent, Outcome, Problem, Task, prefixed, real_numbers, selected
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 
 
