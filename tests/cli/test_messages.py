@@ -139,7 +139,7 @@ def test_a_kernel_is_called_by_its_registered_name_before_it_has_a_label(monkeyp
 def test_the_task_for_a_method_of_another_kind_is_suggested(call, method, task, right):
     done = call("tune", "--method", method, "--task", task, "--trials", 1)
     assert done.returncode == 2
-    assert done.stderr.strip().endswith(right)
+    assert right in done.stderr
     assert f"error: {method} is a" in done.stderr
 
 
