@@ -45,6 +45,7 @@ from xlsa17_archive import rectified_rows
 
 from zslplat.data.store.preprocessing import apply_steps
 from zslplat.kinds import SHARED_SPACE
+from zslplat.platforms import peak_bytes, reset_peak
 from zslplat.records.costs import CPU_SECONDS, total_seconds
 from zslplat.records.database import Records
 from zslplat.registry import component, names
@@ -114,17 +115,6 @@ def drawn_fold(shape: Shape, method: Any) -> tuple[np.ndarray, ...]:
     return rows[0], y, classes[0], rows[1], classes[1]
 
 
-def peak() -> float:
-    """Return the peak of this process's memory in MB since :func:`forget_peak`."""
-    status = Path("/proc/self/status").read_text().split("VmHWM:")[1]
-    return int(status.split()[0]) / 1024
-
-
-def forget_peak() -> None:
-    """Have the kernel count the peak of this process's memory anew."""
-    Path("/proc/self/clear_refs").write_text("5")
-
-
 def measure(name: str, shape: Shape, limit: int) -> dict[str, Any]:
     """Return the seconds, the memory and the floor of a method; this process ends where it takes too long."""
     with threadpool_limits(limits=1):
@@ -134,8 +124,8 @@ def measure(name: str, shape: Shape, limit: int) -> dict[str, Any]:
         method = component("methods", name).build({})
         X, y, S, U, T = drawn_fold(shape, method)
         calls = Calls(name)
-        forget_peak()
-        before, start = peak(), time.process_time()
+        reset_peak()
+        before, start = peak_bytes(), time.process_time()
         resource.setrlimit(resource.RLIMIT_CPU, (int(start) + limit, resource.RLIM_INFINITY))
         # As in a search: statistics hold for all values of what is searched, but one of what is costly.
         fixed, space = method.prepared_with(method.space, method.defaults)
@@ -145,7 +135,7 @@ def measure(name: str, shape: Shape, limit: int) -> dict[str, Any]:
         prepared = time.process_time()
         method.fit(X, y, S, statistics=statistics)
         scores = method.decision_function(U, T, statistics=batch)
-        done, memory = time.process_time(), peak() - before
+        done, memory = time.process_time(), (peak_bytes() - before) / 2**20
         resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         assert scores.shape == (shape.scored, shape.scored_classes)
         cell: dict[str, Any] = {"prepare": prepared - start, "trial": done - prepared, "memory": memory}
@@ -154,22 +144,23 @@ def measure(name: str, shape: Shape, limit: int) -> dict[str, Any]:
         return cell | {"floor": floor(Cell(shape, method, calls, Machine())) if floor else None}
 
 
-def measured_apart(name: str, shape: str, limit: int) -> dict[str, Any] | None:
-    """Return what :func:`measure` does, from a process of its own; None where it took too long."""
+def measured_apart(name: str, shape: str, limit: int) -> dict[str, Any] | str:
+    """Return what :func:`measure` does, from a process of its own, or why there is none."""
     arguments = [sys.executable, __file__, "--cell", "--method", name, "--shape", shape, "--limit", str(limit)]
     done = subprocess.run(arguments, capture_output=True, text=True)
     if done.returncode == -signal.SIGXCPU:
-        return None
+        return f"over {limit}"
     if done.returncode:
-        raise SystemExit(done.stderr)
+        print(done.stderr, file=sys.stderr)
+        return f"failed with exit code {done.returncode}"
     cell: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return cell
 
 
-def line(name: str, shape: str, cell: dict[str, Any] | None, limit: int) -> str:
+def line(name: str, shape: str, cell: dict[str, Any] | str) -> str:
     """Return a row of the table."""
-    if cell is None:
-        return f"| {name} | {shape} | over {limit} | | | | |"
+    if isinstance(cell, str):
+        return f"| {name} | {shape} | {cell} | | | | |"
     took, floor = cell["prepare"] + cell["trial"], cell["floor"]
     bound = f"{floor:.2f} | {took / floor:.2f}" if floor else "none given | "
     return f"| {name} | {shape} | {cell['prepare']:.2f} | {cell['trial']:.2f} | {cell['memory']:.0f} | {bound} |"
@@ -252,7 +243,7 @@ def main() -> None:
     print("| method | shape | prepare s | trial s | MB | floor s | ratio |\n|---|---|---|---|---|---|---|")
     for shape in options.shape:
         for name in options.method:
-            print(line(name, shape, measured_apart(name, shape, options.limit), options.limit), flush=True)
+            print(line(name, shape, measured_apart(name, shape, options.limit)), flush=True)
 
 
 def _fits(name: str) -> bool:

@@ -1,25 +1,18 @@
-"""numba's compiler, met when a loop is first called, with the types of what it compiles kept for other processes.
+"""Loops compiled by numba, which is imported when the first of them is called: most commands and methods call none.
 
-Most methods and commands call no loop, so they do without numba, which takes its time to import. Processes compile one
-after another: the second takes the code that the first has left on disk. Calls of loops are type-checked like others.
+The types of arguments that a loop was compiled for can be handed to other processes. Type checkers see the written
+functions.
 """
 
 from __future__ import annotations
 
 import functools
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
-
-from zslplat.data.store.atomic_files import folder_lock
 
 Loops = TypeVar("Loops", bound=Callable[..., Any])
 _written: dict[str, tuple[Any, dict[str, Any]]] = {}
 _functions: dict[str, Any] = {}
-_one_thread = threading.RLock()
-_depth = 0
 
 
 def compiled(**options: Any) -> Callable[[Loops], Loops]:
@@ -52,34 +45,12 @@ def _function(name: str) -> Any:
         for called in loops.__code__.co_names:
             if other := getattr(module.get(called), "compiled_name", ""):
                 module[called] = _function(other)
-        function = njit(cache=True, **options)(loops)
-        function.compile = _alone(function.compile)
+        try:
+            function = njit(cache=True, **options)(loops)
+        except RuntimeError:  # no folder can be written where numba would keep the code
+            function = njit(**options)(loops)
         _functions[name] = module[loops.__name__] = function
     return _functions[name]
-
-
-def _alone(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def compile_alone(signature: Any) -> Any:
-        with _compiling():
-            return compile_for(signature)
-
-    return compile_alone
-
-
-@contextmanager
-def _compiling() -> Iterator[None]:
-    """Keep other processes and threads from compiling; a loop that is compiled may have others compiled."""
-    global _depth
-    with _one_thread:
-        if _depth:
-            yield
-            return
-        _depth = 1
-        try:
-            with folder_lock(Path(__file__).parent):
-                yield
-        finally:
-            _depth = 0
 
 
 def signatures() -> dict[str, list[Any]]:

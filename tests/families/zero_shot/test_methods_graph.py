@@ -205,6 +205,8 @@ def test_prepared_lengths_are_those_of_the_metric_at_every_shrinkage_of_the_rang
         np.testing.assert_allclose(lengths_at(shrinkage, batch), expected, rtol=tolerance)
     assert lengths_at(1e-3, batch) is None, "outside of the range they are not known"
     assert prepare_lengths(rows, statistics, {}) == {}, "a fixed shrinkage needs its own lengths alone"
+    wide = {"shrinkage": Real(1e-6, 1e6, log=True)}
+    assert prepare_lengths(rows, statistics, wide) == {}, "the points of a wide range are too few"
 
 
 def test_constant_classes_fall_back_to_the_euclidean_metric():

@@ -15,8 +15,8 @@ are estimated).
 (C + s I)^-1 = I / s + Q diag(1 / (v + s) - 1 / s) Q', whatever r is; no inverse is formed.
 
 The lengths of scored rows, which cost a product with Q, are prepared where a search varies the shrinkage: they are
-smooth in log s, so that their values at the Chebyshev points of the range give them everywhere (to 1e-12 over four
-decades).
+smooth in log s, so that their values at the Chebyshev points of the range give them everywhere: to 1e-11 over four
+decades, and less over more, where nothing is prepared.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from zslplat.methods.rows import unit_rows
 from zslplat.space import Real, Space
 
 POINTS = chebyshev.chebpts1(40)
+WIDEST_RANGE = 1e4
 
 
 def prepare(X: Features, y: np.ndarray, class_sums: np.ndarray, class_counts: np.ndarray) -> dict[str, np.ndarray]:
@@ -48,10 +49,12 @@ def prepare_lengths(X: Features, prepared: Mapping[str, np.ndarray] | None, spac
     """Return what :func:`lengths_at` takes of rows X (n, d) about the mean training row.
 
     ``prepared``: what :func:`prepare` returned, with ``class_sums`` and ``class_counts``. Nothing is prepared without
-    it, or where ``space`` has no range of ``shrinkage``.
+    it, or where ``space`` has no range of ``shrinkage``, or one of more than four decades.
     """
     searched = space.get("shrinkage")
     if not prepared or "within_values" not in prepared or not isinstance(searched, Real):
+        return {}
+    if searched.high > WIDEST_RANGE * searched.low:
         return {}
     ends = np.log([searched.low, searched.high])
     metric = ResidualMetric(prepared, np.exp(ends.mean() + np.ptp(ends) / 2 * POINTS))
