@@ -123,6 +123,12 @@ def test_digit_pairs_has_five_folds_of_its_own_that_share_no_image():
         Redrawn(of="digit-pairs", folds=4, draw=1).load(DataPlaces())
 
 
+def test_data_that_draw_their_classes_without_folds_of_their_own_are_divided_like_others():
+    of = "synthetic(classes_seen=8, classes_unseen=4, rows_train=32)"
+    drawn = [Redrawn(of=of, folds=3, draw=k).load(DataPlaces()) for k in (1, 2, 3)]
+    assert sorted(c for data in drawn for c in set(data.y[data.rows("test_unseen")])) == list(range(12))
+
+
 def grouped(groups):
     """Rows of 12 classes with the given groups; the last 3 classes are unseen."""
     rng = np.random.default_rng(0)

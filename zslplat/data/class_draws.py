@@ -162,7 +162,7 @@ class Redrawn(DataSource):
         if spec.name == NAME:
             raise UsageError(f"{spec} is drawn anew already; give the data set itself")
         source = open_source(spec, places, ByName("datasets"))
-        if source.drawn_by and (folds is None or source.folded_by):
+        if source.drawn_by and (folds is None or source.folded_by[0]):
             arrangement, fold = (draw, None) if folds is None else divmod(draw - 1, folds)
             values = {source.drawn_by: source.options.get(source.drawn_by, 0) + arrangement}
             if fold is not None:
