@@ -1,8 +1,10 @@
 """A run that is written to MLflow's tables is the run that MLflow's client would have made."""
 
 import math
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing, nullcontext
 
 import pytest
 import sqlalchemy as sa
@@ -159,6 +161,18 @@ def test_a_description_that_a_user_has_changed_stays_both_ways(settings):
         assert "zslplat.reason" not in tags
         projection.close()
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("statement", ["update experiments set lifecycle_stage = 'deleted'", "drop table experiments"])
+def test_a_database_that_cannot_be_written_to_is_left_closed(settings, monkeypatch, statement):
+    projected(settings, "study:x").close()
+    with closing(sqlite3.connect(settings.store / "mlflow.db")) as connection, connection:
+        connection.execute(statement)
+    opened, create = [], sa.create_engine
+    monkeypatch.setattr(sa, "create_engine", lambda *given, **more: opened.append(create(*given, **more)) or opened[-1])
+    with nullcontext() if statement.startswith("update") else pytest.raises(sa.exc.OperationalError):
+        assert LocalRuns.open(settings.store / "mlflow.db", "zsl: toy", "file:///artifacts", {}) is None
+    assert [engine.pool.checkedin() + engine.pool.checkedout() for engine in opened] == [0]
 
 
 def test_an_experiment_that_was_deleted_is_restored_by_the_client(settings):

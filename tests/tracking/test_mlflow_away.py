@@ -126,6 +126,28 @@ def test_a_server_that_never_answered_is_named_once(tmp_path):
     assert len(said) == 1
 
 
+def test_runs_of_other_owners_are_read_again_when_a_server_is_back(tmp_path, monkeypatch):
+    failures = [OSError("it is away")]
+
+    def search(self, owner):
+        if not owner and failures:
+            raise failures.pop()
+        return [
+            (of, "trial-0", f"run of {of}", "FINISHED") for of in ("study:x", "run:a", "run:b") if owner in ("", of)
+        ]
+
+    monkeypatch.setattr("mlflow.tracking.MlflowClient", lambda **given: SimpleNamespace(**given))
+    monkeypatch.setattr(Projection, "_mlflow_experiment", lambda self, name: "1")
+    monkeypatch.setattr(Projection, "_search", search)
+    shown = projection(tmp_path, "http://host", [])
+    shown.turn_to("run:a")
+    assert (shown.away, shown.run_id("trial-0")) == (True, "")
+    assert shown.returned()
+    for owner in ("run:a", "run:b"):
+        shown.turn_to(owner)
+        assert shown.run_id("trial-0") == f"run of {owner}"
+
+
 def test_a_driver_that_is_not_installed_is_an_error_that_says_so(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(StoreError, match=r"MLflow at postgresql\+psycopg://me@host/x cannot be spoken to: .*psycopg"):

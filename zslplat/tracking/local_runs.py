@@ -24,6 +24,7 @@ from zslplat.settings import sqlite_url
 from zslplat.tracking.run_view import NOTE, OUR_NOTE, Value, is_ours
 from zslplat.tracking.server import has_known_tables
 
+# What a run that goes on may leave behind: that it failed and was tried again, or that its code was mixed.
 PASSING = ("zslplat.reason", "zslplat.code")
 _LARGEST = 1.7976931348623157e308  # what MLflow stores for infinity
 
@@ -32,11 +33,11 @@ _LARGEST = 1.7976931348623157e308  # what MLflow stores for infinity
 class WholeRun:
     """A run with all that is to be shown of it; times in milliseconds since the epoch.
 
-    ``status`` and ``ended`` are None where they stay what they are; ``dataset``: see ``RunView``.
+    ``ended`` is None for a run that goes on; ``dataset``: see ``RunView``.
     """
 
     name: str
-    status: str | None
+    status: str
     started: int
     ended: int | None
     tags: Mapping[str, str]
@@ -52,26 +53,29 @@ class LocalRuns:
         self.engine, self.number, self.location = engine, number, location
 
     @classmethod
-    def of(cls, path: Path, name: str, artifacts: str, tags: Mapping[str, str]) -> LocalRuns | None:
-        """Return the runs of an experiment, which is made with these tags where it is missing.
+    def open(cls, path: Path, name: str, artifacts: str, tags: Mapping[str, str]) -> LocalRuns | None:
+        """Open the runs of an experiment; it is made with these tags where it is missing.
 
         None where only MLflow's client can write them.
         """
         if not has_known_tables(path):
             return None
         engine = sa.create_engine(sqlite_url(path), connect_args={"timeout": 30})
-        with engine.begin() as connection:
-            query = "select experiment_id, artifact_location, lifecycle_stage from experiments where name = ?"
-            row = connection.exec_driver_sql(query, (name,)).first()
-            if row is None:
-                columns = "name, artifact_location, lifecycle_stage, creation_time, last_update_time"
-                values = (name, artifacts, "active", *[round(time.time() * 1000)] * 2)
-                connection.exec_driver_sql(f"insert into experiments ({columns}) values (?, ?, ?, ?, ?)", values)
-                row = connection.exec_driver_sql(query, (name,)).one()
-                _set_tags(connection, "experiment", row[0], tags)
+        try:
+            with engine.begin() as connection:
+                query = "select experiment_id, artifact_location, lifecycle_stage from experiments where name = ?"
+                row = connection.exec_driver_sql(query, (name,)).first()
+                if row is None:
+                    columns = "name, artifact_location, lifecycle_stage, creation_time, last_update_time"
+                    values = (name, artifacts, "active", *[round(time.time() * 1000)] * 2)
+                    connection.exec_driver_sql(f"insert into experiments ({columns}) values (?, ?, ?, ?, ?)", values)
+                    row = connection.exec_driver_sql(query, (name,)).one()
+                    _set_tags(connection, "experiment", row[0], tags)
+        finally:
+            engine.dispose()  # it connects again when it is used
         number, location, stage = row
-        fit = stage == "active" and location.startswith("file:") and not {"?", "#"} & set(location)
-        return cls(engine, number, location) if fit else None
+        writable = stage == "active" and location.startswith("file:") and not {"?", "#"} & set(location)
+        return cls(engine, number, location) if writable else None
 
     def runs(self, store: str, owner: str = "") -> list[tuple[str, str, str, str]]:
         """Return owner, key, id and status of the runs of an owner in a store, or of all, the latest first."""
@@ -93,19 +97,22 @@ class LocalRuns:
         with self.engine.begin() as connection:
             tags = dict(run.tags)
             if is_new:
-                _insert(
-                    connection,
-                    "runs",
-                    [
-                        {
-                            **{"run_uuid": run_id, "name": run.name, "source_type": "UNKNOWN", "user_id": "unknown"},
-                            **dict.fromkeys(("source_name", "entry_point_name", "source_version"), ""),
-                            **{"status": run.status, "start_time": run.started, "end_time": run.ended},
-                            **{"lifecycle_stage": "active", "artifact_uri": self._artifacts(run_id)},
-                            "experiment_id": self.number,
-                        }
-                    ],
-                )
+                row = {
+                    "run_uuid": run_id,
+                    "name": run.name,
+                    "source_type": "UNKNOWN",
+                    "source_name": "",
+                    "entry_point_name": "",
+                    "source_version": "",
+                    "user_id": "unknown",
+                    "status": run.status,
+                    "start_time": run.started,
+                    "end_time": run.ended,
+                    "lifecycle_stage": "active",
+                    "artifact_uri": self._artifacts(run_id),
+                    "experiment_id": self.number,
+                }
+                _insert(connection, "runs", [row])
             else:
                 query = "select key, value from tags where run_uuid = ?"
                 current = {key: value for key, value in connection.exec_driver_sql(query, (run_id,))}
@@ -113,12 +120,12 @@ class LocalRuns:
                     tags = {key: value for key, value in tags.items() if key not in (NOTE, OUR_NOTE)}
                 for key in set(PASSING) & set(current) - set(tags):
                     connection.exec_driver_sql("delete from tags where run_uuid = ? and key = ?", (run_id, key))
-                self._end(connection, run_id, run.status, run.ended, run.name)
+                self._update(connection, run_id, run.status, run.ended, run.name)
             _set_tags(connection, "run", run_id, tags)
             _insert(connection, "params", [{"key": k, "value": v, "run_uuid": run_id} for k, v in run.params.items()])
             self._add_metrics(connection, run_id, run.metrics)
             if run.dataset:
-                self._tie(connection, run_id, run.dataset)
+                self._add_dataset(connection, run_id, run.dataset)
         return run_id
 
     def amend(self, run_id: str, tags: Mapping[str, str], metrics: Iterable[Value]) -> None:
@@ -130,7 +137,7 @@ class LocalRuns:
     def end(self, run_id: str, status: str, ended: int | None) -> None:
         """Set how and when a run ended."""
         with self.engine.begin() as connection:
-            self._end(connection, run_id, status, ended)
+            self._update(connection, run_id, status, ended)
 
     def tags(self) -> dict[str, str]:
         """Return the tags of the experiment."""
@@ -151,13 +158,13 @@ class LocalRuns:
     def _artifacts(self, run_id: str) -> str:
         return f"{self.location.rstrip('/')}/{run_id}/artifacts"
 
-    def _end(
-        self, connection: sa.Connection, run_id: str, status: str | None, ended: int | None, name: Any = None
+    def _update(
+        self, connection: sa.Connection, run_id: str, status: str, ended: int | None, name: str | None = None
     ) -> None:
+        """Set how a run stands; without an end or a name those that it has stay."""
         connection.exec_driver_sql(
-            "update runs set name = coalesce(?, name), status = coalesce(?, status), end_time = coalesce(?, end_time) "
-            "where run_uuid = ?",
-            (name, status, ended, run_id),
+            "update runs set status = ?, end_time = coalesce(?, end_time), name = coalesce(?, name) where run_uuid = ?",
+            (status, ended, name, run_id),
         )
 
     def _add_metrics(self, connection: sa.Connection, run_id: str, metrics: Iterable[Value]) -> None:
@@ -165,9 +172,9 @@ class LocalRuns:
         _insert(connection, "metrics", rows)
         later = "(excluded.step, excluded.timestamp, excluded.value) >= (step, timestamp, value)"
         new = ", ".join(f"{column} = excluded.{column}" for column in ("step", "timestamp", "value", "is_nan"))
-        _insert(connection, "latest_metrics", rows, f"on conflict do update set {new} where {later}")
+        _insert(connection, "latest_metrics", rows, f"do update set {new} where {later}")
 
-    def _tie(self, connection: sa.Connection, run_id: str, dataset: Mapping[str, str]) -> None:
+    def _add_dataset(self, connection: sa.Connection, run_id: str, dataset: Mapping[str, str]) -> None:
         """Write what ties a run to its data, and the data's own row where they are new to the experiment."""
         same = (self.number, dataset["name"], dataset["fingerprint"][:32])
         columns = ("experiment_id", "name", "digest", "dataset_uuid")
@@ -187,20 +194,20 @@ class LocalRuns:
 
 
 def _insert(
-    connection: sa.Connection, table: str, rows: Sequence[Mapping[str, Any]], clash: str = "on conflict do nothing"
+    connection: sa.Connection, table: str, rows: Sequence[Mapping[str, Any]], on_conflict: str = "do nothing"
 ) -> None:
     """Insert rows of the same columns."""
     if rows:
         names = ", ".join(rows[0])
         marks = ", ".join("?" * len(rows[0]))
         values = [tuple(row.values()) for row in rows]
-        connection.exec_driver_sql(f"insert into {table} ({names}) values ({marks}) {clash}", values)
+        connection.exec_driver_sql(f"insert into {table} ({names}) values ({marks}) on conflict {on_conflict}", values)
 
 
 def _set_tags(connection: sa.Connection, of: str, number: str | int, tags: Mapping[str, str]) -> None:
     table, owner = ("tags", "run_uuid") if of == "run" else ("experiment_tags", "experiment_id")
     rows = [{"key": key, "value": value, owner: number} for key, value in tags.items()]
-    _insert(connection, table, rows, "on conflict do update set value = excluded.value")
+    _insert(connection, table, rows, "do update set value = excluded.value")
 
 
 def _metric_rows(metrics: Iterable[Value]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
--- MLflow 3.17.2, Apache-2.0. Migrations: c6ea40ad31f1
+-- MLflow 3.17.2, Apache-2.0. Migrations: c6ea40ad31f1 dc11669786a5
 BEGIN TRANSACTION;
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 

@@ -80,10 +80,14 @@ class Projection:
         """
         self.owner = owner
         if self._of_owners is None:
-            self._of_owners = {}
-            for of, *run in self._guard(lambda: self._runs("")) or ():
-                self._of_owners.setdefault(of, []).append(run)
-        self._note_runs(self._of_owners.get(owner, ()))
+            self._guard(self._read_owners)
+        self._note_runs((self._of_owners or {}).get(owner, ()))
+
+    def _read_owners(self) -> None:
+        of_owners: dict[str, list[list[str]]] = {}
+        for owner, *run in self._runs(""):
+            of_owners.setdefault(owner, []).append(run)
+        self._of_owners = of_owners
 
     def _runs(self, owner: str) -> list[tuple[str, str, str, str]]:
         """Return owner, key, id and status of the runs of an owner, or of all."""
@@ -163,7 +167,7 @@ class Projection:
             if local:
                 make_database(path)
                 follow_the_store(path, self.settings.artifacts)
-                self.local = LocalRuns.of(path, mlflow_experiment, self.settings.artifacts.as_uri(), _KIND)
+                self.local = LocalRuns.open(path, mlflow_experiment, self.settings.artifacts.as_uri(), _KIND)
             if self.local is not None:
                 self.experiment_id = str(self.local.number)
                 self._engines.append(self.local.engine)
@@ -171,6 +175,7 @@ class Projection:
             else:
                 self.__dict__.pop("client", None)
                 self.experiment_id = self._mlflow_experiment(mlflow_experiment)
+        self._of_owners = None
         self._note_runs(run for _, *run in self._runs(self.owner))
         self.away = False
 
@@ -245,13 +250,12 @@ class Projection:
     def _show_locally(self, local: LocalRuns, view: RunView, run_id: str, tags: Mapping[str, str]) -> str:
         """Show a run in the store's own database; returns its id."""
         folder = view.artifacts if has_files(view.artifacts) else None
-        # Ended when its artifacts are there, so that it is found unfinished where they are not.
-        unfinished = None if run_id else "RUNNING"
         ended = stamp_of(view) if view.status in _FINAL else None
         run_id = local.write(
             WholeRun(
                 name=storable(view.name),
-                status=unfinished if folder else view.status,
+                # It ends when its artifacts are there, so that it is found unfinished where they are not.
+                status="RUNNING" if folder else view.status,
                 started=round(view.started * 1000),
                 ended=None if folder else ended,
                 tags=tags,
@@ -287,7 +291,7 @@ class Projection:
     def _show_by_client(
         self, view: RunView, run_id: str, identity_tags: Mapping[str, str], tags: Mapping[str, str]
     ) -> str:
-        """Show a run on a server, or one that goes on; returns its id."""
+        """Show a run through MLflow's client; returns its id."""
         from mlflow.entities import Param
 
         exists = bool(run_id)

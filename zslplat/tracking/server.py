@@ -12,6 +12,7 @@ import logging
 import os
 import sqlite3
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -97,24 +98,13 @@ def make_database(path: Path) -> None:
         return
     unfinished = path.with_name(f"{path.name}.new")
     unfinished.unlink(missing_ok=True)
-    tables = SCHEMA.read_text()
-    if migrations_mark() in tables:
-        with closing(sqlite3.connect(unfinished)) as connection, connection:
-            connection.executescript(tables)
-            now = round(time.time() * 1000)
-            # As MLflow begins, with the artifacts beside the file.
-            default = (
-                0,
-                "Default",
-                f"{path.absolute().with_name('artifacts').as_uri()}",
-                "active",
-                now,
-                now,
-                "default",
-            )
-            connection.execute("insert into experiments values (?, ?, ?, ?, ?, ?, ?)", default)
-    else:
-        _make_by_mlflow(unfinished)
+    tables = SCHEMA.read_text() if migrations_mark() == _kept_marks()[0] else tables_of_mlflow()
+    with closing(sqlite3.connect(unfinished)) as connection, connection:
+        connection.executescript(tables)
+        # As MLflow begins, with the artifacts beside the file.
+        artifacts, now = path.absolute().with_name("artifacts").as_uri(), round(time.time() * 1000)
+        default = (0, "Default", artifacts, "active", now, now, "default")
+        connection.execute("insert into experiments values (?, ?, ?, ?, ?, ?, ?)", default)
     os.replace(unfinished, path)
 
 
@@ -125,20 +115,31 @@ def migrations_mark() -> str:
     return hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
 
 
+def _kept_marks() -> list[str]:
+    """Return the mark of the migrations that made the kept tables, and the version of these tables."""
+    with SCHEMA.open() as file:
+        return file.readline().split()[-2:]
+
+
 def has_known_tables(path: Path) -> bool:
     """Tell whether a database has the kept tables, and the installed MLflow works with them."""
-    tables = SCHEMA.read_text()
     with closing(sqlite3.connect(path, timeout=30)) as connection:
-        (version,) = connection.execute("select version_num from alembic_version").fetchone()
-    return f"'{version}'" in tables and migrations_mark() in tables
+        versions = [version for (version,) in connection.execute("select version_num from alembic_version")]
+    return [migrations_mark(), *versions] == _kept_marks()
 
 
-def _make_by_mlflow(path: Path) -> None:
-    from mlflow.tracking import MlflowClient
+def tables_of_mlflow() -> str:
+    """Return the statements that make the tables of the installed MLflow, from a database that it has made."""
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    client = MlflowClient(tracking_uri=sqlite_url(path))
-    client.search_experiments(max_results=1)
-    client._tracking_client.store.engine.dispose()
+    # A new place each time: MLflow keeps the engine of an address, with connections to a file that is gone.
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "mlflow.db")
+        SqlAlchemyStore(sqlite_url(path), folder).engine.dispose()
+        with closing(sqlite3.connect(path)) as connection:
+            for table in ("experiment_tags", "experiments"):
+                connection.execute(f"delete from {table}")
+            return "\n".join(connection.iterdump())
 
 
 def follow_the_store(path: Path, artifacts: Path) -> None:
