@@ -19,7 +19,7 @@ import os, sys, threading, time
 from pathlib import Path
 from zslplat import platforms
 from zslplat.data.store.atomic_files import folder_lock, replacing
-from zslplat.platforms import lock_file
+from zslplat.platforms import lock_file, unlock_file
 
 assert platforms.WINDOWS and not platforms.FORKS
 paths = [os.open(sys.argv[1], os.O_RDWR | os.O_CREAT) for _ in range(4)]
@@ -43,6 +43,13 @@ began = time.monotonic()
 lock_file(paths[3], wait=True)
 assert time.monotonic() - began > 0.1
 assert os.lseek(paths[3], 0, os.SEEK_CUR) == 0
+unlock_file(paths[3])
+again = [os.open(sys.argv[1], os.O_RDWR) for _ in range(2)]
+lock_file(again[0], shared=True)
+lock_file(again[1], shared=True)
+unlock_file(again[1])
+unlock_file(again[0])
+lock_file(again[1])
 
 folder, entered = Path(sys.argv[1]).parent, threading.Event()
 

@@ -30,8 +30,9 @@ FORKS = sys.platform == "linux" and hasattr(os, "fork")
 WINDOWS = fcntl is None
 
 # Windows locks ranges of bytes, and for one process alone: a shared lock is one byte of a range beyond the end of any
-# file, an exclusive one all of the range.
-_FIRST_BYTE, _BYTES = 1 << 30, 64
+# file, an exclusive one all of the range. Ranges: (first byte, bytes).
+_WHOLE = ((1 << 30, 64),)
+_SINGLE = tuple((place, 1) for place in range(1 << 30, (1 << 30) + 64))
 _PAUSE_SECONDS = 0.05
 
 
@@ -42,7 +43,7 @@ def lock_file(descriptor: int, *, shared: bool = False, wait: bool = False) -> N
     no locks, as Windows has none for folders.
     """
     if fcntl is None:
-        while not _lock_range(descriptor, shared):
+        while not _apply_to_first("LK_NBLCK", descriptor, _SINGLE if shared else _WHOLE):
             if not wait:
                 raise BlockingIOError(errno.EWOULDBLOCK, "another process has locked it")
             time.sleep(_PAUSE_SECONDS)
@@ -51,21 +52,28 @@ def lock_file(descriptor: int, *, shared: bool = False, wait: bool = False) -> N
 
 
 def unlock_file(descriptor: int) -> None:
-    """Let go of the lock of a file that is closed next, and may be open in a process that was forked meanwhile."""
-    if fcntl is not None:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    """Unlock a file or folder, which is closed next.
+
+    To close it is not enough: a process that was forked meanwhile has it open, too, and Windows unlocks late.
+    """
+    with contextlib.suppress(OSError):
+        if fcntl is None:
+            _apply_to_first("LK_UNLCK", descriptor, _WHOLE + _SINGLE)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-def _lock_range(descriptor: int, shared: bool) -> bool:
+def _apply_to_first(action: str, descriptor: int, ranges: tuple[tuple[int, int], ...]) -> bool:
+    """Lock or unlock the first of the ranges that Windows allows; return False where it allows none."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         raise OSError(errno.ENOTSUP, "no locks for what is no file")
     msvcrt: Any = importlib.import_module("msvcrt")
     position = os.lseek(descriptor, 0, os.SEEK_CUR)
     try:
-        for place in range(_BYTES if shared else 1):
-            os.lseek(descriptor, _FIRST_BYTE + place, os.SEEK_SET)
+        for first, count in ranges:
+            os.lseek(descriptor, first, os.SEEK_SET)
             with contextlib.suppress(PermissionError):
-                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1 if shared else _BYTES)
+                msvcrt.locking(descriptor, getattr(msvcrt, action), count)
                 return True
         return False
     finally:

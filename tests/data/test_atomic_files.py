@@ -11,7 +11,7 @@ import pytest
 from zslplat import platforms
 from zslplat.data.store import atomic_files
 from zslplat.data.store.array_store import place_entry
-from zslplat.data.store.atomic_files import draft, folder_to_remove, replacing, temporary_folder
+from zslplat.data.store.atomic_files import draft, folder_lock, folder_to_remove, replacing, temporary_folder
 
 WRITER = """
 import sys, time
@@ -147,6 +147,24 @@ def test_without_locks_and_for_several_calls_a_day_goes_by(tmp_path, monkeypatch
     with draft(tmp_path):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not platforms.FORKS, reason="no process is forked there")
+def test_a_process_that_was_forked_meanwhile_keeps_no_lock(tmp_path):
+    ended, ending = os.pipe()
+    with folder_lock(tmp_path), draft(tmp_path) as folder:
+        number = os.fork()
+        if number == 0:
+            os.close(ending)
+            os.read(ended, 1)
+            os._exit(0)
+        folder.rename(tmp_path / "entry")
+    for place in (tmp_path, tmp_path / "entry"):
+        descriptor = os.open(place, os.O_RDONLY)
+        platforms.lock_file(descriptor)
+        os.close(descriptor)
+    os.close(ending)
+    os.waitpid(number, 0)
 
 
 def test_folders_of_other_kinds_stay(tmp_path):

@@ -67,15 +67,21 @@ def _refuse_modules():
 
 
 def _offer_msvcrt():
+    ranges = set()
+
     def locking(descriptor, mode, length):
         place = os.lseek(descriptor, 0, os.SEEK_CUR)
-        request = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, place, length, 0)
+        if mode == msvcrt.LK_UNLCK and (descriptor, place, length) not in ranges:
+            raise PermissionError(errno.EACCES, "Permission denied")  # not locked, or not as one range
+        kind = fcntl.F_UNLCK if mode == msvcrt.LK_UNLCK else fcntl.F_WRLCK
+        request = struct.pack("hhqqi4x", kind, os.SEEK_SET, place, length, 0)
         try:
             fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, request)
         except BlockingIOError:
             raise PermissionError(errno.EACCES, "Permission denied") from None
+        (ranges.discard if mode == msvcrt.LK_UNLCK else ranges.add)((descriptor, place, length))
 
-    msvcrt = types.SimpleNamespace(LK_NBLCK=2, locking=locking)
+    msvcrt = types.SimpleNamespace(LK_UNLCK=0, LK_NBLCK=2, locking=locking)
     importing = importlib.import_module
     importlib.import_module = lambda name, package=None: msvcrt if name == "msvcrt" else importing(name, package)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from zslplat.errors import StoreError, UsageError
 from zslplat.keys import key_of
-from zslplat.platforms import WINDOWS, lock_file
+from zslplat.platforms import WINDOWS, lock_file, unlock_file
 
 _STALE_SECONDS = 24 * 3600
 
@@ -44,7 +44,7 @@ def draft(parent: Path, prefix: str = _NEW) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+        _unlock(lock)
 
 
 @contextlib.contextmanager
@@ -73,7 +73,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
             lock_file(lock, wait=True)
         yield
     finally:
-        os.close(lock)
+        _unlock(lock)
 
 
 def drafts_in(folder: Path) -> list[Path]:
@@ -101,7 +101,7 @@ def remove_unused(others: Iterable[Path]) -> None:
 
 def temporary_folder(parent: Path) -> Path:
     """Return a new folder beside a final place that several calls write."""
-    _clear_up(parent)
+    _clear_up(parent, _NEW)
     return Path(tempfile.mkdtemp(prefix=_SENT, dir=parent))
 
 
@@ -110,16 +110,20 @@ def folder_to_remove(parent: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix=_OLD, dir=parent))
 
 
-def _opened(path: Path) -> int:
-    """Open a folder to lock it; on Windows nothing that is open can be renamed, so nothing is locked there."""
-    return os.open(os.devnull if WINDOWS else path, os.O_RDONLY)
+def _unlock(lock: int | None) -> None:
+    if lock is not None:
+        unlock_file(lock)
+        os.close(lock)
 
 
-def _locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
+def _locked_folder(parent: Path, prefix: str) -> tuple[Path, int | None]:
+    """Return a new folder and its open lock; None on Windows, where an open folder could not be renamed."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        if WINDOWS:
+            return folder, None
         try:
-            lock = _opened(folder)
+            lock = os.open(folder, os.O_RDONLY)
         except FileNotFoundError:
             if parent.exists():
                 continue  # it was taken for one that was left, before it was opened
@@ -128,20 +132,20 @@ def _locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
             lock_file(lock, wait=True)
         if folder.exists():
             return folder, lock
-        os.close(lock)  # as above, before it was locked
+        _unlock(lock)  # as above, before it was locked
 
 
-def _clear_up(parent: Path, locked: str = "") -> None:
+def _clear_up(parent: Path, locked: str) -> None:
     """Remove what killed processes have left; ``locked`` begins the names of folders whose writers hold locks."""
     now = time.time()
     try:
         names = os.listdir(parent)
     except OSError:
         return  # what is written there next says so
-    others = ((_SENT, _STALE_SECONDS), (_OLD, _GONE_SECONDS)) if locked in ("", _NEW) else ()
-    for prefix, seconds in (*(((locked, _STALE_SECONDS),) if locked else ()), *others):
+    others = {_SENT: _STALE_SECONDS, _OLD: _GONE_SECONDS} if locked == _NEW else {}
+    for prefix, seconds in {locked: _STALE_SECONDS, **others}.items():
         for left in (parent / name for name in names if name.startswith(prefix)):
-            if prefix == locked:
+            if prefix == locked and not WINDOWS:
                 try:
                     _remove_unlocked(left)
                 except BlockingIOError:
@@ -162,14 +166,14 @@ def _remove(left: Path) -> None:
 
 def _remove_unlocked(folder: Path) -> None:
     try:
-        lock = _opened(folder)
+        lock = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise BlockingIOError from error  # whether its writer runs is not known
     try:
         lock_file(lock)
         _remove(folder)
     finally:
-        os.close(lock)
+        _unlock(lock)
 
 
 @dataclass(frozen=True)
