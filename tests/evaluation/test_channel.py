@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from zslplat.evaluation.workers.channel import IN_BAND_BYTES, SEPARATE_BYTES, Channel, CopyingChannel, pack
+from zslplat.data.store.row_sources import Stored
+from zslplat.errors import StoreError
+from zslplat.evaluation.workers import method_process, proxies
+from zslplat.evaluation.workers.channel import IN_BAND_BYTES, SEPARATE_BYTES, CopyingChannel, SharedChannel, pack
 
 
-@pytest.fixture(params=[Channel, CopyingChannel])
+@pytest.fixture(params=[SharedChannel, CopyingChannel])
 def ends(request):
     ours, theirs = (request.param(connection) for connection in multiprocessing.Pipe())
     yield ours, theirs
-    ours.close()
-    theirs.close()
+    for end in (ours, theirs):
+        end.detach()
+        end.connection.close()
 
 
 def through(ends, value):
@@ -93,3 +99,61 @@ def test_a_message_takes_more_files_than_one_call_hands_over(ends, tmp_path):
     assert [os.read(descriptor, 1) for descriptor in files] == [b"x"] * 300
     for descriptor in files:
         os.close(descriptor)
+
+
+def test_what_was_opened_for_a_message_is_closed_where_memory_runs_out(tmp_path, monkeypatch):
+    ours, theirs = (SharedChannel(connection) for connection in multiprocessing.Pipe())
+    (tmp_path / "file").write_bytes(b"x")
+    files = [os.open(tmp_path / "file", os.O_RDONLY) for _ in range(3)]
+    packed = pack([np.full(SEPARATE_BYTES // 8 + 1, float(number)) for number in range(8)])
+    before, left = len(os.listdir("/proc/self/fd")), iter(range(4))
+    write = os.pwrite
+
+    def run_out(*arguments):
+        if next(left, None) is None:
+            raise OSError(28, "No space left on device")
+        return write(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", run_out)
+        with pytest.raises(StoreError, match="No space left on device"):
+            ours.send(packed, files)
+    assert len(os.listdir("/proc/self/fd")) == before - 3
+    np.testing.assert_array_equal(through((ours, theirs), [np.arange(5000.0)])[0], np.arange(5000.0))
+
+
+@pytest.mark.parametrize("windows", [False, True])
+def test_rows_that_are_gone_are_a_fault_of_the_disk_and_end_no_process(windows, tmp_path, monkeypatch):
+    rows = np.random.default_rng(0).random((4, 3))
+    rows.tofile(tmp_path / "rows")
+    gone = Stored(str(tmp_path / "gone"), "float64", (4, 3), 0)
+    mapped = np.memmap(tmp_path / "rows", "float64", "r", shape=(4, 3))
+    if windows:
+        for module in (method_process, proxies):
+            monkeypatch.setattr(module, "Channel", CopyingChannel)
+        monkeypatch.setattr(proxies, "open_files", lambda paths: paths)
+    ours, theirs = multiprocessing.Pipe()
+    ended = []
+    server = threading.Thread(target=lambda: ended.append(method_process.serve(theirs)))
+    server.start()
+    client = proxies.MethodClient(None, ours)
+    try:
+        with pytest.raises(
+            (StoreError, proxies.MethodFailed), match=r"rows in .*gone cannot be read: No such"
+        ) as caught:
+            client.ask("length", gone)
+        assert method_process.failure(caught.value)["fatal"] if not windows else caught.value.fatal
+        with monkeypatch.context() as patch:
+            patch.setattr(method_process, "mmap", SimpleNamespace(mmap=refuse_memory, ACCESS_READ=1))
+            with pytest.raises(proxies.MethodFailed, match="the rows cannot be read: Cannot allocate memory") as caught:
+                client.ask("length", mapped)
+            assert caught.value.fatal
+        assert client.ask("length", mapped) == 4
+    finally:
+        client.end()
+        server.join(600)
+    assert ended == [True]
+
+
+def refuse_memory(*arguments, **options):
+    raise OSError(12, "Cannot allocate memory")

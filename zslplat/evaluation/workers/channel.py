@@ -10,6 +10,7 @@ The receiver gets the elements of the arrays that were sent, and nothing of larg
 
 from __future__ import annotations
 
+import contextlib
 import io
 import mmap
 import os
@@ -18,7 +19,7 @@ import select
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
@@ -40,6 +41,7 @@ _yield_processor = getattr(os, "sched_yield", lambda: None)  # not on all system
 
 Reduce = Callable[[Any], Any]
 FindClass = Callable[[str, str], Any]
+File = Any  # the descriptor of an open file; on Windows a path
 
 
 @dataclass(frozen=True)
@@ -88,25 +90,46 @@ def pack(value: Any, reduce: Reduce = lambda value: NotImplemented) -> Packed:
     return Packed(file.getvalue(), buffers)
 
 
-def open_files(paths: Sequence[str]) -> Sequence[int | str]:
+def open_files(paths: Sequence[str]) -> Sequence[File]:
     """Return descriptors of files, or their paths on Windows; raises :class:`StoreError` where one cannot be opened."""
     if WINDOWS:
         return paths
-    descriptors: list[int] = []
-    try:
+    with contextlib.ExitStack() as opened, _faults_of_the_system():
+        descriptors = []
         for path in paths:
             descriptors.append(os.open(path, os.O_RDONLY))
-    except OSError as error:
-        for descriptor in descriptors:
-            os.close(descriptor)
-        raise StoreError(
-            f"the rows in {error.filename} cannot be read: {error.strerror or error}; give the same command again"
-        ) from error
+            opened.callback(os.close, descriptors[-1])
+        opened.pop_all()
     return descriptors
 
 
-class Channel:
-    """One end of a connection; the two ends take turns, so a message is read before the next one is written."""
+@contextlib.contextmanager
+def _end_of_connection() -> Iterator[None]:
+    """Raise EOFError where the other end is closed."""
+    try:
+        yield
+    except OSError as error:
+        raise EOFError("the other end is closed") from error
+
+
+@contextlib.contextmanager
+def _faults_of_the_system() -> Iterator[None]:
+    """Raise :class:`StoreError` where a file is gone, or memory or descriptors run out: no fault of a method."""
+    try:
+        yield
+    except OSError as error:
+        where = f" in {error.filename}" if error.filename else ""
+        raise StoreError(
+            f"the rows{where} cannot be read: {error.strerror or error}; give the same command again"
+        ) from error
+
+
+class SharedChannel:
+    """One end of a connection; the two ends take turns, so a message is read before the next one is written.
+
+    Both methods raise EOFError where the other end is closed, and :class:`StoreError` where memory or descriptors run
+    out or a file is gone.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -116,72 +139,82 @@ class Channel:
         self._ours: mmap.mmap | None = None
         self._theirs: mmap.mmap | None = None
 
-    def send(self, packed: Packed, files: Sequence[Any] = ()) -> None:
-        """Send a message and the descriptors of open files, which are closed here.
-
-        Raises OSError where the other end is closed or there is not enough memory.
-        """
-        places: list[tuple[int, int]] = []  # (offset in the region, or -1 for memory of its own; bytes)
+    def send(self, packed: Packed, files: Sequence[File] = ()) -> None:
+        """Send a message and the descriptors of open files, which are closed here, also after an error."""
         memories: list[int] = []
+        try:
+            with _faults_of_the_system():
+                places, region = self._place(packed.buffers, memories)
+            content = packed.body, places, region, len(memories), len(files)
+            descriptors = [*memories, *files]
+            with _end_of_connection():
+                self.connection.send_bytes(pickle.dumps(content, protocol=5))
+                for start in range(0, len(descriptors), _TOGETHER):
+                    reduction.sendfds(self._socket, descriptors[start : start + _TOGETHER])
+        finally:
+            for descriptor in (*memories, *files):
+                os.close(descriptor)
+
+    def _place(self, buffers: Sequence[memoryview], memories: list[int]) -> tuple[list[tuple[int, int]], int]:
+        """Write arrays to shared memory: return their places and the bytes of a new region, zero for the earlier one.
+
+        A place is (offset in the region, or -1 for memory of its own; bytes). ``memories`` is filled with descriptors
+        of new memory, that of the region first.
+        """
+        places: list[tuple[int, int]] = []
         used = 0
-        for buffer in packed.buffers:
+        for buffer in buffers:
             if (buffer.nbytes > SEPARATE_BYTES or used + buffer.nbytes > 2 * SEPARATE_BYTES) and len(
                 memories
             ) < MOST_SEPARATE:
                 places.append((-1, buffer.nbytes))
-                memories.append(_written(buffer))
+                memories.append(_memory())
+                _write(memories[-1], buffer)
             else:
                 places.append((used, buffer.nbytes))
                 used += -(-buffer.nbytes // _ALIGNED) * _ALIGNED
         region = 0
         if used > (len(self._ours) if self._ours is not None else 0):
             region = max(2**20, 1 << (used - 1).bit_length())
-            memories.insert(0, _memory(region))
+            memories.insert(0, _memory())
+            os.ftruncate(memories[0], region)
             self._ours = mmap.mmap(memories[0], region)
-        for (offset, size), buffer in zip(places, packed.buffers, strict=True):
+        for (offset, size), buffer in zip(places, buffers, strict=True):
             if offset >= 0:
                 assert self._ours is not None
                 _bytes_of(self._ours, offset, size)[:] = np.frombuffer(buffer, dtype=np.uint8)
-        descriptors = [*memories, *files]
-        try:
-            self.connection.send_bytes(
-                pickle.dumps((packed.body, places, region, len(memories), len(files)), protocol=5)
-            )
-            for start in range(0, len(descriptors), _TOGETHER):
-                reduction.sendfds(self._socket, descriptors[start : start + _TOGETHER])
-        finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
+        return places, region
 
-    def receive(self, find_class: FindClass | None = None, files: list[Any] | None = None) -> Any:
+    def receive(self, find_class: FindClass | None = None, files: list[File] | None = None) -> Any:
         """Return the next message; ``find_class`` looks up the names in it.
 
-        ``files`` is filled with the descriptors of the files that came with it, before any name is looked up. Raises
-        EOFError where the other end is closed.
+        ``files`` is filled with the descriptors of the files that came with it, before any name is looked up.
         """
         self._look_for_a_moment()
-        body, places, region, count, count_of_files = pickle.loads(self.connection.recv_bytes())
         descriptors: list[int] = []
-        while (left := count + count_of_files - len(descriptors)) > 0:
-            descriptors += reduction.recvfds(self._socket, min(left, _TOGETHER))
+        with _end_of_connection():
+            body, places, region, count, count_of_files = pickle.loads(self.connection.recv_bytes())
+            while (left := count + count_of_files - len(descriptors)) > 0:
+                descriptors += reduction.recvfds(self._socket, min(left, _TOGETHER))
         if files is not None:
             files[:] = descriptors[count:]
         del descriptors[count:]
-        try:
-            waiting = iter(descriptors)
-            if region:
-                self._theirs = mmap.mmap(next(waiting), region)
-            buffers = []
-            for offset, size in places:
-                if offset < 0:
-                    buffers.append(np.frombuffer(mmap.mmap(next(waiting), size), dtype=np.uint8))
-                else:
-                    assert self._theirs is not None
-                    buffers.append(np.array(_bytes_of(self._theirs, offset, size)))
-        finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
-        return _Unpickler(body, buffers, find_class).load()
+        with _faults_of_the_system():
+            try:
+                waiting = iter(descriptors)
+                if region:
+                    self._theirs = mmap.mmap(next(waiting), region)
+                buffers = []
+                for offset, size in places:
+                    if offset < 0:
+                        buffers.append(np.frombuffer(mmap.mmap(next(waiting), size), dtype=np.uint8))
+                    else:
+                        assert self._theirs is not None
+                        buffers.append(np.array(_bytes_of(self._theirs, offset, size)))
+            finally:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+            return _Unpickler(body, buffers, find_class).load()
 
     def _look_for_a_moment(self) -> None:
         """Poll for a message for a moment, yielding the processor in between: most messages are there at once.
@@ -196,13 +229,8 @@ class Channel:
         """Release the connection without closing it."""
         self._socket.close()
 
-    def close(self) -> None:
-        """Close this end."""
-        self.detach()
-        self.connection.close()
 
-
-class CopyingChannel(Channel):
+class CopyingChannel:
     """A channel between processes that cannot hand each other memory or open files, on Windows.
 
     Arrays are copied through the connection, at most 4 GB in one message, and files are named by their paths.
@@ -211,43 +239,41 @@ class CopyingChannel(Channel):
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
-    def send(self, packed: Packed, files: Sequence[Any] = ()) -> None:
-        """Send a message and the paths of files; raises OSError where the other end is closed."""
+    def send(self, packed: Packed, files: Sequence[File] = ()) -> None:
+        """Send a message and the paths of files; raises EOFError where the other end is closed."""
         content = packed.body, [bytearray(buffer) for buffer in packed.buffers], list(files)
-        self.connection.send_bytes(pickle.dumps(content, protocol=5))
+        with _end_of_connection():
+            self.connection.send_bytes(pickle.dumps(content, protocol=5))
 
-    def receive(self, find_class: FindClass | None = None, files: list[Any] | None = None) -> Any:
-        """Return the next message; raises EOFError where the other end is closed."""
-        body, buffers, paths = pickle.loads(self.connection.recv_bytes())
+    def receive(self, find_class: FindClass | None = None, files: list[File] | None = None) -> Any:
+        """Return the next message; raises as :class:`SharedChannel` does."""
+        with _end_of_connection():
+            body, buffers, paths = pickle.loads(self.connection.recv_bytes())
         if files is not None:
             files[:] = paths
-        return _Unpickler(body, buffers, find_class).load()
+        with _faults_of_the_system():
+            return _Unpickler(body, buffers, find_class).load()
 
     def detach(self) -> None:
         """Do nothing: the connection is all that there is."""
 
 
-channel_over: type[Channel] = CopyingChannel if WINDOWS else Channel
+Channel = CopyingChannel if WINDOWS else SharedChannel
 
 
 def _bytes_of(region: mmap.mmap, offset: int, size: int) -> np.ndarray:
     return np.frombuffer(region, dtype=np.uint8, count=size, offset=offset)
 
 
-def _memory(size: int) -> int:
-    """Return the descriptor of this many bytes of memory without a name."""
+def _memory() -> int:
+    """Return the descriptor of memory without a name, which is empty."""
     if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("zslplat", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
-    os.ftruncate(descriptor, size)
-    return descriptor
+        return os.memfd_create("zslplat", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
-def _written(buffer: memoryview) -> int:
-    """Return the descriptor of memory that holds the buffer."""
-    descriptor, position = _memory(buffer.nbytes), 0
+def _write(descriptor: int, buffer: memoryview) -> None:
+    position = 0
     while position < buffer.nbytes:
         position += os.pwrite(descriptor, buffer[position : position + 2**30], position)
-    return descriptor

@@ -26,7 +26,7 @@ import numpy as np
 from zslplat.data.store.row_sources import Stored
 from zslplat.errors import MethodError, StoreError, ZslplatError
 from zslplat.evaluation.scoring.messages import collect_warnings, message_of, printable
-from zslplat.evaluation.workers.channel import channel_over, pack
+from zslplat.evaluation.workers.channel import Channel, File, pack
 from zslplat.evaluation.workers.processes import seed_generators
 from zslplat.methods.base import Method, Resident
 from zslplat.platforms import peak_bytes, reset_peak
@@ -77,12 +77,15 @@ def serve(connection: Connection) -> bool:
     The exception of a method is an answer and does not end the process.
     """
     server = _MethodServer()
-    channel = channel_over(connection)
+    channel = Channel(connection)
     while True:
         try:
             request = channel.receive(server.find_class, server.files)
-        except (EOFError, OSError):
+        except EOFError:
             return False
+        except StoreError as error:
+            channel.send(pack((False, failure(error), [])))
+            continue
         if request[2] == "end":
             channel.detach()
             server.close()
@@ -101,7 +104,7 @@ class _MethodServer:
         self._objects: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
         self._made = 0
-        self.files: list[Any] = []  # came with the latest request: open ones, or their paths
+        self.files: list[File] = []  # came with the latest request
         # A file is mapped once while its array is in use: a method may recognise its training rows by identity.
         self._arrays: WeakValueDictionary[tuple[int, int], np.ndarray] = WeakValueDictionary()
         self._rows: dict[tuple[int, int], Any] = {}
@@ -204,7 +207,7 @@ class _MethodServer:
 
     def _open_rows(self, number: int, dtype: str, shape: tuple[int, ...], offset: int) -> Stored:
         file = self.files[number]
-        shared = self._rows.setdefault(_file_key(file), file)
+        shared: File = self._rows.setdefault(_file_key(file), file)
         if shared != file and isinstance(file, int):
             os.close(file)
         return Stored(shared, dtype, shape, offset)

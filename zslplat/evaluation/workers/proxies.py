@@ -19,7 +19,7 @@ from zslplat.data.store.array_store import file_of
 from zslplat.data.store.row_sources import Stored
 from zslplat.errors import MethodError, OutcomeWarning, ZslplatError
 from zslplat.evaluation.workers import method_process
-from zslplat.evaluation.workers.channel import channel_over, open_files, pack
+from zslplat.evaluation.workers.channel import Channel, open_files, pack
 from zslplat.evaluation.workers.processes import describe_exit
 from zslplat.registry import component
 
@@ -92,7 +92,7 @@ class MethodClient:
 
     def __init__(self, process: Any, connection: Any, shared_bytes: int = 0) -> None:
         self.process, self.shared_bytes = process, shared_bytes
-        self._channel = channel_over(connection)
+        self._channel = Channel(connection)
         self._known: WeakValueDictionary[int, Proxy] = WeakValueDictionary()
         self._released: list[int] = []
         self._seed: int | None = None
@@ -141,7 +141,7 @@ class MethodClient:
         files = open_files(paths)
         try:
             self._channel.send(packed, files)
-        except (EOFError, OSError):
+        except EOFError:
             raise ProcessEnded.of(self.process) from None
         self._pending = PendingAnswer(self)
         return self._pending
@@ -151,7 +151,7 @@ class MethodClient:
         self._pending = None
         try:
             success, content, warned = self._channel.receive(self._find_class)
-        except (EOFError, OSError):
+        except EOFError:
             raise ProcessEnded.of(self.process) from None
         for text in warned:
             warnings.warn(text, OutcomeWarning, stacklevel=5)
