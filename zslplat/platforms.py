@@ -140,7 +140,7 @@ def kill_tree(number: int) -> None:
 
 
 def end_session(leader: subprocess.Popen[bytes], seconds: float) -> None:
-    """End a process that began a session: by SIGTERM, and by force after so many seconds, as all that is left of it.
+    """End a session by its leader's process: by SIGTERM, and after so many seconds by force what is left of it.
 
     Windows has no sessions: the process and what is below it are killed at once.
     """
@@ -149,8 +149,11 @@ def end_session(leader: subprocess.Popen[bytes], seconds: float) -> None:
     else:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(leader.pid, signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                leader.wait(seconds)
+            last = time.monotonic() + seconds
+            while time.monotonic() < last:
+                leader.poll()
+                os.killpg(leader.pid, 0)  # raises once no process is left
+                time.sleep(_PAUSE_SECONDS)
             os.killpg(leader.pid, signal.SIGKILL)
     leader.poll()
 

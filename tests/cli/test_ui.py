@@ -20,6 +20,7 @@ from support import with_own_path
 
 from zslplat.cli import mlflow_server, ui
 from zslplat.errors import UsageError
+from zslplat.platforms import end_session
 from zslplat.settings import resolve_settings
 from zslplat.tracking.experiment_page import local_start, server_start
 from zslplat.tracking.projection import Projection
@@ -100,6 +101,21 @@ def test_a_server_that_ends_by_itself_is_a_failure_whatever_its_exit_code(call, 
     assert done.returncode == 1
     assert "http://" not in done.stdout
     assert f"ended by itself before it answered, with exit code {code}" in done.stderr
+
+
+def test_what_a_server_has_started_has_time_to_end_after_it(tmp_path):
+    child = (
+        "import pathlib, signal, sys, time\n"
+        "def end(*given):\n    time.sleep(0.3)\n    pathlib.Path('ended').touch()\n    sys.exit()\n"
+        "signal.signal(signal.SIGTERM, end)\nprint(flush=True)\nsignal.pause()\n"
+    )
+    leader = f"import signal, subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {child!r}])\nsignal.pause()\n"
+    command = [sys.executable, "-c", leader]
+    process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE)
+    process.stdout.readline()
+    end_session(process, 60)
+    assert process.returncode == -signal.SIGTERM
+    assert (tmp_path / "ended").exists()
 
 
 @pytest.mark.long

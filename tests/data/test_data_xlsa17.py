@@ -81,7 +81,11 @@ def test_folds_from_rows_ignore_rows_outside_trainval(tmp_path):
 
 
 def test_without_lists_and_rows_there_are_no_folds(tmp_path):
-    assert Xlsa17(path="toy").load(write_folder(tmp_path / "toy", lists={})).folds == ()
+    places = write_folder(tmp_path / "toy", lists={}, drop=["train_loc", "val_loc"])
+    assert Xlsa17(path="toy").load(places).folds == ()
+    for folds, lacking in (("rows", "train_loc and val_loc"), ("lists", r"trainclasses1\.txt and valclasses1\.txt")):
+        with pytest.raises(DataError, match=rf"folds={folds} needs {lacking}; use .* or folds=none"):
+            Xlsa17(path="toy", folds=folds).load(places)
 
 
 def test_another_split_restricts_the_lists_to_its_seen_classes(tmp_path):
@@ -138,18 +142,22 @@ def test_splits_file_checksum_and_texts_are_recorded(tmp_path):
     assert Xlsa17(path="toy", field="att").load(places).default_signatures == "att"
 
 
-@pytest.mark.parametrize("kind", ["v5", "v7.3"])
-def test_splits_of_imagenet_are_lists_of_classes_with_wordnet_ids(tmp_path, kind):
+def write_imagenet(folder, kind="v5", **changed):
     X, y, S, _ = toy_arrays()
-    folder = tmp_path / "ImageNet"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     lists = {"train_classes": [1, 2, 3], "val_classes": [5, 6], "hops2": [4], "mp500": [7, 8], "all": [9]}
     WRITERS[kind](folder / "ImageNet_splits.mat", {key: np.array([one]) for key, one in lists.items()})
     S = np.vstack([S, S[:1]])  # a class without rows
     words = {"w2v": S, "wnids": [f"n0000000{number}" for number in range(1, 10)], "words": [*NAMES, "yak"]}
-    WRITERS[kind](folder / "ImageNet_w2v.mat", words)
+    WRITERS[kind](folder / "ImageNet_w2v.mat", words | changed)
     WRITERS[kind](folder / "res101.mat", {"features": X.T.astype(np.uint8), "labels": y[:, None] + 1.0})
-    assert feature_files(folder) == ["res101"]
+    return S
+
+
+@pytest.mark.parametrize("kind", ["v5", "v7.3"])
+def test_splits_of_imagenet_are_lists_of_classes_with_wordnet_ids(tmp_path, kind):
+    S = write_imagenet(tmp_path / "ImageNet", kind)
+    assert feature_files(tmp_path / "ImageNet") == ["res101"]
     data = Xlsa17(path="ImageNet", test_unseen="mp500").load(DataPlaces(tmp_path))
     assert data.class_names[:2] == ("n00000001 ox", "n00000002 mole")
     assert np.array_equal(data.signature_set().values, S)
@@ -159,6 +167,21 @@ def test_splits_of_imagenet_are_lists_of_classes_with_wordnet_ids(tmp_path, kind
     assert set(Xlsa17(path="ImageNet").load(DataPlaces(tmp_path)).y[data.rows("train")]) == {0, 1, 2, 4, 5}
     with pytest.raises(DataError, match="no row is of the classes of test_unseen; 'all' needs rows of other features"):
         Xlsa17(path="ImageNet", test_unseen="all").load(DataPlaces(tmp_path))
+    assert Xlsa17(path="ImageNet", folds=None).load(DataPlaces(tmp_path)).folds == ()
+    write_imagenet(tmp_path / "ImageNet", kind, words=NAMES)
+    with pytest.raises(DataError, match=r"ImageNet_w2v\.mat: 9 wnids but 8 words; every class needs one of each"):
+        Xlsa17(path="ImageNet").load(DataPlaces(tmp_path))
+
+
+def test_a_new_file_of_word_vectors_makes_a_new_copy(tmp_path):
+    places = DataPlaces(tmp_path, tmp_path / "cache")
+    S = write_imagenet(tmp_path / "ImageNet")
+    before = Xlsa17(path="ImageNet").load(places)
+    words = {"w2v": S + 1, "wnids": list("abcdefghi"), "words": [*NAMES, "yak"]}
+    WRITERS["v5"](tmp_path / "ImageNet" / "ImageNet_w2v.mat", words)
+    after = Xlsa17(path="ImageNet").load(places)
+    assert np.array_equal(after.signature_set().values, S + 1)
+    assert after.fingerprint != before.fingerprint
 
 
 # -- the kept copy ----------------------------------------------------------------------------------------------------

@@ -135,9 +135,10 @@ class Xlsa17(FileSource):
         return f"features: {', '.join(feature_files(path)) or 'none'}; signatures: {', '.join(splits_files(path))}"
 
     def files(self, path: Path) -> list[Path]:
-        """Return the files of features, splits and class lists."""
+        """Return the files of features, splits, word vectors and class lists."""
         layout = self._layout(path)
-        return [*layout.features, layout.splits, *sorted(path.glob("*.txt"))]
+        words = [layout.words] if layout.words.is_file() else []
+        return [*layout.features, layout.splits, *words, *sorted(path.glob("*.txt"))]
 
     def read_files(self, places: DataPlaces, path: Path, card: FeatureCard, options: Mapping[str, Any]) -> Dataset:
         """Read the files; features are stored once for all splits files."""
@@ -168,6 +169,11 @@ class _Layout:
     @property
     def name(self) -> str:
         return self.folder.name
+
+    @property
+    def words(self) -> Path:
+        """Where word vectors lie if the splits are lists of classes."""
+        return self.splits.with_name(f"{self.splits.stem.removesuffix('_splits')}{_WORDS}.mat")
 
 
 def feature_files(folder: Path) -> list[str]:
@@ -296,7 +302,7 @@ def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
     """Read the splits file and the class lists, check that all fit together, and build the data set."""
     file, options = MatlabFile(layout.splits), layout.options
     by_class = "train_classes" in file
-    words = MatlabFile(layout.splits.with_name(layout.splits.name.replace("_splits", _WORDS))) if by_class else file
+    words = MatlabFile(layout.words) if by_class else file
     field = str(options.get("field", "w2v" if by_class else "att"))
     # Class order is the order of the columns; it must never be sorted or made unique.
     stored = words.numbers(field) if by_class else file.numbers(field).T
@@ -328,6 +334,7 @@ def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
     remarks: list[str] = []
     if by_class:
         splits, folds = _splits_of_classes(file, y, len(S), str(options.get("test_unseen", "hops2")))
+        folds = folds if options.get("folds", "auto") else ()
     else:
         splits = {
             split: row_indices(file.vector(name), len(y), f"{layout.splits}, {name}", base=1)
@@ -369,8 +376,10 @@ def _class_names(layout: _Layout, file: MatlabFile, count: int) -> tuple[tuple[s
     """Return the names of the classes in order, and whether they are more than numbers counted from 1."""
     listed = layout.folder / "allclasses.txt"
     if "wnids" in file:
-        pairs = zip(file.strings("wnids"), file.strings("words"), strict=True)
-        names, where = [f"{wnid} {word}" for wnid, word in pairs], f"{file.path}, wnids"
+        wnids, words = file.strings("wnids"), file.strings("words")
+        if len(wnids) != len(words):
+            raise DataError(f"{file.path}: {len(wnids)} wnids but {len(words)} words; every class needs one of each")
+        names, where = [" ".join(pair) for pair in zip(wnids, words, strict=True)], f"{file.path}, wnids"
     elif "allclasses_names" in file:
         names, where = file.strings("allclasses_names"), f"{layout.splits}, allclasses_names"
     elif listed.is_file():
@@ -416,6 +425,8 @@ def _folds(
         for name in ("train_loc", "val_loc")
         if choice in ("auto", "rows") and "train_loc" in file and "val_loc" in file
     ]
+    if choice == "rows" and not sides:
+        raise DataError(f"{layout.splits}: folds=rows needs train_loc and val_loc; use folds=lists or folds=none")
     remarks, same_split = [], not {"trainval", "test_unseen"} & set(layout.options)
     if names:
         remarks = check_lists(layout.folder, names, y, splits, folds=lists, same_split=same_split, sides=sides)
