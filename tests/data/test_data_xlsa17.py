@@ -275,6 +275,15 @@ def test_cache_that_cannot_be_written_is_one_clear_line(tmp_path):
     assert "\n" not in str(caught.value)
 
 
+def test_a_copy_that_is_removed_at_once_does_no_harm(tmp_path, monkeypatch):
+    places = write_folder(tmp_path / "toy")
+    fresh = Xlsa17(path="toy").load(DataPlaces(places.root))
+    monkeypatch.setattr("zslplat.data.store.stored_sets.read_entry", lambda *given: None)
+    dataset = Xlsa17(path="toy").load(places)
+    assert dataset.fingerprint == fresh.fingerprint
+    assert np.array_equal(dataset.X, fresh.X)
+
+
 # -- what is wrong with the files -------------------------------------------------------------------------------------
 
 

@@ -51,7 +51,7 @@ class Rows(NDArrayOperatorsMixin):
     """
 
     ndim: int
-    digest: Any = None  # of whole features that were just read; see Dataset.features_digest
+    digest: Any = None  # of whole features that were just read, which no selection has; see Dataset.features_digest
 
     def __init__(self, parts: Sequence[Part], index: np.ndarray, order: np.ndarray | None = None) -> None:
         if not parts:

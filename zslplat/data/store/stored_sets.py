@@ -69,23 +69,24 @@ def stored_features(cache: Path, key: str, read: Callable[[], tuple[RowStream, n
     """
     key = key_of("kept features", _VERSION, key)
     digest: Any = None
-    for _ in range(2):
-        entry = read_entry(cache, key)
-        if entry is not None:
-            y = entry[0]["y"]
-            X = Rows([stored_part(cache / key, "X", View("", tuple(entry[1]["row"])))], storage_order(y))
-            X.digest = digest
-            return X, y
-        stream, y = read()
+    entry = read_entry(cache, key)
+    if entry is None:
+        stream, labels = read()
 
-        def fill(writer: EntryWriter, stream: RowStream = stream, y: np.ndarray = y) -> dict[str, Any]:
+        def fill(writer: EntryWriter) -> dict[str, Any]:
             nonlocal digest
-            writer.add("y", y)
-            digest = _write_rows(writer, "X", "", stream, storage_order(y), hashlib.sha256())
+            writer.add("y", labels)
+            digest = _write_rows(writer, "X", "", stream, storage_order(labels), hashlib.sha256())
             return {"row": list(stream.shape[1:])}
 
         write_entry(cache, key, fill)
-    return Rows.of({"": stream}), y
+        entry = read_entry(cache, key)
+        if entry is None:  # it was evicted or damaged in between
+            return Rows.of({"": stream}), labels
+    y = entry[0]["y"]
+    X = Rows([stored_part(cache / key, "X", View("", tuple(entry[1]["row"])))], storage_order(y))
+    X.digest = digest
+    return X, y
 
 
 def stored_part(folder: Path, array: str, view: View) -> Part:
