@@ -86,7 +86,10 @@ def fork() -> int:
 
 
 def ask_for_death_signal(number: int = 9) -> None:
-    """Ask for a signal (SIGKILL) as soon as the thread that forked this process has ended: Linux alone can."""
+    """Ask for a signal (SIGKILL) as soon as the thread that forked this process has ended: Linux alone can.
+
+    Each process between fork server and method process does so, so that none outlives the one above it.
+    """
     _prctl(1, number)  # PR_SET_PDEATHSIG
 
 
@@ -103,7 +106,10 @@ def _prctl(option: int, value: int) -> None:
 
 
 def exit_like(code: int) -> None:
-    """Exit with the exit code, or by the signal, that another process ended with; never returns."""
+    """Exit with the exit code, or by the signal, that a child ended with; never returns.
+
+    A guardian ends like its scorer, and a host like its method process: whoever waits for it sees how that ended.
+    """
     if code < 0:
         import resource
 
@@ -115,7 +121,10 @@ def exit_like(code: int) -> None:
 
 
 def has_children(group: int | None = None) -> bool:
-    """Tell whether this process has children or adopted orphans; on Linux, in a process group if one is named."""
+    """Tell whether this process has children or adopted orphans; on Linux, in a process group if one is named.
+
+    A host asks for what a method left behind, and a scorer for its own group, which its host is not in.
+    """
     if not FORKS:
         import psutil
 
@@ -128,15 +137,20 @@ def has_children(group: int | None = None) -> bool:
     return True
 
 
-def kill_tree(number: int) -> None:
-    """Kill a process and what is below it; orphans are not found."""
+def kill_tree(root: Any) -> None:
+    """Kill a running process of multiprocessing or subprocess, and then what was below it; orphans are not found.
+
+    The root is killed by its own object: on Windows another exit code would look as if it had crashed.
+    """
     import psutil
 
+    below = []
     with contextlib.suppress(psutil.Error):
-        root = psutil.Process(number)
-        for process in (root, *root.children(recursive=True)):
-            with contextlib.suppress(psutil.Error):
-                process.kill()
+        below = psutil.Process(root.pid).children(recursive=True)
+    root.kill()
+    for process in below:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
 
 
 def end_session(leader: subprocess.Popen[bytes], seconds: float) -> None:
@@ -145,7 +159,7 @@ def end_session(leader: subprocess.Popen[bytes], seconds: float) -> None:
     Windows has no sessions: the process and what is below it are killed at once.
     """
     if not hasattr(os, "killpg"):
-        kill_tree(leader.pid)
+        kill_tree(leader)
     else:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(leader.pid, signal.SIGTERM)

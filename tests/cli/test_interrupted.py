@@ -113,8 +113,9 @@ zslplat.cli.main()
     assert done.stderr.startswith("stopped")
 
 
-def test_an_interrupt_that_a_callback_cannot_pass_on_ends_the_program():
-    text = """
+@pytest.mark.parametrize(("seconds", "shown"), [(3600, f"{CONTINUE}\n"), (0, "")])
+def test_an_interrupt_that_a_callback_cannot_pass_on_ends_the_program(seconds, shown):
+    text = f"""
 import signal, time
 from zslplat.cli.process import limit_interrupts
 limit_interrupts()
@@ -123,7 +124,8 @@ class Callback:
         signal.raise_signal(signal.SIGINT)
 callback = Callback()
 del callback
-time.sleep(3600)
+time.sleep({seconds})
+print('ended')
 """
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=800)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"{CONTINUE}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "" if seconds else "ended\n", shown)

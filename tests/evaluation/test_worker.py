@@ -183,3 +183,30 @@ def test_who_stops_while_the_first_process_starts_does_not_wait_for_its_imports(
     done = subprocess.run([sys.executable, "-c", LEADER, str(tmp_path)], capture_output=True, text=True, timeout=800)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "stopped"
+
+
+CHILD = (
+    "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'input()']); print('started', flush=True); input()"
+)
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_worker_that_was_not_forked_is_killed_by_its_own_object_and_only_while_it_runs(monkeypatch, ended):
+    """Windows gives what another kills an exit code of a crash, and the number of an ended process may be another's."""
+    root = subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    root.stdout.readline()
+    (below,) = psutil.Process(root.pid).children()
+    kill, killed = psutil.Process.kill, []
+    monkeypatch.setattr(psutil.Process, "kill", lambda process: killed.append(process.pid) or kill(process))
+    monkeypatch.setattr(worker_module, "FORKS", False)
+    child = worker_module.Child.__new__(worker_module.Child)
+    root.exitcode = 0 if ended else None
+    child.process = root
+    child.signal_end()
+    assert killed == ([] if ended else [below.pid])
+    if not ended:
+        assert root.wait(600) == -9
+        psutil.wait_procs([below], timeout=600)
+        assert not runs(below)
+    root.kill()
+    root.communicate()

@@ -47,7 +47,9 @@ def _watch(read: int) -> None:
 
 
 def _without_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
-    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        atexit.register(leave)  # a command that ends before the time is over was stopped all the same
+    else:
         sys.__unraisablehook__(unraisable)
 
 
@@ -57,6 +59,7 @@ def leave() -> NoReturn:
     Under ``python -m`` Python would end itself by the signal, without an exit code, where the interrupt passed through
     code made from text at run time, as every dataclass has it, even though it was handled afterwards.
     """
+    atexit.unregister(leave)
     atexit._run_exitfuncs()
     with contextlib.suppress(OSError):
         sys.stdout.flush()

@@ -111,7 +111,8 @@ class Child:
     def signal_end(self) -> None:
         """Tell the processes to end, without waiting for them."""
         if not FORKS:
-            kill_tree(self.process.pid)
+            if self.process.exitcode is None:  # else its number may be that of another process
+                kill_tree(self.process)
             return
         self.process.terminate()  # its guardian ends everything below it
         with contextlib.suppress(OSError):
