@@ -3,6 +3,7 @@
 What such a system does that no simulation knows, its own continuous integration shows (``docs/systems.md``).
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -69,6 +70,28 @@ for text in ("first", "second"):
     assert (folder / "page").read_text() == text
 """
 
+IN_USE = """
+import mmap, os, subprocess, sys
+from pathlib import Path
+
+place = Path(sys.argv[1])
+place.write_text("rows")
+reader = f"import mmap; file = open({sys.argv[1]!r}); {{}}; print(flush=True); input()"
+mapped = "rows = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ); file.close()"
+for how in ("pass", mapped):
+    pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", reader.format(how)], **pipes) as process:
+        process.stdout.readline()
+        for change in (place.unlink, lambda: place.rename(place.with_name("other"))):
+            try:
+                change()
+            except PermissionError:
+                continue
+            raise SystemExit(f"{how}: a file that another process has open was removed or renamed")
+        process.communicate(b"\\n")
+place.unlink()
+"""
+
 IMPORTS = """
 import importlib, pkgutil, zslplat
 modules = [module.name for module in pkgutil.walk_packages(zslplat.__path__, "zslplat.")]
@@ -124,6 +147,10 @@ def test_windows_locks_files_and_folders_and_replaces_files(system, tmp_path):
     assert {path.name for path in (tmp_path / "files").iterdir()} == {"lock", "page"}
 
 
+def test_windows_keeps_files_that_another_process_has_open_or_mapped(system, tmp_path):
+    system("windows", "-c", IN_USE, tmp_path / "files" / "rows")
+
+
 def test_every_module_but_the_fork_server_is_imported_on_windows(system):
     failed = {module.rpartition(".")[2] for module in system("windows", "-c", IMPORTS).split()}
     assert failed == {"fork_server", "fork_server_exit"}
@@ -136,17 +163,44 @@ def test_a_study_on_windows_has_the_same_trials_and_its_results_are_used(system,
     place = tmp_path / "files"
     system("windows", "-m", "zslplat", *TUNE, "--workers", 2)
     assert trials_of(place / "mlruns") == expected
-    assert "eszsl" in system("windows", "-m", "zslplat", "compare")
-    np.save(place / "rows.npy", np.random.default_rng(0).random((5, 128)))
+    assert compared(system("windows", "-m", "zslplat", "compare", "--json")) == compared(
+        call("compare", "--json").stdout
+    )
+    for folder in (place, tmp_path):
+        np.save(folder / "rows.npy", np.random.default_rng(0).random((5, 128)))
     system("windows", "-m", "zslplat", "predict", "rows.npy")
-    assert len((place / "predictions.csv").read_text().splitlines()) == 6
+    assert call("predict", "rows.npy").returncode == 0
+    predicted = (place / "predictions.csv").read_text()
+    assert len(predicted.splitlines()) == 6
+    assert predicted == (tmp_path / "predictions.csv").read_text()
     assert [path for path in place.rglob(".*") if path.is_dir()] == []  # what was written beside its place
 
 
+def compared(text):
+    """Return what ``compare --json`` says of scores, without seconds and memory."""
+    columns = (
+        "tested",
+        "trials",
+        "validation",
+        "test",
+        "low",
+        "high",
+        "low_classes",
+        "high_classes",
+        "verdict",
+        "tied",
+    )
+    return [[row[column] for column in columns] for group in json.loads(text) for row in group["rows"]]
+
+
 @pytest.mark.long
-def test_windows_carries_out_class_folds_with_one_worker(system):
-    few = ("tune", "eszsl", "--dataset", "digit-pairs(rows=5)", "--trials", 1, "--workers", 1)
-    assert "5 class folds" in system("windows", "-m", "zslplat", *few, "--class-folds", 5)
+def test_windows_carries_out_class_folds_with_one_worker_and_the_same_trials(system, call, tmp_path):
+    few = ("tune", "eszsl", "--dataset", "digit-pairs(rows=5)", "--trials", 1, "--class-folds", 5)
+    assert "5 class folds" in system("windows", "-m", "zslplat", *few, "--workers", 1)
+    assert call(*few).returncode == 0
+    trials = trials_of(tmp_path / "files" / "mlruns")
+    assert len(trials) >= 5
+    assert trials == trials_of(tmp_path / "mlruns")
 
 
 @pytest.mark.long

@@ -1,11 +1,13 @@
 """Python runs this at its start where this folder is on PYTHONPATH: zslplat then sees another system than the one here.
 
 ``SIMULATED_SYSTEM``: ``macos`` has no fork and no memory without a name; ``windows`` lacks what POSIX alone has, too,
-opens no folders, renames and removes nothing that this process has open, and has characters that no name of a file may
-have. What other packages use is left to them. Locks of Windows are made of those that Linux has for ranges of bytes.
+opens no folders, renames and removes nothing that one of its processes has open, and has characters that no name of a
+file may have. What other packages use is left to them. Locks of Windows are made of those that Linux has for ranges of
+bytes.
 """
 
 import builtins
+import contextlib
 import errno
 import fcntl
 import importlib
@@ -86,16 +88,21 @@ def _offer_msvcrt():
     importlib.import_module = lambda name, package=None: msvcrt if name == "msvcrt" else importing(name, package)
 
 
-def _open_here():
-    """Return the files that this process has open or mapped."""
+def _open_files():
+    """Return the files that this process and those around it on the same system have open or mapped."""
     paths = set()
-    for number in os.listdir("/proc/self/fd"):
+    for process in filter(str.isdigit, os.listdir("/proc")):
         try:
-            paths.add(os.readlink(f"/proc/self/fd/{number}"))
+            with open(f"/proc/{process}/environ", "rb") as environment:
+                if f"\0SIMULATED_ROOT={_ROOT}\0".encode() not in b"\0" + environment.read():
+                    continue
+            for number in os.listdir(f"/proc/{process}/fd"):
+                with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+                    paths.add(os.readlink(f"/proc/{process}/fd/{number}"))
+            with open(f"/proc/{process}/maps") as maps:
+                paths |= {line.split(maxsplit=5)[5].rstrip("\n") for line in maps if line.count("/")}
         except OSError:
-            continue
-    with open("/proc/self/maps") as maps:
-        paths |= {line.split(maxsplit=5)[5].rstrip("\n") for line in maps if line.count("/")}
+            continue  # it has ended
     return {path for path in paths if path.startswith(_ROOT) and not os.path.isdir(path)}
 
 
@@ -119,7 +126,7 @@ def _watch_files(event, arguments):
             if os.path.isdir(path) and event == "open":
                 _refuse(errno.EACCES, path, "a folder is not opened")
     elif paths:
-        busy = [used for used in _open_here() for path in paths if used == path or used.startswith(f"{path}/")]
+        busy = [used for used in _open_files() for path in paths if used == path or used.startswith(f"{path}/")]
         if busy:
             _refuse(errno.EACCES, busy[0], "an open file is neither renamed nor removed")
 
