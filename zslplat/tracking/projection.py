@@ -79,15 +79,11 @@ class Projection:
         Connecting anew takes longer than showing a run does.
         """
         self.owner = owner
-        if self._of_owners is None:
-            self._guard(self._read_owners)
+        if self._of_owners is None and (runs := self._guard(lambda: self._runs(""))) is not None:
+            self._of_owners = {}
+            for of, *run in runs:
+                self._of_owners.setdefault(of, []).append(run)
         self._note_runs((self._of_owners or {}).get(owner, ()))
-
-    def _read_owners(self) -> None:
-        of_owners: dict[str, list[list[str]]] = {}
-        for owner, *run in self._runs(""):
-            of_owners.setdefault(owner, []).append(run)
-        self._of_owners = of_owners
 
     def _runs(self, owner: str) -> list[tuple[str, str, str, str]]:
         """Return owner, key, id and status of the runs of an owner, or of all."""

@@ -103,8 +103,8 @@ def make_database(path: Path) -> None:
         connection.executescript(tables)
         # As MLflow begins, with the artifacts beside the file.
         artifacts, now = path.absolute().with_name("artifacts").as_uri(), round(time.time() * 1000)
-        default = (0, "Default", artifacts, "active", now, now, "default")
-        connection.execute("insert into experiments values (?, ?, ?, ?, ?, ?, ?)", default)
+        default = "insert into experiments values (0, 'Default', ?, 'active', ?, ?, 'default')"
+        connection.execute(default, (artifacts, now, now))
     os.replace(unfinished, path)
 
 

@@ -135,10 +135,9 @@ class Xlsa17(FileSource):
         return f"features: {', '.join(feature_files(path)) or 'none'}; signatures: {', '.join(splits_files(path))}"
 
     def files(self, path: Path) -> list[Path]:
-        """Return the files of features, splits, word vectors and class lists."""
+        """Return the files of features, splits, word vectors (which most folders lack) and class lists."""
         layout = self._layout(path)
-        words = [layout.words] if layout.words.is_file() else []
-        return [*layout.features, layout.splits, *words, *sorted(path.glob("*.txt"))]
+        return [*layout.features, layout.splits, layout.words, *sorted(path.glob("*.txt"))]
 
     def read_files(self, places: DataPlaces, path: Path, card: FeatureCard, options: Mapping[str, Any]) -> Dataset:
         """Read the files; features are stored once for all splits files."""
