@@ -12,6 +12,7 @@ from zslplat.comparison.exports import markdown
 from zslplat.comparison.sheets import sheets
 from zslplat.data.class_draws import draw_of, scheme_of
 from zslplat.evidence.draws import join_draws, shared_draws
+from zslplat.evidence.matching import Filters
 from zslplat.evidence.scores import Scored
 from zslplat.metrics.intervals import interactions
 from zslplat.settings import resolve_settings
@@ -176,7 +177,12 @@ def test_folds_are_one_data_set_with_one_row_per_method(settings):
     assert set(several.datasets) == {"redrawn(folds=3, of=birds)", "fish"}
     assert several.over_datasets[0]["sets"] == 2
     assert any(note.startswith("birds: the given split is left out") for note in several.notes)
-    named = compare(settings, ["birds", "fish", *FOLDS[:3]], warn=pytest.fail)
+    made.study("cosine", 0.5, dataset="birds", name="alone")
+    (note,) = (one for one in compare(settings, warn=pytest.fail).notes if one.startswith("birds: "))
+    assert note.endswith("-d birds shows it, with what has no class folds: cosine")
+    (row,) = compare(settings, filters=Filters(studies=("alone",)), warn=pytest.fail).rows
+    assert (row["short"], row["dataset"]) == ("cosine", "birds")
+    named = compare(settings, ["birds", "fish", *FOLDS[:3]], filters=Filters(names=("eszsl", "sae")), warn=pytest.fail)
     assert set(named.datasets) == {"redrawn(folds=3, of=birds)", "birds", "fish"}
     pooled = {row["method"]: row["difference"] for row in named.over_datasets[0]["methods"]}
     assert pooled == {row["method"]: row["difference"] for row in several.over_datasets[0]["methods"]}

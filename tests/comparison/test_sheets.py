@@ -112,3 +112,12 @@ def test_a_verdict_over_these_rows_is_explained_though_no_interval_over_them_is_
 def test_rounding_hides_neither_the_side_of_0_nor_that_of_the_level():
     assert [number(value, sign=True) for value in (-0.00003, 0.00002, 0.0)] == ["-0.00003", "+0.00002", "+0.0000"]
     assert [p_value(value) for value in (0.0502, 0.04998, 0.05, 0.0512)] == ["0.0502", "0.04998", "0.05", "0.051"]
+
+
+def test_class_folds_are_suggested_without_values_that_may_come_from_their_test_classes(settings):
+    made = MadeStore(settings)
+    made.study("eszsl(alpha=3, gamma=0.1, labels=signed)", 0.55)
+    made.study("sae", 0.5)
+    (sheet,) = sheets(compare(settings, warn=pytest.fail))
+    (line,) = (note for note in sheet.notes if note.startswith("each class is tested once by:"))
+    assert "zslplat tune 'eszsl(labels=signed)' -d made -t zsl --class-folds 5" in line

@@ -23,7 +23,7 @@ from zslplat.comparison.leaderboard import (
     unequal,
 )
 from zslplat.comparison.over_datasets import best_validated, over_datasets
-from zslplat.data.class_draws import divided_anew, names_of, several_draws
+from zslplat.data.class_draws import divided_anew, given_split_note, names_of, several_draws
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import build_component
 from zslplat.evidence.draws import draws_with_outcomes, join_draws
@@ -199,14 +199,12 @@ def compare(
     covered = set[str]()
     if not every:
         entries, results = _join_draws(entries, results)
-        covered = divided_anew(results)
+        covered = divided_anew({entry.result.dataset for entry in entries})
     if covered and not datasets:
+        methods = [(entry.result.dataset, entry.short) for entry in entries]
+        collected.notes += [given_split_note(dataset, methods) for dataset in sorted(covered)]
         entries = [entry for entry in entries if entry.result.dataset not in covered]
         results = {dataset: on_dataset for dataset, on_dataset in results.items() if dataset not in covered}
-        collected.notes += [
-            f"{dataset}: the given split is left out, its classes are among the class folds; -d {dataset} shows it"
-            for dataset in sorted(covered)
-        ]
     # Of rows with several labels a task optimises another metric than it does as it is built: records say which.
     primary = _primary(entries, built_task.primary)
     if len(results) > 1:

@@ -21,6 +21,9 @@ from zslplat.comparison.over_datasets import rank_note
 from zslplat.evidence.labels import dataset_titles
 from zslplat.metrics.intervals import margin_of
 from zslplat.names import decimal
+from zslplat.registry import component, names
+from zslplat.space import default_space
+from zslplat.spec import Spec
 from zslplat.statistics import NOT_ENOUGH
 from zslplat.tuning.code_changes import MEANING
 
@@ -324,10 +327,19 @@ def _class_folds(comparison: Comparison, rows: Sequence[Row]) -> str:
     """Return the commands that compare the first undecided row with its baseline over all classes."""
     row = next(row for row in rows if row["classes_to_decide"])
     compared = [one for one in rows if one is row or one["method"] == row["baseline"]]
-    methods = [str(one["method"]).partition(" [")[0] for one in compared]
+    methods = [_searched(str(one["method"]).partition(" [")[0]) for one in compared]
     options = shlex.join(["-d", str(row["dataset"]), "-t", comparison.task])
     tuned = [f"zslplat tune {shlex.quote(method)} {options} --class-folds 5" for method in methods]
     return " && ".join([*tuned, f"zslplat compare -t {shlex.quote(comparison.task)}"])
+
+
+def _searched(method: str) -> str:
+    """Return a method without values of what is searched: those may come from classes that a class fold tests."""
+    spec = Spec.parse(method)
+    if spec.name not in names("methods"):
+        return method
+    space = default_space(component("methods", spec.name).parameters)
+    return str(Spec(spec.name, {name: value for name, value in spec.parameters.items() if name not in space}))
 
 
 def _no_pairs(rows: Sequence[Row]) -> list[str]:

@@ -100,6 +100,15 @@ def divided_anew(datasets: Iterable[str]) -> set[str]:
     return {of for name in names if (of := draw_of(name)) in names and scheme_of(name) == (name, 1)}
 
 
+def given_split_note(dataset: str, methods: Iterable[tuple[str, str]]) -> str:
+    """Return the note that a data set's given split is not shown; ``methods``: data sets and methods tested on them."""
+    pairs = list(methods)
+    divided = {method for name, method in pairs if draw_of(name) == dataset}
+    alone = sorted({method for name, method in pairs if name == dataset} - divided)
+    text = f"{dataset}: the given split is left out, its classes are among the class folds; -d {dataset} shows it"
+    return text + (f", with what has no class folds: {', '.join(alone)}" if alone else "")
+
+
 def names_of(dataset: str) -> set[str]:
     """Return the specs that select a data set: its own and, of a draw, its scheme's and that of what is drawn from."""
     scheme = scheme_of(dataset)

@@ -72,7 +72,10 @@ def cross_validate(
     if fold_count and splits is not None:
         raise UsageError(f"{experiment.dataset} has {fold_count} folds of its own; leave the number of splits out")
     if not fold_count and splits is None:
-        raise UsageError(f"{experiment.dataset} has no folds of its own; say how many splits to draw with --splits")
+        raise UsageError(
+            f"{experiment.dataset} has no folds of its own; say how many splits to draw with --splits, "
+            "or divide its classes: zslplat tune --class-folds 5"
+        )
     folds = list(range(1, (fold_count or splits or 1) + 1))
     if len(folds) < 2:
         raise UsageError(f"{len(folds)} split: a mean over splits needs at least 2")
