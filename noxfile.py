@@ -26,7 +26,7 @@ SUBSET = (
 def tests(session: nox.Session) -> None:
     """The tests against the newest libraries, or those that are named: nox -s tests -- tests/kernels."""
     session.install(".[test]", *PLUGINS)
-    session.run("python", "-m", "pytest", "-q", *(session.posargs or ("-n", "2")))
+    session.run("python", "-m", "pytest", "-q", *(session.posargs or ("-n", "3")))
 
 
 @nox.session(python="3.11")
