@@ -118,6 +118,7 @@ def test_an_interrupt_that_a_callback_cannot_pass_on_ends_the_program(seconds, s
     text = f"""
 import signal, time
 from zslplat.cli.process import limit_interrupts
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have their background jobs ignore it
 limit_interrupts()
 class Callback:
     def __del__(self):
