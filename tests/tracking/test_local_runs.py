@@ -8,12 +8,14 @@ from contextlib import closing, nullcontext
 
 import pytest
 import sqlalchemy as sa
+from mlflow_schema import needs_kept_tables
 
 from zslplat.settings import resolve_settings
 from zslplat.tracking import server
 from zslplat.tracking.local_runs import LocalRuns
 from zslplat.tracking.projection import Projection, RunView
 
+pytestmark = needs_kept_tables
 DATASET = {"name": "toy", "fingerprint": "f" * 40, "source": "{}", "profile": '{"rows": 3}', "context": "validation"}
 
 
