@@ -341,15 +341,21 @@ def ranking(cell: Cell) -> float:
     return total + method.maps * m.product(cell.m, cell.d, cell.a) + method.maps * m.product(cell.m, cell.a, cell.u)
 
 
-def kernel_learning(cell: Cell) -> float:
-    """zskl, zskl-ort: for each batch the rows, X W, X'R, the cheaper way through W, and one pass of RMSprop."""
+def rmsprop_step(cell: Cell) -> float:
+    """One pass of RMSprop over W (d, a)."""
     from zslplat.families.zero_shot.methods.zskl.training import RMSprop
 
-    m, method, b = cell.machine, cell.method, cell.method.batch_size
+    m = cell.machine
     W, G = m.drawn(cell.d, cell.a), m.drawn(cell.d, cell.a)
     solver = RMSprop(W)
     solver.step(G, 1e-9)
-    one = m.timed(("rmsprop", cell.d, cell.a), lambda: lambda: solver.step(G, 1e-9))
+    return m.timed(("rmsprop", cell.d, cell.a), lambda: lambda: solver.step(G, 1e-9))
+
+
+def kernel_learning(cell: Cell) -> float:
+    """zskl, zskl-ort: for each batch the rows, X W, X'R, the cheaper way through W, and one pass of RMSprop."""
+    m, method, b = cell.machine, cell.method, cell.method.batch_size
+    one = rmsprop_step(cell)
     one += m.batch(b, cell.d, cell.a, 1, 1.0) + 2 * m.product(b, cell.a, cell.c) + m.passes(b, cell.c, of=np.exp)
     if method.both_projections:
         by_gram = m.gram(cell.d, cell.a) + m.product(cell.d, cell.a, cell.a)
@@ -361,13 +367,8 @@ def kernel_learning(cell: Cell) -> float:
 
 def subspaces(cell: Cell) -> float:
     """zskl-subspaces: each class in play makes its W_c of its neighbours, takes its rows there, and hands it back."""
-    from zslplat.families.zero_shot.methods.zskl.training import RMSprop
-
     m, method, b = cell.machine, cell.method, cell.method.batch_size
-    W, G = m.drawn(cell.d, cell.a), m.drawn(cell.d, cell.a)
-    solver = RMSprop(W)
-    solver.step(G, 1e-9)
-    rmsprop = m.timed(("rmsprop", cell.d, cell.a), lambda: lambda: solver.step(G, 1e-9))
+    rmsprop = rmsprop_step(cell)
     drawn = min(method.drawn_classes, cell.c)
     in_play = drawn + (cell.c - drawn) * (1 - (1 - 1 / cell.c) ** b)
     near, one_pass = min(method.neighbours, cell.c), m.passes(cell.d, cell.a)

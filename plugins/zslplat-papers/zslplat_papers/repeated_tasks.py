@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -35,13 +36,13 @@ class RepeatedTask(Task):
     takes_scores = False  # scores made elsewhere are of one split
 
     @property
+    @abstractmethod
     def numbers(self) -> range:
         """The numbers of the splits that the test is the mean of."""
-        raise NotImplementedError
 
+    @abstractmethod
     def test_of(self, dataset: Dataset, number: int, seed: int) -> Problem:
         """Return the test problem of one split."""
-        raise NotImplementedError
 
     def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
         """Build the test problem: that of every split, side by side."""

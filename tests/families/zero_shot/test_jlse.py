@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from zslplat.errors import UsageError
-from zslplat.families.zero_shot.methods.jlse import DELTA, JLSE, Alternation, Terms, match_rows, rounded_hinge
+from zslplat.families.zero_shot.methods.jlse import DELTA, JLSE, Alternation, Terms, match_and_slopes, rounded_hinge
 from zslplat.families.zero_shot.methods.simplex import simplex_codes
 
 TERMS = Terms(noise=0.7, match=3.0, lam=0.02, dictionary=0.05)
@@ -94,7 +94,7 @@ def test_matches_of_rows_are_weighted_hinges_and_their_slopes():
     t, weights = np.where(right, 1, -1), np.where(right, 1, 0.3)
     slopes = weights * (rounded_hinge(t * (products + 1e-6)) - rounded_hinge(t * (products - 1e-6))) / 2e-6
     pull = products.copy()
-    value = match_rows(pull, y, 0.3)
+    value = match_and_slopes(pull, y, 0.3)
     np.testing.assert_allclose(value, (weights * rounded_hinge(t * products)).sum(), rtol=1e-12)
     np.testing.assert_allclose(pull, slopes, atol=1e-5)
 

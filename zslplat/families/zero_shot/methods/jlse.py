@@ -66,7 +66,7 @@ def rounded_hinge(margins: np.ndarray, delta: float | np.ndarray = DELTA) -> np.
 
 
 @compiled(fastmath={"reassoc", "contract"}, error_model="numpy")
-def match_rows(products: np.ndarray, y: np.ndarray, wrong: float) -> float:
+def match_and_slopes(products: np.ndarray, y: np.ndarray, wrong: float) -> float:
     """Return sum_ic w_ic h(t_ic m_ic) for products m (n, c) of codes with classes; w t h'(t m) takes their place.
 
     ``y`` (n,) labels; the right class of a row has w = 1, each other one ``wrong``.
@@ -146,9 +146,9 @@ class Alternation:
         more = curvature * (1 - self.wrong)
         share = more / (1 + more * np.einsum("cr,cr->c", V, towards_class))
         for _ in range(CODE_STEPS):
-            pull = self.Z @ V.T
-            match_rows(pull, self.y, self.wrong)
-            step = linalg.cho_solve(common, (self.Z @ A - towards + self.terms.match * pull @ V).T).T
+            slopes = self.Z @ V.T
+            match_and_slopes(slopes, self.y, self.wrong)
+            step = linalg.cho_solve(common, (self.Z @ A - towards + self.terms.match * slopes @ V).T).T
             along = share[self.y] * np.einsum("nr,nr->n", V[self.y], step)
             self.Z -= step - along[:, None] * towards_class[self.y]
 
@@ -163,9 +163,9 @@ class Alternation:
     def _match(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the terms of J that hold W, and their derivative (c, r)."""
         terms, n = self.terms, len(self.X)
-        pull = self.Z @ (self.codes @ W).T
-        value = terms.match / n * match_rows(pull, self.y, self.wrong)
-        slope = terms.match / n * self.codes.T @ (pull.T @ self.Z) + terms.lam * W
+        slopes = self.Z @ (self.codes @ W).T
+        value = terms.match / n * match_and_slopes(slopes, self.y, self.wrong)
+        slope = terms.match / n * self.codes.T @ (slopes.T @ self.Z) + terms.lam * W
         return value + terms.lam / 2 * float(np.square(W).sum()), slope
 
     def _move_dictionary(self) -> None:
