@@ -345,11 +345,10 @@ def rmsprop_step(cell: Cell) -> float:
     """One pass of RMSprop over W (d, a)."""
     from zslplat.families.zero_shot.methods.zskl.training import RMSprop
 
-    m = cell.machine
-    W, G = m.drawn(cell.d, cell.a), m.drawn(cell.d, cell.a)
-    solver = RMSprop(W)
+    G = cell.machine.drawn(cell.d, cell.a)
+    solver = RMSprop(cell.machine.drawn(cell.d, cell.a))
     solver.step(G, 1e-9)
-    return m.timed(("rmsprop", cell.d, cell.a), lambda: lambda: solver.step(G, 1e-9))
+    return cell.machine.timed(("rmsprop", cell.d, cell.a), lambda: lambda: solver.step(G, 1e-9))
 
 
 def kernel_learning(cell: Cell) -> float:
