@@ -115,6 +115,28 @@ def test_words_of_help_and_version(call):
     assert call("version").stdout == call("--version").stdout
 
 
+def test_an_option_of_one_value_is_refused_where_it_stands_twice(call, commands):
+    group, checked = _root(), 0
+    for path in commands:
+        command = group
+        for name in path:
+            command = command.commands[name]
+        for option in getattr(command, "options", {}) and command.params:
+            if option.param_type_name == "option" and not (option.is_flag or option.multiple):
+                done = call(*path, f"{option.opts[0]}=1", option.opts[-1], "2")
+                one_line(done, 2, f"^error: {option.opts[0]} takes one value and has 2: 1 and 2; ")
+                checked += 1
+    assert checked > 100
+
+
+def test_several_values_of_an_option_that_takes_them_are_joined_by_commas(call):
+    done = call("tune", "eszsl", "--metric", "H", "--metric", "AUSUC", "--task", "gzsl")
+    one_line(done, 2, "; write --metric H,AUSUC$")
+    assert call("tune", "eszsl", "-t", "gzsl", "--metric", "H,AUSUC", "--dry-run").returncode == 0
+    one_line(call("run", "eszsl", "-w", "1", "-w", "2"), 2, "; leave one out$")
+    assert call("tune", "eszsl", "--dry-run", "--quiet", "--dry-run").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

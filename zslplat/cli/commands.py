@@ -22,9 +22,10 @@ from __future__ import annotations
 import inspect
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints, is_typeddict
+from typing import Annotated, Any, TypeVar, cast, get_args, get_type_hints, is_typeddict
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -114,6 +115,7 @@ class Command(_Page, TyperCommand):
         words = list(args)
         while True:
             try:
+                self._refuse_repeated(ctx, words)
                 rest: list[str] = super().parse_args(ctx, list(words))
                 return rest
             except Exception as error:
@@ -133,6 +135,20 @@ class Command(_Page, TyperCommand):
                 flag = self._flag_for(ctx, name)
                 words = [flag + word.removeprefix(name) if word.partition("=")[0] == name else word for word in words]
                 echo(f"note: {name} is called {flag} here", err=True)
+
+    def _refuse_repeated(self, ctx: Any, words: list[str]) -> None:
+        """Raise :class:`UsageError` for an option of one value that stands in the words twice."""
+        parser, options = self.make_parser(ctx), cast("list[Any]", self.params)
+        single = [one for one in options if one.param_type_name == "option" and not (one.is_flag or one.multiple)]
+        for parameter in map(copy, single):
+            parameter.multiple = True  # read like this, it has all its values
+            parameter.add_to_parser(parser, ctx)
+        values: dict[str, list[str]] = {} if ctx.resilient_parsing else parser.parse_args(list(words))[0]
+        for parameter in single:
+            texts, flag = values.get(parameter.name, []), parameter.opts[0]
+            if len(texts) > 1:
+                fix = f"write {flag} {shlex.quote(','.join(texts))}" if "," in parameter.metavar else "leave one out"
+                raise UsageError(f"{flag} takes one value and has {len(texts)}: {' and '.join(texts)}; {fix}")
 
     def _flag_for(self, ctx: Any, name: str) -> str:
         """Return the flag that stands here for another program's; raises where there is none."""

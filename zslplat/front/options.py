@@ -227,12 +227,14 @@ class MethodOptions(TypedDict, total=False):
         str | None,
         Option(
             "Preprocessing of features instead of the method's own: hellinger,center,l2.",
+            metavar="A[,B]",
             panel=EXPERIMENT,
             advanced=True,
         ),
     ]
     signatures: Annotated[
-        str | None, Option("Preprocessing of signatures instead of the method's own.", panel=EXPERIMENT, advanced=True)
+        str | None,
+        Option("Preprocessing of signatures, in the same way.", metavar="A[,B]", panel=EXPERIMENT, advanced=True),
     ]
 
 
@@ -241,7 +243,12 @@ class SearchOptions(TypedDict, total=False):
 
     metric: Annotated[
         SeveralTexts | None,
-        Option("Metric to select by: H, AUSUC, mAP, ...; two give a front.", cli_type=str | None, panel=EXPERIMENT),
+        Option(
+            "Metric to select by: H, AUSUC, mAP; two give a front.",
+            cli_type=str | None,
+            metavar="A[,B]",
+            panel=EXPERIMENT,
+        ),
     ]
     space: Annotated[
         Mapping[str, Any] | None,

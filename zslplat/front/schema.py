@@ -32,12 +32,13 @@ class Option:
     """An option of commands and functions.
 
     ``short`` is its short flag, ``flag`` its long one where this is not ``--key``; ``least`` and ``most`` bound a
-    number. ``complete`` names a function of :mod:`zslplat.cli.completion`, or holds the words themselves. ``cli_type``
-    is its type on the command line where that is another than in Python, and ``parse_cli`` makes the Python value of
-    it. ``positional`` arguments have no flag, those with ``by_position`` have one as well. ``advanced`` options are
-    shown by ``--help-all`` alone. ``study_file_only`` options are none of the command line: study files and functions
-    have them. ``study_file``: its value is a study file with further options. ``not_in_study_file``: it belongs to one
-    call; ``write_even_if_default``: a study file holds it even at its default, as another default would make another
+    number. ``complete`` names a function of :mod:`zslplat.cli.completion`, or holds the words themselves.
+    ``cli_type`` is its type on the command line where that is another than in Python, and ``parse_cli`` makes the
+    Python value of it. ``positional`` arguments have no flag, those with ``by_position`` have one as well.
+    ``advanced`` options are shown by ``--help-all`` alone. A ``metavar`` with a comma says that commas join several
+    values. ``study_file_only`` options are none of the command line: study files and functions have them.
+    ``study_file``: its value is a study file with further options. ``not_in_study_file``: it belongs to one call;
+    ``write_even_if_default``: a study file holds it even at its default, as another default would make another
     study of the file.
     """
 

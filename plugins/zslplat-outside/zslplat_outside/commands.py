@@ -125,6 +125,7 @@ class ScoredRows(TypedDict, total=False):
             "What the method knew of the scored batch: transductive, class balance, unseen signatures, or words "
             "of your own, separated by commas.",
             "",
+            metavar="A[,B]",
         ),
     ]
     description: Annotated[str, Option("What made the scores.", "")]
