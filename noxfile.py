@@ -22,7 +22,7 @@ SUBSET = (
 )
 
 
-@nox.session(python=["3.11", "3.12", "3.13"])
+@nox.session(python=["3.11", "3.12", "3.13", "3.14"])
 def tests(session: nox.Session) -> None:
     """The tests against the newest libraries, or those that are named: nox -s tests -- tests/kernels."""
     session.install(".[test]", *PLUGINS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import shutil
 import subprocess
@@ -95,6 +96,29 @@ def test_a_recipe_that_asks_for_something_else_is_refused(project):
     edit(project / "recipe" / "recipe.yaml", "- pluggy", "- plugger")
     with pytest.raises(release.Refused, match=r"pluggy.*plugger|plugger.*pluggy"):
         release.conda_recipe()
+
+
+def test_a_recipe_for_another_oldest_python_or_without_a_test_on_the_newest_is_refused(project):
+    pytest.importorskip("rattler_build")
+    edit(project / "recipe" / "recipe.yaml", '  python_min: "3.11"\n', "")
+    with pytest.raises(release.Refused, match=r"python >=3\.10, python >=3\.11"):
+        release.conda_recipe()
+    edit(project / "recipe" / "recipe.yaml", "context:\n", 'context:\n  python_min: "3.11"\n')
+    edit(project / "recipe" / "recipe.yaml", '        - "*"\n', "")
+    with pytest.raises(release.Refused, match="the newest"):
+        release.conda_recipe()
+
+
+def test_conda_forge_takes_a_recipe_with_homepage_and_maintainers_and_the_digest_of_the_source(project, tmp_path):
+    pytest.importorskip("rattler_build")
+    source = tmp_path / f"zslplat-{release.project()['version']}.tar.gz"
+    source.write_bytes(b"source")
+    with pytest.raises(release.Refused, match=r"homepage: .* and recipe-maintainers: "):
+        release.conda_forge(tmp_path)
+    edit(project / "recipe" / "recipe.yaml", "about:\n", "about:\n  homepage: https://example.org\n")
+    with (project / "recipe" / "recipe.yaml").open("a") as file:
+        file.write("extra:\n  recipe-maintainers: [ada]\n")
+    assert hashlib.sha256(b"source").hexdigest() in release.conda_forge(tmp_path)
 
 
 def test_a_commit_is_tested_once_and_a_red_one_is_refused(project):

@@ -1,8 +1,8 @@
 """Build what is released, and refuse what is not green: python tools/release.py [FOLDER] [--build-only].
 
 Every check prints one line. Exit code 0: all are green, and the distributions lie in FOLDER (``dist``). Exit code 1:
-one is not, and its line says what to do. ``--build-only`` leaves out changelog, tag, links and ``.ci/run``.
-The tools are installed by ``nox -s release``, or ``pip install`` of TOOLS in noxfile.py.
+one is not, and its line says what to do. ``--build-only`` leaves out changelog, tag, links, conda-forge and
+``.ci/run``. The tools are installed by ``nox -s release``, or ``pip install`` of TOOLS in noxfile.py.
 
 Both builds work on the files of the last commit, unpacked anew, with its time. The bytes of wheels and source
 distributions then depend on the commit and on the versions of setuptools and Python, not on the clock or the machine.
@@ -161,24 +161,46 @@ def accepted(folder: Path) -> str:
     return "twine, check-wheel-contents, cffconvert"
 
 
-def conda_recipe() -> str:
-    """rattler-build understands the recipe, which asks for what pyproject.toml asks for."""
+def render_recipe() -> dict:
+    """Return recipe/recipe.yaml as rattler-build understands it."""
     from rattler_build import RattlerBuildError, Stage0Recipe, VariantConfig
 
-    lowest = project()["requires-python"].removeprefix(">=")
+    older = VariantConfig({"python_min": ["3.10"]})  # conda-forge's own, where the recipe names none
     try:
-        (built,) = Stage0Recipe.from_file(str(ROOT / "recipe/recipe.yaml")).render(
-            VariantConfig({"python_min": [lowest]})
-        )
+        (built,) = Stage0Recipe.from_file(str(ROOT / "recipe/recipe.yaml")).render(older)
     except RattlerBuildError as problem:
         raise Refused(f"recipe/recipe.yaml: {problem}") from problem
+    return built.recipe.to_dict()
+
+
+def conda_recipe() -> str:
+    """rattler-build understands the recipe, which asks for what pyproject.toml asks for."""
+    recipe, lowest = render_recipe(), project()["requires-python"].removeprefix(">=")
     here = {f"python >={lowest}", *(re.sub(r"(?=[>=<])", " ", text, count=1) for text in project()["dependencies"])}
-    there = {text.replace("matplotlib-base", "matplotlib") for text in map(str, built.recipe.requirements.run)}
-    if here != there or built.recipe.package.version != project()["version"]:
+    there = {text.replace("matplotlib-base", "matplotlib") for text in recipe["requirements"]["run"]}
+    if here != there or recipe["package"]["version"] != project()["version"]:
         raise Refused(
             f"recipe/recipe.yaml and pyproject.toml differ: {', '.join(sorted(here ^ there)) or 'the version'}"
         )
+    versions = [test["python"].get("python_version") for test in recipe["tests"] if "python" in test]
+    if versions != [[f"{lowest}.*", "*"]]:
+        raise Refused(f"recipe/recipe.yaml tests Python {versions}; write the lowest and the newest: {lowest}.* and *")
     return f"{len(here)} requirements"
+
+
+def conda_forge(folder: Path) -> str:
+    """The recipe has what conda-forge's linter asks for; its source there is the file on the index."""
+    recipe = render_recipe()
+    needed = {
+        "homepage: ADDRESS below about:": recipe["about"].get("homepage"),
+        "recipe-maintainers: [NAME-ON-GITHUB] below extra:": recipe.get("extra", {}).get("recipe-maintainers"),
+    }
+    if missing := [line for line, value in needed.items() if not value]:
+        raise Refused(f"recipe/recipe.yaml: write {' and '.join(missing)}, which conda-forge requires")
+    source = folder / f"zslplat-{project()['version']}.tar.gz"
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    address = f"https://pypi.org/packages/source/z/zslplat/{source.name}"
+    return f"after the upload, in place of path:\n    url: {address}\n    sha256: {digest}"
 
 
 def checks(folder: Path, build_only: bool) -> Iterator[tuple[str, Callable[[], str]]]:
@@ -193,6 +215,7 @@ def checks(folder: Path, build_only: bool) -> Iterator[tuple[str, Callable[[], s
     yield "same bytes", lambda: build_twice(folder)
     yield "accepted by an index", lambda: accepted(folder)
     if not build_only:
+        yield "conda-forge", lambda: conda_forge(folder)
         yield "tests", tests
 
 
@@ -200,7 +223,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Carry out the checks and return the exit code."""
     parser = argparse.ArgumentParser(description="Build what is released, and refuse what is not green.")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist", help="default: dist")
-    parser.add_argument("--build-only", action="store_true", help="no changelog, tag, links and .ci/run")
+    parser.add_argument("--build-only", action="store_true", help="no changelog, tag, links, conda-forge and .ci/run")
     options = parser.parse_args(arguments)
     refused = 0
     for name, check in checks(options.folder.resolve(), options.build_only):

@@ -11,8 +11,9 @@ from types import ModuleType
 from typing import Any
 
 from zslplat.cli.catalogue import described
-from zslplat.registry import Registered
+from zslplat.registry import Registered, registry
 from zslplat.spec import Spec
+from zslplat_site import reference
 from zslplat_site.docstrings import (
     Docstring,
     Linked,
@@ -259,3 +260,20 @@ def _module(component: type) -> ModuleType:
 
 def _package(component: type) -> ModuleType:
     return importlib.import_module(component.__module__.rpartition(".")[0] or component.__module__)
+
+
+def links(inside: str) -> Linked:
+    """Return where names are described, as seen from a page in the folder ``inside`` of the generated ones."""
+    from zslplat import api
+
+    up = "../" * inside.count("/")
+
+    def linked(name: str) -> str:
+        if name.startswith("component:"):
+            short = name.partition(":")[2]
+            kind = next((k for k in KINDS if short in registry().entries[k]), None)
+            return f"{up}{kind}/{short}.md" if kind else ""
+        short = name.rpartition(".")[2]
+        return f"#{reference.label(short)}" if short in api.__all__ else ""
+
+    return linked

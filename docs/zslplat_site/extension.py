@@ -20,8 +20,7 @@ from zslplat.registry import registry
 from zslplat_papers.reproduction.figures import in_words, named_forest
 from zslplat_papers.reproduction.results import PACKAGED
 from zslplat_site import components, examples, reference
-from zslplat_site.components import KINDS, ComponentFacts
-from zslplat_site.docstrings import Linked
+from zslplat_site.components import KINDS, ComponentFacts, links
 
 FOLDER = "generated"
 
@@ -100,20 +99,3 @@ def pages() -> Iterator[tuple[str, str]]:
 def component_facts(kind: str) -> list[ComponentFacts]:
     """Return the facts of every component of a kind, by name."""
     return [ComponentFacts.of(registry().entry(kind, name)) for name in registry().names(kind)]
-
-
-def links(inside: str) -> Linked:
-    """Return where names are described, as seen from a page in the folder ``inside`` of the generated ones."""
-    from zslplat import api
-
-    up = "../" * inside.count("/")
-
-    def linked(name: str) -> str:
-        if name.startswith("component:"):
-            short = name.partition(":")[2]
-            kind = next((k for k in KINDS if short in registry().entries[k]), None)
-            return f"{up}{kind}/{short}.md" if kind else ""
-        short = name.rpartition(".")[2]
-        return f"#{reference.label(short)}" if short in api.__all__ else ""
-
-    return linked

@@ -6,8 +6,7 @@ import pytest
 
 from zslplat.registry import registry
 from zslplat_site import components
-from zslplat_site.components import KINDS, OPTIONAL, SECTIONS, ComponentFacts
-from zslplat_site.extension import links
+from zslplat_site.components import KINDS, OPTIONAL, SECTIONS, ComponentFacts, links
 
 OWN = [
     (kind, name)
