@@ -266,12 +266,8 @@ def mfmr_joint(cell: Cell) -> float:
     return mfmr(cell) + neighbours(cell) + updates(cell, cell.m, cell.u, count, cell.method.k, DOUBLE)
 
 
-def neighbours(cell: Cell) -> float:
-    """Cosines of all pairs of scored rows, each once, and one look at each."""
-    return _pairs(cell, cell.d)
-
-
-def _pairs(cell: Cell, width: int) -> float:
+def neighbours(cell: Cell, width: int = 2048) -> float:
+    """Cosines of all pairs of scored rows (m, width), each once, and one look at each."""
     m, rows = cell.machine, cell.m
     return rows / 2048 / 2 * (m.product(2048, width, rows) + m.passes(2048, rows, of=np.abs))
 
@@ -341,14 +337,14 @@ def ranking(cell: Cell) -> float:
     return total + method.maps * m.product(cell.m, cell.d, cell.a) + method.maps * m.product(cell.m, cell.a, cell.u)
 
 
-def rmsprop_step(cell: Cell) -> float:
-    """One pass of RMSprop over W (d, a)."""
+def rmsprop_step(cell: Cell, matrices: int = 1) -> float:
+    """One pass of RMSprop over so many W (d, a): many lie in memory, one in the cache."""
     from zslplat.families.zero_shot.methods.zskl.training import RMSprop
 
-    G = cell.machine.drawn(cell.d, cell.a)
-    solver = RMSprop(cell.machine.drawn(cell.d, cell.a))
+    G = cell.machine.drawn(matrices, cell.d, cell.a)
+    solver = RMSprop(cell.machine.drawn(matrices, cell.d, cell.a))
     solver.step(G, 1e-9)
-    return cell.machine.timed(("rmsprop", cell.d, cell.a), lambda: lambda: solver.step(G, 1e-9))
+    return cell.machine.timed(("rmsprop", matrices, cell.d, cell.a), lambda: lambda: solver.step(G, 1e-9))
 
 
 def kernel_learning(cell: Cell) -> float:
@@ -365,15 +361,19 @@ def kernel_learning(cell: Cell) -> float:
 
 
 def subspaces(cell: Cell) -> float:
-    """zskl-subspaces: each class in play makes its W_c of its neighbours, takes its rows there, and hands it back."""
+    """zskl-subspaces: RMSprop over all D_r, products of each with what is near, and W_c of the drawn classes.
+
+    A class that is drawn makes W_c, takes all rows of the batch there, and hands its gradient back. Any other in play
+    has few rows, and D_r takes those of all classes near r, and their signatures, forth and back. D exceeds the cache.
+    """
     m, method, b = cell.machine, cell.method, cell.method.batch_size
-    rmsprop = rmsprop_step(cell)
-    drawn = min(method.drawn_classes, cell.c)
-    in_play = drawn + (cell.c - drawn) * (1 - (1 - 1 / cell.c) ** b)
-    near, one_pass = min(method.neighbours, cell.c), m.passes(cell.d, cell.a)
-    of_rows = drawn * (m.product(b, cell.d, cell.a) + m.turned(b, cell.d, cell.a))
-    of_rows += (in_play - drawn) * b / cell.c * (m.product(b, cell.d, cell.a) + m.turned(b, cell.d, cell.a)) / b
-    step = of_rows + in_play * (2 * near + 2) * one_pass + (cell.c + 1) * (rmsprop + one_pass)
+    drawn, near = min(method.drawn_classes, cell.c), min(method.neighbours, cell.c)
+    in_play = (cell.c - drawn) * (1 - (1 - 1 / cell.c) ** b)
+    few = math.ceil((b * (1 - drawn / cell.c) + in_play) * near / cell.c)
+    one_pass = m.passes(cell.d, cell.a)
+    step = drawn * (m.product(b, cell.d, cell.a) + m.turned(b, cell.d, cell.a) + (2 * near + 1) * one_pass)
+    step += cell.c * (m.product(few, cell.d, cell.a) + m.turned(few, cell.d, cell.a)) if few else 0
+    step += rmsprop_step(cell) + cell.c / 64 * rmsprop_step(cell, 64)
     scored = cell.u * (m.product(cell.m, cell.d, cell.a) + near * one_pass)
     return method.epochs * cell.n / b * step + scored
 
@@ -471,7 +471,7 @@ def hypergraph(cell: Cell) -> float:
     fit = m.read(cell.n, cell.d) + m.gram(cell.n, cell.d) + m.solve(cell.d, 2 * cell.a)
     space = m.gram(cell.m, D, DOUBLE) + m.solve(D, D) + m.eigh(D) / 2 + m.product(cell.m, D, r, DOUBLE)
     crossing = m.product(cell.m, r, cell.m) + m.passes(cell.m, cell.m, of=np.exp) + 4 * m.passes(cell.m, cell.m)
-    return fit + space + 3 * _pairs(cell, r) + 6 * crossing
+    return fit + space + 3 * neighbours(cell, r) + 6 * crossing
 
 
 FLOORS: dict[str, Callable[[Cell], float]] = {

@@ -213,6 +213,11 @@ def test_rmsprop_is_its_formula():
     expected -= 0.1 * g / (np.sqrt(average) + 1e-3)
     solver.step(g, 0.1, moment=q)
     np.testing.assert_allclose(W, expected, rtol=1e-12)
+    shrunk = RMSprop(W, gamma=0.9, epsilon=1e-3, ridge=0.5)
+    slope = h + 0.5 * W
+    expected = W - 0.1 * slope / (np.sqrt(0.1 * slope**2) + 1e-3)
+    shrunk.step(h, 0.1)
+    np.testing.assert_allclose(W, expected, rtol=1e-12)
     with pytest.raises(ValueError, match="C-contiguous"):
         RMSprop(W.T)
 

@@ -228,10 +228,10 @@ def scale_rows(S: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
 
 
 @_exact
-def rmsprop(W: Any, A: Any, g: Any, gamma: Any, rest: Any, rate: Any, eps: Any) -> None:
-    """Move W by the gradient g, all flat."""
+def rmsprop(W: Any, A: Any, g: Any, ridge: Any, gamma: Any, rest: Any, rate: Any, eps: Any) -> None:
+    """Move W by the gradient g + ridge W, all flat."""
     for i in range(W.size):
-        slope = g[i]
+        slope = g[i] + ridge * W[i]
         a = gamma * A[i] + rest * slope * slope
         A[i] = a
         W[i] -= rate * slope / (np.sqrt(a) + eps)

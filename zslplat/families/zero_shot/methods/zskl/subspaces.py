@@ -39,8 +39,8 @@ from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Real, Scaled, paramet
 class ZSKLSubspaces(KernelAlignment):
     r"""Eq. 9 with class-wise subspaces W_c = W + sum_r sim(c, r) D_r.
 
-    Learned: ``W_`` (d, a), ``D_`` (c, d, a), ``seen_signatures_`` (c, a), ``width_``. Memory: three times the size of
-    D, and as many multiplications per step as there are classes in play.
+    Learned: ``W_`` (d, a), ``D_`` (c, d, a), ``seen_signatures_`` (c, a), ``width_``. Memory: twice the size of D. A
+    step takes two passes over D, and products of all rows of the mini-batch with W_c of every drawn class.
 
     Equations
     ---------
@@ -83,7 +83,8 @@ class ZSKLSubspaces(KernelAlignment):
         self.D_: np.ndarray = np.zeros((c, d, a), dtype=self._dtype)
         objective = self._objective(self.kernel_, np.bincount(data.y), len(X))
         gradient = SubspaceGradient(self.kernel_, objective, self.similarity(self.seen_signatures_), self.ridge)
-        solvers = [RMSprop(m, gamma=self.gamma, epsilon=self.epsilon) for m in (self.W_, self.D_)]
+        for_W = RMSprop(self.W_, gamma=self.gamma, epsilon=self.epsilon)
+        for_D = RMSprop(self.D_, gamma=self.gamma, epsilon=self.epsilon, ridge=2 * self.ridge)
         numbers = self.resolved_numbers(self.kernel_) | {"width resolved": self.width_}
         self.diagnostics_ = Diagnostics({"objective": [], "incoherence": []}, numbers)
         for epoch in range(self.epochs):
@@ -94,8 +95,9 @@ class ZSKLSubspaces(KernelAlignment):
                     drawn = np.sort(classes.choice(c, min(self.drawn_classes, c), replace=False))
                     loss, dW, dD = gradient(X[batch], data.y[batch], self.seen_signatures_, self.W_, self.D_, drawn)
                     rate = self.rate / (1 + self.decay * (epoch + first / len(rows)))
-                    solvers[0].step(dW, rate)
-                    solvers[1].step(dD, rate)
+                    for_W.step(dW, rate)
+                    for r, g in dD:
+                        for_D.step(g, rate, rows=slice(r, r + 1))
                     total += loss * len(batch)
             self._report(epoch + 1, total / len(rows))
             yield epoch + 1
@@ -131,60 +133,82 @@ class ZSKLSubspaces(KernelAlignment):
 
 
 class SubspaceGradient:
-    """Loss and gradients by W and D of one batch; ``sim`` (c, c) of the seen classes.
-
-    Each call writes dL/dD to the same array, which is as large as D.
-    """
+    """Loss and gradients by W and D of one batch; ``sim`` (c, c) of the seen classes, ``ridge`` for the loss alone."""
 
     def __init__(self, kernel: InnerProductKernel, objective: Objective, sim: np.ndarray, ridge: float) -> None:
         self.kernel, self.objective, self.sim, self.ridge = kernel, objective, sim, ridge
-        self.dD = np.empty(0)
 
     def __call__(
         self, X: np.ndarray, y: np.ndarray, S: np.ndarray, W: np.ndarray, D: np.ndarray, drawn: np.ndarray
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return the loss and dL/dW, dL/dD for rows X (b, d) of classes y, with the classes ``drawn`` as wrong ones.
+    ) -> tuple[float, np.ndarray, Iterator[tuple[int, np.ndarray]]]:
+        """Return the loss, dL/dW, and (r, dL/dD_r) of each seen class in turn, without the ridge's 2 ridge D_r.
 
-        Wrong classes are weighted so that their sum has the same mean as over all of them.
+        Rows X (b, d) are of classes y, and the classes ``drawn`` are their wrong ones, weighted so that their sum has
+        the same mean as over all of them. Each dL/dD_r is written to the same array; D_r may be moved as soon as its
+        own is there.
         """
         b, c = len(X), len(S)
-        self.dD = dD = np.multiply(D, 2 * self.ridge, out=self.dD if self.dD.shape == D.shape else None)
-        dW = np.zeros_like(W)
-        loss = self.ridge * float(np.vdot(D, D))
-        share = self.objective.wrong * c / len(drawn)
-        right = self.objective.right_weights(c)
-        norms = squared_norms(X)
-        is_drawn = np.isin(np.arange(c), drawn)
-        W_k, g = np.empty_like(W), np.empty_like(W)
-        for k in np.union1d(drawn, y):
-            rows = np.arange(b) if is_drawn[k] else np.flatnonzero(y == k)
-            class_projection(W, D, self.sim[k], out=W_k)
-            x, s, is_right = X if is_drawn[k] else X[rows], S[k], y[rows] == k
+        share, right = self.objective.wrong * c / len(drawn), self.objective.right_weights(c)
+        norms, loss = squared_norms(X), 0.0
+        # A class that is drawn meets all rows: its W_k is formed.
+        G: np.ndarray = np.empty((len(drawn), *W.shape), dtype=W.dtype)
+        for k, g in zip(drawn, G, strict=True):
+            class_projection(W, D, self.sim[k], out=g)
+            p, is_right = g @ S[k], y == k
             weights = np.where(is_right, right[k], share) / b
-            z = x @ W_k
-            t = z @ s
-            value, A, f_u, _ = self._terms(t, squared_norms(z), np.full_like(t, s @ s), is_right, weights)
-            R = A[:, None] * s + 2 * f_u[:, None] * z
+            value, R, through = self._slopes(X @ g, S[[k]], norms, p[None, :], is_right, weights)
+            np.matmul(X.T, R, out=g)
+            get_blas_funcs("ger", (g,))(through.sum(), S[k], p, a=g.T, overwrite_a=True)  # g += through p s'
             loss += value
-            through_w = 0.0
-            if self.objective.both:
-                p = W_k @ s
-                value, A, _, f_v = self._terms(t, norms[rows], np.full_like(t, p @ p), is_right, weights)
-                R += A[:, None] * s
-                loss += value
-                through_w = 2 * float(f_v.sum())
-            np.matmul(x.T, R, out=g)
-            if through_w:
-                get_blas_funcs("ger", (g,))(through_w, s, p, a=g.T, overwrite_a=True)  # g += through_w p s'
-            dW += g
-            for r in np.flatnonzero(self.sim[k]):
-                add(dD[r], self.sim[k, r], g)
-        return loss, dW, dD
+        # Any other meets its rows alone: z = W'x + sum_r sim_r D_r'x, each D_r with the rows of all classes near r.
+        rest = np.flatnonzero(~np.isin(y, drawn))
+        classes, of_class = np.unique(y[rest], return_inverse=True)
+        x, s, sim, sim_of_rows = X[rest], S[classes], self.sim[classes], self.sim[y[rest]]
+        Z, P = x @ W, s @ W.T
+        for r, D_r in enumerate(D):
+            rows, near = np.flatnonzero(sim_of_rows[:, r]), np.flatnonzero(sim[:, r])
+            Z[rows] += sim_of_rows[rows, r, None] * (x[rows] @ D_r)
+            P[near] += sim[near, r, None] * (D_r @ s[near].T).T
+            loss += self.ridge * float(np.vdot(D_r, D_r))
+        value, R, through = self._slopes(
+            Z, s[of_class], norms[rest], P[of_class], np.ones(len(rest), dtype=bool), right[y[rest]] / b
+        )
+        P *= np.bincount(of_class, through, len(classes)).astype(P.dtype)[:, None]
+        left, right_side, weights = np.vstack([x, P]), np.vstack([R, s]), np.vstack([sim_of_rows, sim])
+        dW = G.sum(axis=0) + left.T @ right_side
+
+        def deviations() -> Iterator[tuple[int, np.ndarray]]:
+            g = np.empty_like(W)
+            for r in range(c):
+                near = np.flatnonzero(weights[:, r])
+                np.matmul((left[near] * weights[near, r, None]).T, right_side[near], out=g)
+                for i, k in enumerate(drawn):
+                    if self.sim[k, r]:
+                        add(g, self.sim[k, r], G[i])
+                yield r, g
+
+        return loss + value, dW, deviations()
+
+    def _slopes(
+        self, Z: np.ndarray, S: np.ndarray, norms: np.ndarray, P: np.ndarray, is_right: np.ndarray, weights: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return the loss of rows z (b, a) with signatures S and P = W S, dL/dz with dL/dt s in it, and 2 dL/dv (b,).
+
+        S and P have a row for each z, or one for all.
+        """
+        t = np.einsum("ij,ij->i", Z, np.broadcast_to(S, Z.shape))
+        loss, A, f_u, f_v = self._terms(t, squared_norms(Z), squared_norms(S), is_right, weights)
+        R = 2 * f_u[:, None] * Z
+        if self.objective.both:
+            value, more, _, f_v = self._terms(t, norms, squared_norms(P), is_right, weights)
+            loss, A = loss + value, A + more
+        R += A[:, None] * S
+        return loss, R, 2 * f_v if self.objective.both else np.zeros_like(t)
 
     def _terms(
         self, t: np.ndarray, u: np.ndarray, v: np.ndarray, is_right: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        k, f_t, f_u, f_v = self.kernel.f_and_partials(t, u, v)
+        k, f_t, f_u, f_v = self.kernel.f_and_partials(t, u, np.array(np.broadcast_to(v, t.shape)))
         if self.objective.squared:
             loss, slope = np.where(is_right, 1 - k, k) ** 2, np.where(is_right, 2 * (k - 1), 2 * k)
         else:

@@ -27,15 +27,17 @@ class RMSprop:
     """The state of RMSprop for one matrix W: its moving average A of squared gradients, starting at 0.
 
     ``gamma`` is the decay of the average (.99 in Zhang and Koniusz, section 5); ``epsilon`` is added outside the root.
+    ``ridge`` times W is added to every gradient.
     """
 
-    def __init__(self, W: np.ndarray, *, gamma: float = 0.99, epsilon: float = 1e-8) -> None:
+    def __init__(self, W: np.ndarray, *, gamma: float = 0.99, epsilon: float = 1e-8, ridge: float = 0.0) -> None:
         if not W.flags.c_contiguous:
             raise ValueError("RMSprop works in place on a C-contiguous array")
         self.kind = W.dtype.type
         self.W = W
         self.A = np.zeros_like(W)
         self.gamma, self.rest, self.epsilon = self.kind(gamma), self.kind(1 - gamma), self.kind(epsilon)
+        self.ridge = self.kind(ridge)
         self._flat: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
 
     def step(
@@ -60,7 +62,7 @@ class RMSprop:
         elif plus is not None:
             fast_passes.rmsprop_two_parts(W, A, flat, plus.reshape(-1), *tail)
         else:
-            fast_passes.rmsprop(W, A, flat, *tail)
+            fast_passes.rmsprop(W, A, flat, self.ridge, *tail)
 
     def _flattened(self, rows: slice | None) -> tuple[np.ndarray, np.ndarray]:
         """Return flat views of those rows of W and A, laid out once: a step is short enough for them to count."""
