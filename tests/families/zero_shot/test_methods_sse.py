@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from zslplat.errors import DataError
 from zslplat.families.zero_shot.methods.simplex import simplex_codes
+from zslplat.families.zero_shot.methods.sse import objective as sse
 from zslplat.families.zero_shot.methods.sse.estimator import SemanticSimilarityEmbedding, SSEIntersection, SSERectified
 from zslplat.families.zero_shot.methods.sse.objective import (
     ROUNDED,
@@ -117,6 +119,31 @@ def test_weights_are_found_to_the_stated_gap() -> None:
         assert 0 <= value - least <= bound <= gap * value
 
 
+@pytest.mark.parametrize("part_rows", [1, 3])
+def test_a_part_of_the_rows_leads_to_weights_of_the_stated_gap(monkeypatch: pytest.MonkeyPatch, part_rows: int) -> None:
+    X, y, S = _toy()
+    Z = simplex_codes(S, S, 0.3)
+    V = np.array([X[y == c].mean(axis=0) for c in range(6)])
+    objective = Objective(X=X, y=y, Z=Z, sign=1, align=0.7, ridge=0.01, shrink=0.02)
+    assert objective.part is objective
+    _, least, _ = fit_weights(objective, np.zeros(10), V, 1e-10)
+    by_weights, rows = Objective.by_weights, []
+
+    def counted(self: Objective, w: np.ndarray, V: np.ndarray) -> tuple[float, np.ndarray]:
+        rows.append(len(self.X))
+        return by_weights(self, w, V)
+
+    monkeypatch.setattr(Objective, "by_weights", counted)
+    fit_weights(objective, np.zeros(10), V, 1e-4)
+    alone, rows[:] = rows.count(90), []
+    monkeypatch.setattr(sse, "PART_ROWS", part_rows * 6)
+    of_part = replace(objective)
+    assert np.bincount(of_part.part.y).tolist() == [part_rows] * 6
+    _, value, bound = fit_weights(of_part, np.zeros(10), V, 1e-4)
+    assert value - least <= bound <= 1e-4 * value
+    assert 1 < rows.count(90) < alone
+
+
 def test_references_go_down_and_stay_where_nothing_is_lower() -> None:
     objective, V, w = _objective()
     _, before = fit_references(objective, w, V, 1)
@@ -136,7 +163,7 @@ def test_descent_ends_at_the_lowest_point_it_saw_even_at_corners() -> None:
         return seen[-1], np.sign(q) * steepness
 
     start = np.random.default_rng(2).normal(size=3)
-    q, value, slope = descend(corners, start, 40, lambda value, slope: False)
+    q, value, slope = descend(corners, (start, *corners(start)), 40, lambda value, slope: False)
     assert value == min(seen) == float(np.abs(q) @ steepness)
     assert max(seen[1:]) > value
     np.testing.assert_array_equal(slope, np.sign(q) * steepness)

@@ -1,8 +1,8 @@
 """Weighted intersections of rows with reference points, and their slopes, without ever holding one per pair.
 
 A pass touches n k d numbers: rows X (n, d), references V (k, d), weights w (d,), A (n, k). Some rows and V at a time
-fit into a processor's caches, and nothing of size (n, k, d) is made. Two rows and two references, or four rows, that
-meet at a time halve what is read; where their number leaves fewer, the last is there again and does not count.
+fit into a processor's caches, and nothing of size (n, k, d) is made. Four rows meet two references at a time, or eight
+rows one, so that what was read is used several times. Where fewer are left, the last is there again and does not count.
 
 The max-margin objective of semantic similarity embedding, with its slopes by the weights and the references.
 
@@ -27,16 +27,20 @@ bound says when the weights are done, and is reported. With the weights fixed J 
 references, but its corners lie where a row coincides with a reference: quasi-Newton steps go down, along what is its
 gradient almost everywhere. Neither half is ever accepted where J would rise. Steps are taken in units of w in which the
 ridge is 1, and of the length of V, so that the units of rows do not matter.
+
+Of many rows a part, evenly of each class, leads the weights in place of all: J of the part, with a linear term by which
+its slope is that of all rows at the start. All rows then say whether J fell and what other weights may still gain.
+Where the part leads no further down, all rows go on. References go by all rows: a part soon fits itself alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, sparse
 
 from zslplat.methods.compiled import compiled
 
@@ -48,45 +52,58 @@ _LOOSE = {"reassoc", "contract", "nsz", "nnan", "ninf"}
 def intersections(X: np.ndarray, V: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Return P (n, k), P_ir = sum_j w_j min(x_ij, v_rj), in the precision of X, which V and w share."""
     n, d = X.shape
-    k = len(V)
+    k, last = len(V), n - 1
     P = np.empty((n, k), dtype=X.dtype)
     zero = w[0] - w[0]  # in the precision of w: a literal would make the sums float64, and half as fast
-    for i in range(0, n, 2):
-        other = min(i + 1, n - 1)
-        x, y = X[i], X[other]
+    for i in range(0, n, 4):
+        i1, i2, i3 = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+        x0, x1, x2, x3 = X[i], X[i1], X[i2], X[i3]
         for r in range(0, k, 2):
             second = min(r + 1, k - 1)
             u, v = V[r], V[second]
-            xu, xv, yu, yv = zero, zero, zero, zero
+            u0, u1, u2, u3, v0, v1, v2, v3 = zero, zero, zero, zero, zero, zero, zero, zero
             for j in range(d):
-                xu += w[j] * min(x[j], u[j])
-                xv += w[j] * min(x[j], v[j])
-                yu += w[j] * min(y[j], u[j])
-                yv += w[j] * min(y[j], v[j])
-            P[i, r], P[i, second], P[other, r], P[other, second] = xu, xv, yu, yv
+                u0 += w[j] * min(x0[j], u[j])
+                u1 += w[j] * min(x1[j], u[j])
+                u2 += w[j] * min(x2[j], u[j])
+                u3 += w[j] * min(x3[j], u[j])
+                v0 += w[j] * min(x0[j], v[j])
+                v1 += w[j] * min(x1[j], v[j])
+                v2 += w[j] * min(x2[j], v[j])
+                v3 += w[j] * min(x3[j], v[j])
+            P[i, r], P[i1, r], P[i2, r], P[i3, r] = u0, u1, u2, u3
+            P[i, second], P[i1, second], P[i2, second], P[i3, second] = v0, v1, v2, v3
     return P
+
+
+@compiled()
+def _padded(A: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """Return A (n, k) with zeros after it, so that both numbers are multiples of these."""
+    n, k = A.shape
+    padded = np.zeros((n + -n % rows, k + -k % columns), dtype=A.dtype)
+    padded[:n, :k] = A
+    return padded
 
 
 @compiled(fastmath=_LOOSE)
 def slope_by_weights(X: np.ndarray, V: np.ndarray, A: np.ndarray) -> np.ndarray:
     """Return the gradient (d,) of sum_ir A_ir P_ir by w: sum_ir A_ir min(x_ij, v_rj)."""
     n, d = X.shape
-    k = len(V)
+    k, last = len(V), n - 1
     slope = np.zeros(d, dtype=X.dtype)
-    zero = slope[0]
-    for i in range(0, n, 2):
-        other = min(i + 1, n - 1)
-        x, y = X[i], X[other]
+    A = _padded(A, 4, 2)
+    for i in range(0, n, 4):
+        x0, x1, x2, x3 = X[i], X[min(i + 1, last)], X[min(i + 2, last)], X[min(i + 3, last)]
         for r in range(0, k, 2):
-            second = min(r + 1, k - 1)
-            u, v = V[r], V[second]
-            # What is there twice counts once.
-            xu, xv = A[i, r], A[i, second] if second > r else zero
-            yu, yv = (A[other, r], A[other, second] if second > r else zero) if other > i else (zero, zero)
-            if xu == 0 and xv == 0 and yu == 0 and yv == 0:
+            u, v = V[r], V[min(r + 1, k - 1)]
+            u0, u1, u2, u3 = A[i, r], A[i + 1, r], A[i + 2, r], A[i + 3, r]
+            v0, v1, v2, v3 = A[i, r + 1], A[i + 1, r + 1], A[i + 2, r + 1], A[i + 3, r + 1]
+            if not (u0 or u1 or u2 or u3 or v0 or v1 or v2 or v3):
                 continue
             for j in range(d):
-                slope[j] += xu * min(x[j], u[j]) + xv * min(x[j], v[j]) + yu * min(y[j], u[j]) + yv * min(y[j], v[j])
+                first = u0 * min(x0[j], u[j]) + u1 * min(x1[j], u[j]) + u2 * min(x2[j], u[j]) + u3 * min(x3[j], u[j])
+                other = v0 * min(x0[j], v[j]) + v1 * min(x1[j], v[j]) + v2 * min(x2[j], v[j]) + v3 * min(x3[j], v[j])
+                slope[j] += first + other
     return slope
 
 
@@ -94,23 +111,25 @@ def slope_by_weights(X: np.ndarray, V: np.ndarray, A: np.ndarray) -> np.ndarray:
 def slope_by_references(X: np.ndarray, V: np.ndarray, w: np.ndarray, A: np.ndarray) -> np.ndarray:
     """Return a subgradient (k, d) of sum_ir A_ir P_ir by V: w_j sum_i A_ir [v_rj < x_ij]."""
     n, d = X.shape
-    k = len(V)
+    k, last = len(V), n - 1
     slope = np.zeros((k, d), dtype=X.dtype)
     zero = w[0] - w[0]  # in the precision of w
-    last = n - 1
-    for i in range(0, n, 4):
+    A = _padded(A, 8, 1)
+    for i in range(0, n, 8):
         x0, x1, x2, x3 = X[i], X[min(i + 1, last)], X[min(i + 2, last)], X[min(i + 3, last)]
+        x4, x5, x6, x7 = X[min(i + 4, last)], X[min(i + 5, last)], X[min(i + 6, last)], X[min(i + 7, last)]
         for r in range(k):
-            a0 = A[i, r]
-            a1 = A[i + 1, r] if i + 1 < n else zero
-            a2 = A[i + 2, r] if i + 2 < n else zero
-            a3 = A[i + 3, r] if i + 3 < n else zero
-            if a0 == 0 and a1 == 0 and a2 == 0 and a3 == 0:
+            a0, a1, a2, a3 = A[i, r], A[i + 1, r], A[i + 2, r], A[i + 3, r]
+            a4, a5, a6, a7 = A[i + 4, r], A[i + 5, r], A[i + 6, r], A[i + 7, r]
+            if not (a0 or a1 or a2 or a3 or a4 or a5 or a6 or a7):
                 continue
             v, g = V[r], slope[r]
             for j in range(d):
                 first = (a0 if v[j] < x0[j] else zero) + (a1 if v[j] < x1[j] else zero)
-                g[j] += first + (a2 if v[j] < x2[j] else zero) + (a3 if v[j] < x3[j] else zero)
+                first += (a2 if v[j] < x2[j] else zero) + (a3 if v[j] < x3[j] else zero)
+                other = (a4 if v[j] < x4[j] else zero) + (a5 if v[j] < x5[j] else zero)
+                other += (a6 if v[j] < x6[j] else zero) + (a7 if v[j] < x7[j] else zero)
+                g[j] += first + other
     for r in range(k):
         for j in range(d):
             slope[r, j] *= w[j]
@@ -120,6 +139,8 @@ def slope_by_references(X: np.ndarray, V: np.ndarray, w: np.ndarray, A: np.ndarr
 # The hinge is rounded over this share of a margin of 1; it is below the hinge by half of it at most.
 ROUNDED = 0.1
 SHARP = 1e-12
+# About so many rows lead the weights in place of all, where there are at least four times as many.
+PART_ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -134,6 +155,18 @@ class Objective:
     ridge: float
     shrink: float
     corner: float = ROUNDED
+
+    @cached_property
+    def part(self) -> Objective:
+        """J over a part of the rows, every fourth row of each class or fewer; of few rows it is J itself."""
+        stride = len(self.X) // PART_ROWS
+        if stride < 4:
+            return self
+        order = np.argsort(self.y, kind="stable")
+        sizes = np.bincount(self.y)
+        rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        rows = np.sort(order[rank % stride == 0])
+        return replace(self, X=self.X[rows], y=self.y[rows])
 
     def by_weights(self, w: np.ndarray, V: np.ndarray) -> tuple[float, np.ndarray]:
         """Return J and its gradient (d,) by w, in float64."""
@@ -163,10 +196,10 @@ class Objective:
         return np.asarray(1 - self.Z @ self.Z.T)
 
     @cached_property
-    def _shares(self) -> np.ndarray:
+    def _shares(self) -> sparse.csr_array:
         """(c, n): 1 / the size of the class where a row is of it, so that a product with it gives class means."""
-        members = np.arange(len(self.Z))[:, None] == self.y
-        return np.asarray(members / members.sum(axis=1, keepdims=True))
+        n = len(self.y)
+        return sparse.csr_array((1 / np.bincount(self.y)[self.y], (self.y, np.arange(n))), shape=(len(self.Z), n))
 
     def _loss(self, w: np.ndarray, V: np.ndarray) -> tuple[float, np.ndarray]:
         """Return both mean losses together, and their gradient (n, c) by the intersections P."""
@@ -216,15 +249,40 @@ def fit_weights(objective: Objective, w: np.ndarray, V: np.ndarray, gap: float) 
 
     unit = 1 / np.sqrt(objective.ridge)
 
-    def in_units(q: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = objective.by_weights(q * unit, V)
-        return value, slope * unit
+    def in_units(objective: Objective) -> Differentiable:
+        def function(q: np.ndarray) -> tuple[float, np.ndarray]:
+            value, slope = objective.by_weights(q * unit, V)
+            return value, slope * unit
+
+        return function
 
     def bound(slope: np.ndarray) -> float:
         return float(slope @ slope) / 2
 
-    weights, value, slope = descend(in_units, w / unit, _WEIGHT_STEPS, lambda value, slope: bound(slope) <= gap * value)
-    return weights * unit, value, bound(slope)
+    whole, part, q = in_units(objective), in_units(objective.part), w / unit
+    value, slope = whole(q)
+    falls = objective.part is not objective
+    while falls and bound(slope) > gap * value:
+        lower = _descend_by_part(part, q, slope, gap * value / 4)
+        lower_value, lower_slope = whole(lower)
+        falls = lower_value < value and bound(lower_slope) < bound(slope) / 2
+        if lower_value < value:
+            q, value, slope = lower, lower_value, lower_slope
+    q, value, slope = descend(whole, (q, value, slope), _WEIGHT_STEPS, lambda value, slope: bound(slope) <= gap * value)
+    return q * unit, value, bound(slope)
+
+
+def _descend_by_part(part: Differentiable, start: np.ndarray, slope: np.ndarray, gap: float) -> np.ndarray:
+    """Return where the part's J is least, with a linear term that makes ``slope`` its slope at ``start``."""
+    part_value, part_slope = part(start)
+    missing = slope - part_slope
+
+    def corrected(q: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = part(q)
+        return value + float(missing @ q), slope + missing
+
+    lowest = (start, part_value + float(missing @ start), slope)
+    return descend(corrected, lowest, _WEIGHT_STEPS, lambda _, slope: float(slope @ slope) / 2 <= gap)[0]
 
 
 def fit_references(objective: Objective, w: np.ndarray, V: np.ndarray, steps: int) -> tuple[np.ndarray, float]:
@@ -236,21 +294,26 @@ def fit_references(objective: Objective, w: np.ndarray, V: np.ndarray, steps: in
         value, slope = objective.by_references(q.reshape(V.shape) * unit, w)
         return value, slope.ravel() * unit
 
-    references, value, _ = descend(in_units, V.ravel() / unit, steps, lambda value, slope: False)
+    start = V.ravel() / unit
+    references, value, _ = descend(in_units, (start, *in_units(start)), steps, lambda value, slope: False)
     return references.reshape(V.shape) * unit, value
 
 
-def descend(
-    function: Differentiable, start: np.ndarray, steps: int, done: Callable[[float, np.ndarray], bool]
-) -> tuple[np.ndarray, float, np.ndarray]:
-    """Return the lowest point of L-BFGS from ``start``, the value and the slope there; ``done`` looks at both."""
-    lowest = (start, *function(start))
-    if done(*lowest[1:]):
-        return lowest
+Point = tuple[np.ndarray, float, np.ndarray]
+
+
+def descend(function: Differentiable, lowest: Point, steps: int, done: Callable[[float, np.ndarray], bool]) -> Point:
+    """Return the lowest point of L-BFGS with the value and the slope there, from such a point on.
+
+    ``done`` looks at the last two.
+    """
+    start = lowest
+    if done(*start[1:]):
+        return start
 
     def followed(q: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal lowest
-        value, slope = function(q)
+        value, slope = start[1:] if np.array_equal(q, start[0]) else function(q)
         if value < lowest[1]:
             lowest = (q.copy(), value, slope)
         return value, slope
@@ -260,5 +323,5 @@ def descend(
             raise StopIteration
 
     options = {"maxiter": steps, "maxfun": 2 * steps + 10, "ftol": 0.0, "gtol": 0.0}
-    optimize.minimize(followed, start, jac=True, method="L-BFGS-B", callback=stop, options=options)
+    optimize.minimize(followed, start[0], jac=True, method="L-BFGS-B", callback=stop, options=options)
     return lowest
