@@ -7,7 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from zslplat.checks.base import SCOPES, UNNAMED, Finding, drop_silenced, finding_lines, run_checks
+from zslplat.checks.base import (
+    SCOPES,
+    UNNAMED,
+    Finding,
+    drop_silenced,
+    finding_lines,
+    lines_of_places,
+    run_checks,
+)
 from zslplat.checks.facts import (
     CellFacts,
     ColumnScore,
@@ -299,6 +307,26 @@ def test_findings_are_of_one_scope_in_the_order_of_their_codes_and_one_line_each
     )
     assert run_checks("comparison", table({"label": "a"})) == []
     assert [Finding.from_json(finding.to_json()) for finding in findings] == findings
+
+
+def test_what_checks_say_of_several_folds_alike_is_one_line_that_names_them():
+    few, more = study(true=counts(3, 3)), study(true=counts(4, 5, 4))
+    pairs = [
+        (f"fold {k}", finding.line) for k in range(1, 8) for finding in run_checks("study", few if k == 1 else more)
+    ]
+    assert len({line for _, line in pairs if line.startswith("ZSP207")}) == 2, "the folds differ in their numbers"
+    (line,) = (one for one in lines_of_places(pairs) if one.startswith("ZSP207"))
+    assert line.startswith("ZSP207 fold 1: test: 6 rows in 2 classes")
+    assert line.endswith("; also fold 2, fold 3, fold 4, fold 5 and 2 more")
+
+
+def test_no_other_finding_is_lost_among_those_of_several_folds():
+    lines = ["ZSP101 the best value of alpha, 1e3, is at the end", "ZSP101 the best value of gamma, 1e3, is at the end"]
+    assert lines_of_places([("fold 1", line) for line in lines]) == [f"ZSP101 fold 1: {line[7:]}" for line in lines]
+    alike = ["ZSP302 'a' has 4 trials, 'b' 20", "ZSP302 'a' has 4 trials, 'c' 30"]
+    merged = lines_of_places((place, line) for place in ("CUB", "AWA2") for line in alike)
+    assert merged == [f"ZSP302 CUB: {line[7:]}; also AWA2" for line in alike]
+    assert lines_of_places([]) == []
 
 
 def test_silenced_findings_are_counted():

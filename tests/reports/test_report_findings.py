@@ -35,7 +35,7 @@ def test_findings_of_the_comparison_are_told(settings):
     beside = compare(settings, ["made"], warn=pytest.fail).findings
     assert "ZSP301" in {one.code for one in beside}
     for one in beside:
-        assert f"the comparison: {one.line} (zslplat explain {one.code})" in text
+        assert f"{one.code} the comparison: {one.text} (zslplat explain {one.code})" in text
 
 
 def test_intervals_over_new_classes_are_said_to_be_wider_as_a_rule_alone(settings):
@@ -46,7 +46,7 @@ def test_codes_are_silenced_for_a_report_as_elsewhere(call, settings, tmp_path):
     done = call("report", "--out", "report.html", "--silence", "ZSP301", "--silence", "ZSP401")
     assert done.returncode == 0, done.stderr
     text = read_html((tmp_path / "report.html").read_text()).text
-    assert "the comparison: ZSP301" not in text
+    assert "ZSP301 the comparison" not in text
     assert "zslplat report --out report.html --silence ZSP301 --silence ZSP401" in text
     one_line(call("report", "--silence", "ZSP911"), 2, r"unknown check 'ZSP911'; did you mean ZSP901")
 

@@ -43,7 +43,7 @@ def test_a_check_has_one_line_however_many_cells_it_speaks_of(result):
     told = result.messages()
     assert told.lines[-2:] == [
         "ZSP101 digits / ridge / zsl: at the edge",
-        "ZSP103 digits / linear / zsl: at chance; so in 1 more cell",
+        "ZSP103 digits / linear / zsl: at chance; also digits / ridge / zsl",
     ]
     own = [(one["code"], one["cell"]) for one in told.findings if "cell" in one]
     assert own == [
@@ -62,7 +62,7 @@ def test_silenced_findings_of_cells_are_counted(result):
 
 def test_the_summary_of_the_function_has_them_too(result):
     shown = str(Grid(result, resolve_settings({})))
-    assert "warning: ZSP103 digits / linear / zsl: at chance; so in 1 more cell" in shown
+    assert "warning: ZSP103 digits / linear / zsl: at chance; also digits / ridge / zsl" in shown
 
 
 def test_a_cell_has_what_the_study_by_itself_would_say(tmp_path):

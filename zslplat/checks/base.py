@@ -9,6 +9,7 @@ every finding is recorded all the same.
 from __future__ import annotations
 
 import inspect
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -25,6 +26,8 @@ SCOPES: dict[str, type] = {"study": StudyFacts, "data": DataFacts, "comparison":
 BROKEN = "ZSP901"
 # The code under which warnings that name no check are shown.
 UNNAMED = "ZSP200"
+_MOST_PLACES = 4
+_VARYING = re.compile(r"'[^']*'|(?<![A-Z])[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,28 @@ def finding_lines(findings: Iterable[Finding], silenced: Collection[str] = ()) -
     visible, count = drop_silenced(all_findings, silenced)
     codes = sorted(set().union(*(finding.silenced_by(silenced) for finding in all_findings)))
     return [finding.line for finding in visible] + ([f"{count} silenced ({', '.join(codes)})"] if count else [])
+
+
+def lines_of_places(lines: Iterable[tuple[str, str]]) -> list[str]:
+    """Return one line of what checks say of several places alike: what holds of the first, and where else.
+
+    ``lines``: places, such as folds, data sets or cells of a suite, each with a line that begins with a code. Lines are
+    alike where they differ in numbers and quoted names alone.
+    """
+    groups: dict[tuple[str, int], dict[str, str]] = {}
+    for place, line in lines:
+        form, of_place = _VARYING.sub("", line), 0
+        while place in groups.setdefault((form, of_place), {}):
+            of_place += 1  # a place of which much is said alike has a line for each
+        groups[form, of_place][place] = line
+    merged = []
+    for by_place in groups.values():
+        first, *others = by_place
+        code, _, text = by_place[first].partition(" ")
+        more = f" and {len(others) - _MOST_PLACES} more" if len(others) > _MOST_PLACES else ""
+        also = f"; also {', '.join(others[:_MOST_PLACES])}{more}" if others else ""
+        merged.append(f"{code} {first}: {text}{also}")
+    return merged
 
 
 def entries() -> list[Registered]:

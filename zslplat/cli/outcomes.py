@@ -153,7 +153,10 @@ def print_cross_validation(result: Any, experiment: Any, *, as_json: bool, quiet
     ]:
         echo(line)
     echo(note)
-    lines = list(dict.fromkeys(line for study in result.studies for line in study.warnings))
+    from zslplat.checks.base import lines_of_places
+
+    pairs = zip(result.folds, result.studies, strict=True)
+    lines = lines_of_places((f"fold {fold}", line) for fold, study in pairs for line in study.warnings)
     print_warnings(stdout_console(), lines, sum(study.silenced for study in result.studies))
 
 

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from zslplat.checks.base import Finding, drop_silenced
+from zslplat.checks.base import Finding, drop_silenced, lines_of_places
 from zslplat.comparison.leaderboard import (
     choices_notes,
     comparison_findings,
@@ -73,7 +73,9 @@ class Comparison:
     def warnings(self) -> list[str]:
         """Lines of the findings that are not silenced; of several data sets, each says which it is about."""
         shown, _ = drop_silenced(self.findings, self.silenced)
-        return [f"{one.code} {one.subject}: {one.text}" if len(self.datasets) > 1 else one.line for one in shown]
+        if len(self.datasets) > 1:
+            return lines_of_places((one.subject, one.line) for one in shown)
+        return [one.line for one in shown]
 
     @property
     def columns(self) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from zslplat.checks.base import lines_of_places
 from zslplat.comparison.compare import compare
 from zslplat.comparison.forests import score_forest
 from zslplat.data.class_draws import drawn_spec
@@ -80,15 +81,14 @@ class FoldedStudies(Result):
 
     def _summary(self) -> Summary:
         frame = self.to_frame()
-        warnings = [line for study in self.studies for line in study.result.warnings]
+        warnings = lines_of_places(
+            (f"fold {k}", line) for k, study in enumerate(self.studies, start=1) for line in study.result.warnings
+        )
         silenced = sum(study.result.silenced for study in self.studies)
         return Summary(
             f"{self.title}, a study each",
             [{"fold": frame.index.tolist(), **{name: frame[name].tolist() for name in frame.columns}}],
-            [
-                self.headline,
-                *warning_lines([*dict.fromkeys(warnings)], silenced),
-            ],
+            [self.headline, *warning_lines(warnings, silenced)],
         )
 
 

@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from zslplat.checks.base import drop_silenced
+from zslplat.checks.base import drop_silenced, lines_of_places
 from zslplat.comparison.leaderboard import turned
 from zslplat.data.class_draws import divided_anew, several_draws
 from zslplat.evaluation.experiment import VALIDATION
@@ -328,7 +328,8 @@ def _look(
     shown, silenced = drop_silenced([one for _, one in findings], context.silenced)
     if shown:
         yield Paragraph("What checks found; the command behind each tells its cause and what to do about it.")
-        yield Items([f"{name}: {one.line} ({one.page})" for name, one in findings if one in shown], "warning")
+        lines = lines_of_places((name, one.line) for name, one in findings if one in shown)
+        yield Items([f"{line} (zslplat explain {line.partition(' ')[0]})" for line in lines], "warning")
     elif entries and not silenced:
         yield Paragraph("No check found anything to warn of.")
     if silenced:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from zslplat.checks.base import Finding, drop_silenced, run_checks
+from zslplat.checks.base import Finding, drop_silenced, lines_of_places, run_checks
 from zslplat.checks.facts import CellFacts, SuiteFacts
 from zslplat.evidence.draws import join_draws
 from zslplat.evidence.scores import Scored
-from zslplat.names import counted
 from zslplat.suites.cells import FAILED, NOT_CARRIED_OUT, SKIPPED, WAITING, Cell, Key
 from zslplat.suites.entries import Entry
 from zslplat.suites.suite import Suite
@@ -146,16 +145,16 @@ class GridResult:
     def messages(self, silenced: Collection[str] = ()) -> Messages:
         """Return what all checks have to say at the end: those of the suite, and those of the cells asked for."""
         of_suite, hidden = drop_silenced(self.findings(), silenced)
-        of_cells: dict[str, list[tuple[Cell, Finding]]] = {}
+        pairs: list[tuple[Cell, Finding]] = []
         for cell in self.cells:
             entry = self.entries.get(cell.key)
             visible, more = drop_silenced(() if entry is None else entry.findings, silenced)
             hidden += more
-            for finding in visible:
-                of_cells.setdefault(finding.code, []).append((cell, finding))
-        pairs = [one for code in sorted(of_cells) for one in of_cells[code]]
+            pairs += [(cell, finding) for finding in visible]
+        pairs.sort(key=lambda pair: pair[1].code)
+        lines = lines_of_places((cell.title, finding.line) for cell, finding in pairs)
         return Messages(
-            [*(finding.line for finding in of_suite), *(_line(of_cells[code]) for code in sorted(of_cells))],
+            [*(finding.line for finding in of_suite), *lines],
             [*(f.to_json() for f in of_suite), *({**f.to_json(), "cell": cell.title} for cell, f in pairs)],
             hidden,
         )
@@ -164,15 +163,6 @@ class GridResult:
     def exit_code(self) -> int:
         """1 where a cell failed or a metric is nowhere to be found, 0 otherwise; what was skipped is no failure."""
         return 1 if self.having(FAILED) or self.missing_metrics() else 0
-
-
-def _line(pairs: Sequence[tuple[Cell, Finding]]) -> str:
-    """Return one line of what a check found in several cells: the first, and how many more."""
-    cell, first = pairs[0]
-    cells = len({one.key for one, _ in pairs})
-    return f"{first.code} {cell.title}: {first.text}" + (
-        f"; so in {counted(cells - 1, 'more cell')}" if cells > 1 else ""
-    )
 
 
 def _bare(task: str) -> str:
