@@ -315,9 +315,7 @@ def low_rank(cell: Cell) -> float:
     """keszsl: r kernel rows against all, the triangular factor, its Gram matrix; r kernel values of a scored row."""
     m, r = cell.machine, len(cell.method.landmarks_)
     kernel = m.product(cell.n, cell.d, r, DOUBLE) + m.passes(cell.n, r, dtype=DOUBLE, of=np.exp)
-    factor = (
-        m.product(cell.n, r, r, DOUBLE) / 2 + m.gram(cell.n, r, DOUBLE) + m.eigh(r) + m.product(cell.n, r, r, DOUBLE)
-    )
+    factor = m.product(cell.n, r, r, DOUBLE) / 2 + m.gram(cell.n, r, DOUBLE) + m.eigh(r)
     scored = m.product(cell.m, cell.d, r, DOUBLE) + m.passes(cell.m, r, dtype=DOUBLE, of=np.exp)
     return kernel + factor + scored + m.product(cell.m, r, cell.u, DOUBLE)
 

@@ -14,6 +14,7 @@ float64, as the residual diagonal is a difference of nearly equal numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,6 +27,8 @@ from zslplat.kernels.base import Kernel, require_psd, rounding_of_eigenvalues
 
 # A pivot below this share of the largest diagonal entry is rounding, not signal: its square root would divide noise.
 RELATIVE_PIVOT = 1e-12
+# Rows that are converted to float64 at a time: 16 MiB of 2048 features.
+PART = 1024
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,8 @@ def incomplete_cholesky(
     limit = _limit(len(X), rank)
     if not 0 <= tolerance < 1:
         raise UsageError(f"tolerance={tolerance:g} is out of range; expected 0 <= tolerance < 1")
-    source = X if isinstance(X, Rows) else np.asarray(X, dtype=np.float64)
-    residual = np.array(rowwise(source, lambda rows: kernel.diag(_double(rows))), dtype=np.float64)
+    source = X if isinstance(X, Rows) else np.asarray(X)
+    residual = _by_parts(source, kernel.diag)
     if not np.isfinite(residual).all():
         raise DataError(f"kernel {kernel} gave NaN or infinity; scale the features, or choose another kernel")
     total, floor = float(residual.sum()), RELATIVE_PIVOT * float(residual.max())
@@ -94,7 +97,7 @@ def incomplete_cholesky(
             break
         start = len(pivots)
         chosen = _double(take_rows(source, candidates))
-        columns = rowwise(source, partial(_values, kernel, chosen)).T - B[candidates, :start] @ B[:, :start].T
+        columns = _by_parts(source, partial(kernel, Y=chosen)).T - B[candidates, :start] @ B[:, :start].T
         waiting = np.ones(len(candidates), dtype=bool)
         while waiting.any() and len(pivots) < limit:
             best = int(np.argmax(np.where(waiting, residual[candidates], -1.0)))
@@ -121,7 +124,7 @@ def incomplete_cholesky(
             residual[pivots] = 0.0
             waiting[best] = False
     landmarks = np.array(pivots, dtype=np.int64)
-    features = np.ascontiguousarray(B[:, : len(landmarks)])
+    features = B[:, : len(landmarks)]
     share = float(residual.sum()) / total if total > 0 else 0.0
     return LowRank(kernel, _some(X, landmarks), features[landmarks], landmarks, features, share)
 
@@ -134,8 +137,13 @@ def _double(rows: np.ndarray | Rows) -> np.ndarray:
     return np.asarray(rows, dtype=np.float64)
 
 
-def _values(kernel: Kernel, landmarks: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    return kernel(_double(rows), landmarks)
+def _by_parts(X: np.ndarray | Rows, of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return what a function makes of rows in float64, of which there is only a part at a time."""
+
+    def parts(rows: np.ndarray) -> np.ndarray:
+        return np.concatenate([of(_double(rows[i : i + PART])) for i in range(0, max(1, len(rows)), PART)])
+
+    return rowwise(X, parts)
 
 
 def _limit(n: int, rank: int | None) -> int:

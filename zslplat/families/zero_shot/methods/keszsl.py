@@ -34,7 +34,7 @@ from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_in
 from zslplat.families.zero_shot.methods.spectral import gathered
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
-from zslplat.kernels.low_rank import incomplete_cholesky
+from zslplat.kernels.low_rank import PART, incomplete_cholesky
 from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.rows import row_keys
@@ -107,24 +107,25 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
         Y[np.arange(len(y)), y] = 1.0
         arrays: Arrays = {"kernel": np.array(str(kernel))}
         if order is None:
-            landmarks, C_of, Z = X, None, kernel(np.asarray(X, dtype=np.float64))
+            landmarks, Z = X, kernel(np.asarray(X, dtype=np.float64))
+            sums, total = Y, np.ones(len(X))
         else:
             ordered, Y = X.take(order) if isinstance(X, Rows) else X[order], Y[order]
             features = incomplete_cholesky(kernel, ordered, rank=self.rank, block=_PIVOT_BLOCK)
-            landmarks, C_of, Z = features.landmarks, features.features, features.features.T @ features.features
+            B, landmarks = features.features, features.landmarks
+            Z, sums, total = B.T @ B, B.T @ Y, B.sum(axis=0)
             arrays |= {"factor": features.factor, "residual": np.asarray(features.residual)}
         values, directions = linalg.eigh(Z, driver="evd", check_finite=False)
         positive = values > 1e-10 * values.max(initial=0.0)
         if not positive.any():
             raise MethodError(f"kernel {kernel} is zero on all training rows; use another kernel or other features")
         directions = directions[:, positive]
-        rows = directions if C_of is None else C_of @ directions
         return arrays | {
             "landmarks": np.asarray(landmarks),
             "values": values[positive],
             "directions": directions,
-            "sums": rows.T @ Y,
-            "totals": rows.sum(axis=0),
+            "sums": directions.T @ sums,
+            "totals": directions.T @ total,
         }
 
     def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
@@ -155,7 +156,7 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
 
         def scored(rows: np.ndarray) -> np.ndarray:
             scores = np.empty((len(rows), len(S)))
-            for part, K in self.kernel_.blocks(rows, landmarks):
+            for part, K in self.kernel_.blocks(rows, landmarks, rows=PART):
                 scores[part] = K @ weights
             return scores
 
