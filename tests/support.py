@@ -111,6 +111,18 @@ def rows(call, folder):
     return found
 
 
+def replaced(command, *options):
+    """Return a command with further options, which take the place of those of the same name."""
+    line, words = list(command), list(options)
+    while words:
+        word = words.pop(0)
+        if str(word).startswith("--") and word in line:
+            line[line.index(word) + 1] = words.pop(0)
+        else:
+            line.append(word)
+    return line
+
+
 def one_line(done, code, *patterns):
     """Check the exit code, and that one line of standard error is an error that says what it should.
 

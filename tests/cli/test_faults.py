@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.io import savemat
-from support import evaluations_of, install_distribution, one_line, runs_of, trials_of
+from support import evaluations_of, install_distribution, one_line, replaced, runs_of, trials_of
 
 TUNE = ("tune", "--method", "plain", "--dataset", "marked", "--workers", 1, "--repeats", 1)
 SMALL = (*TUNE, "--trials", 2)
@@ -72,7 +72,7 @@ def test_the_timeout_holds_even_where_no_trial_ends(call, tmp_path):
     ],
 )
 def test_a_wrong_request_is_one_line_and_code_2(call, arguments, patterns):
-    one_line(call(*SMALL, *arguments), 2, *patterns)
+    one_line(call(*replaced(SMALL, *arguments)), 2, *patterns)
 
 
 @pytest.mark.parametrize(
@@ -121,11 +121,13 @@ def test_a_malformed_config_file_is_named(call, tmp_path, content, pattern):
     ],
 )
 def test_data_that_cannot_be_used_are_one_line(call, dataset, patterns):
-    one_line(call(*SMALL, "--dataset", dataset), 1, *patterns)
+    one_line(call(*replaced(SMALL, "--dataset", dataset)), 1, *patterns)
 
 
 def test_a_missing_data_root_is_named(call, tmp_path):
-    one_line(call(*SMALL, "--dataset", "AWA1", "--data-root", tmp_path / "nowhere"), 1, "nowhere is no folder")
+    one_line(
+        call(*replaced(SMALL, "--dataset", "AWA1", "--data-root", tmp_path / "nowhere")), 2, "nowhere is no folder"
+    )
 
 
 def test_a_missing_field_of_a_mat_file_is_named(call, tmp_path):
@@ -133,7 +135,7 @@ def test_a_missing_field_of_a_mat_file_is_named(call, tmp_path):
     folder.mkdir(parents=True)
     savemat(folder / "res101.mat", {"features": np.ones((4, 6)), "labels": np.ones((6, 1))})
     savemat(folder / "att_splits.mat", {"trainval_loc": np.ones((3, 1))})
-    one_line(call(*SMALL, "--dataset", "TINY", "--data-root", folder.parent), 1, r"att_splits\.mat", "field")
+    one_line(call(*replaced(SMALL, "--dataset", "TINY", "--data-root", folder.parent)), 1, r"att_splits\.mat", "field")
 
 
 # What is wrong with the store.
@@ -211,7 +213,7 @@ def test_artifacts_that_find_no_room_are_no_failed_trial(call, tmp_path, new_sto
     folder = new_store() / "studies" / "mine"
     folder.mkdir(parents=True)
     (folder / "trial-00001").write_text("in the way")
-    command = (*SMALL, "--study", "mine", "--workers", 1)
+    command = (*SMALL, "--study", "mine")
     one_line(call(*command), 1, "cannot write artifacts", "kept")
     assert [t[1] for t in trials_of(tmp_path / "mlruns")] == ["COMPLETE"]
     (folder / "trial-00001").unlink()
@@ -336,21 +338,21 @@ def test_a_broken_plugin_is_reported_and_stops_nothing(call, with_plugin, source
     done = call("list")
     assert re.search(r"warning: plugin 'zslplat_broken' of zslplat-broken 1\.2\.3 is broken: .", done.stderr)
     assert call("show", "plain").returncode == 0
-    done = call(*SMALL, "--method", "theirs")
+    done = call(*replaced(SMALL, "--method", "theirs"))
     one_line(done, 2, "unknown method 'theirs'", "zslplat-broken 1.2.3 is broken", re.escape(cause))
 
 
 def test_a_component_that_does_not_load_names_its_distribution(call, with_plugin):
     source = "from zslplat.api import hookimpl\n@hookimpl\ndef zslplat_methods():\n    return {'theirs': 'nowhere:X'}\n"
     with_plugin("zslplat-late", "zslplat_late", source)
-    done = call(*SMALL, "--method", "theirs")
+    done = call(*replaced(SMALL, "--method", "theirs"))
     one_line(done, 1, "method 'theirs' of zslplat-late 1.2.3 does not load", "No module named 'nowhere'")
 
 
 def test_two_plugins_that_claim_one_name_are_both_named(call, with_plugin):
     source = "from zslplat.api import hookimpl\n@hookimpl\ndef zslplat_methods():\n    return {'eszsl': 'x:Y'}\n"
     with_plugin("zslplat-second", "zslplat_second", source)
-    done = call(*SMALL, "--method", "eszsl")
+    done = call(*replaced(SMALL, "--method", "eszsl"))
     one_line(done, 1, r"method 'eszsl' is claimed by zslplat \S+ and zslplat-second 1\.2\.3")
     assert call("show", "sae").returncode == 0
 

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 import pytest
-from support import evaluations_of, trials_of
+from support import evaluations_of, replaced, trials_of
 
 from zslplat.errors import StoreError
 from zslplat.records.database import Records
@@ -45,7 +45,7 @@ def test_the_result_names_fixed_parameters_and_the_run_to_check_and_counts_trial
 @pytest.mark.long
 def test_the_printed_commands_lead_to_a_database_elsewhere_and_to_folders_with_blanks(call, tmp_path):
     places = ("--store", tmp_path / "my store", "--storage-url", f"sqlite:///{tmp_path / 'my records.db'}")
-    done = call(*TUNE, "--trials", 1, *places)
+    done = call(*replaced(TUNE, "--trials", 1), *places)
     assert done.returncode == 0, done.stderr
     lines = dict(line.split(": ", 1) for line in done.stdout.splitlines() if line.startswith(("again:", "check:")))
     for name in ("check", "again"):
@@ -57,7 +57,7 @@ def test_the_printed_commands_lead_to_a_database_elsewhere_and_to_folders_with_b
 
 @pytest.mark.long
 def test_a_damaged_cache_is_made_again_with_the_same_numbers(call, tmp_path):
-    assert call(*TUNE, "--trials", 4).returncode == 0
+    assert call(*replaced(TUNE, "--trials", 4)).returncode == 0
     entries = sorted((tmp_path / "mlruns" / "cache").rglob("entry.json"))
     assert entries
     for number, entry in enumerate(entries):
@@ -65,10 +65,10 @@ def test_a_damaged_cache_is_made_again_with_the_same_numbers(call, tmp_path):
             content = bytearray(path.read_bytes())
             content[-5 if number % 2 else len(content) // 2] ^= 1
             path.write_bytes(content if number % 3 else b"")
-    done = call(*TUNE, "--trials", 8)
+    done = call(*replaced(TUNE, "--trials", 8))
     assert done.returncode == 0, done.stderr
     (tmp_path / "other").mkdir()
-    assert call(*TUNE, "--trials", 8, cwd=tmp_path / "other").returncode == 0
+    assert call(*replaced(TUNE, "--trials", 8), cwd=tmp_path / "other").returncode == 0
     assert trials_of(tmp_path / "mlruns") == trials_of(tmp_path / "other" / "mlruns")
     again, fresh = (evaluations_of(folder / "mlruns") for folder in (tmp_path, tmp_path / "other"))
     assert {key: again[key] for key in fresh} == fresh
