@@ -37,13 +37,18 @@ class UsageError(ZslplatError):
 
 
 class UnknownNameError(UsageError):
-    """A name that nothing answers to; the message gives a hint, or lists the near matches."""
+    """A name that nothing answers to; the message gives a hint, or the near matches, or all names.
 
-    def __init__(self, kind: str, name: str, choices: Iterable[str], hint: str = "") -> None:
+    ``lister`` is the command that lists the names, such as ``list methods``, where there is one.
+    """
+
+    def __init__(self, kind: str, name: str, choices: Iterable[str], hint: str = "", lister: str = "") -> None:
         names = sorted(choices)
         near = [] if hint else near_names(name, names)
         listed = ", ".join(names[:_MOST_NAMES]) + (f", ... ({len(names)})" if len(names) > _MOST_NAMES else "")
-        hint = hint or (f"did you mean {', '.join(near)}?" if near else f"known: {listed or 'none'}")
+        if not hint:
+            hint = f"did you mean {', '.join(near)}?" if near else f"known: {listed or 'none'};"
+            hint = f"{hint} zslplat {lister} lists all" if lister else hint.rstrip(";")
         super().__init__(f"unknown {kind} {quoted(name)}; {hint}")
         self.kind, self.name, self.choices = kind, name, names
         self.candidates = dict.fromkeys(near, "")
@@ -135,7 +140,9 @@ class NotAtHand:
 
 
 class MissingDataError(NotAtHand, DataError):
-    """The files of a data set are not here."""
+    """A data set, file or folder of data that is named and not here."""
+
+    exit_code = 2
 
 
 class UnknownDataError(NotAtHand, UnknownNameError):

@@ -37,7 +37,6 @@ COMPONENTS = {
 }
 # Names that other libraries have for kernels.
 _ELSEWHERE = {"rbf": "gaussian", "poly": "polynomial", "chi2": "chi-squared", "laplacian": "l1-laplacian"}
-_MOST_NAMES = 20  # so many names fit into a message
 # All that hooks register by name: components, what is data, listeners, which no command names, and kinds of methods.
 REGISTERED = {
     **COMPONENTS,
@@ -189,9 +188,8 @@ class Registry:
             of_others = [noun for other, noun in REGISTERED.items() if other != "kinds" and self.claims(other, name)]
             hint = f"it is the name of a {' and a '.join(of_others)}" if of_others else ""
             hint = f"here it is called {_ELSEWHERE[name]}" if _ELSEWHERE.get(name) in names else hint
-            if not hint and len(names) > _MOST_NAMES and not near_names(name, names):
-                hint = f"zslplat list {kind} shows the {len(names)} that are there"
-            error = UnknownNameError(REGISTERED[kind], name, names, hint)
+            lister = f"list {kind}" if kind in COMPONENTS or kind == "suites" else ""
+            error = UnknownNameError(REGISTERED[kind], name, names, hint, lister)
             if self.broken:
                 # The name may be one that a broken plugin would offer.
                 error.args = ("; ".join([str(error), *map(describe_broken, self.broken)]),)

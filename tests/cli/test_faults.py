@@ -117,7 +117,6 @@ def test_a_malformed_config_file_is_named(call, tmp_path, content, pattern):
         ("marked(overlap=1)", ("both in train and in test_unseen", "class 10")),
         ("marked(one_class_fold=1)", ("fold 'fold-0'", "at least two")),
         ("marked(broken=1)", ("marked", "cannot be loaded: KeyError")),
-        ("CIFAR100", ("no data root is set", "--data-root")),
     ],
 )
 def test_data_that_cannot_be_used_are_one_line(call, dataset, patterns):

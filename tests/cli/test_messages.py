@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from store_toys import MadeStore
 from support import one_line
 
 from zslplat import registry
@@ -13,6 +14,7 @@ from zslplat.evaluation.components import build_component, searched_space
 from zslplat.kinds import require_kind
 from zslplat.methods.base import Method
 from zslplat.methods.kernel_parameter import KernelMethod
+from zslplat.settings import resolve_settings
 from zslplat.space import RANGE_FORMS, Choice, Parameter, Real, Text, parse_range
 from zslplat.spec import Spec
 
@@ -226,3 +228,44 @@ def test_options_replace_the_values_of_a_configuration(call, tmp_path):
 )
 def test_wrong_inputs_are_answered_with_what_mends_them(call, words, code, mend):
     one_line(call(*words), code, re.escape(mend))
+
+
+@pytest.mark.parametrize(
+    ("line", "meant", "lister"),
+    [
+        ("tune eszls", "tune eszsl", "list methods"),
+        ("sweep eszls alpha", "sweep eszsl alpha", "list methods"),
+        ("tune zskl --kernel gausian", "tune zskl --kernel gaussian", "list kernels"),
+        ("tune eszsl -t zls", "tune eszsl -t zsl", "list tasks"),
+        ("tune eszsl digit-pear", "tune eszsl digit-pairs", "data list"),
+        ("data info digit-pear", "data info digit-pairs", "data list"),
+        ("tune eszsl --metric per_class_acuracy", "tune eszsl --metric per_class_accuracy", "show zsl"),
+        ("tune eszsl --silence ZSP1011", "tune eszsl --silence ZSP101", "list checks"),
+        ("explain ZSP1011", "explain ZSP101", "list checks"),
+        ("bench quik", "bench quick", "list suites"),
+        ("show eszls", "show eszsl", "list"),
+        ("compare eszls", "compare eszsl", "studies"),
+        ("compare --study madee", "compare --study made", "studies"),
+        ("compare --against eszls", "compare --against eszsl", "studies"),
+        ("report eszls", "report eszsl", "studies"),
+        ("studies show eszls", "studies show eszsl", "studies"),
+        ("studies delete madee", "studies delete made", "studies"),
+        ("models show eszls", "models show eszsl", "studies"),
+        ("predict rows.npy --run eszls", "predict rows.npy --run eszsl", "studies"),
+        ("export --run eszls --to folder", "export --run eszsl --to folder", "studies"),
+        ("rerun eszls", "rerun eszsl", "studies"),
+    ],
+)
+def test_an_unknown_name_leads_to_near_ones_and_to_the_command_that_lists_all(call, new_store, line, meant, lister):
+    made = MadeStore(resolve_settings({"store": new_store()}))
+    for study, method in (("made", "eszsl"), ("another", "sae")):
+        made.study(method, 0.8, name=study, data="digit-pairs")
+    done = call(*line.split())
+    one_line(done, 2, rf"did you mean [a-zA-Z]+.* zslplat {lister} lists all")
+    assert f"  zslplat {meant}\n" in done.stderr
+    assert call(*lister.split()).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["nothing-here", "nothing.csv", "./nothing", "CIFAR100(features=mnv2)"])
+def test_data_that_are_nowhere_are_a_wrong_request(call, name):
+    one_line(call("tune", "eszsl", name), 2, r"data set '(\./)?nothing|data root")

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from zslplat.errors import AmbiguousNameError, StoreError
+from zslplat.errors import AmbiguousNameError, StoreError, UnknownNameError
 from zslplat.keys import run_identifier
 from zslplat.records.database import Records
 from zslplat.settings import resolve_settings
@@ -86,14 +86,14 @@ def test_a_name_of_several_runs_lists_them(finals):
 
 def test_a_name_of_no_run_leads_to_those_that_are_there(finals):
     settings, records, runs = finals
-    with pytest.raises(StoreError, match="run 'eszls' is not recorded in") as caught:
+    with pytest.raises(UnknownNameError, match="run, study or method 'eszls'; did you mean eszsl") as caught:
         find_record(settings, records, "eszls")
     assert list(caught.value.candidates) == ["eszsl"]
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(UnknownNameError, match=r"known: eszsl, .*zslplat studies lists all") as caught:
         find_record(settings, records, "nothing like it")
     assert set(caught.value.candidates) == {runs["study:first"], runs["run:a"], runs["run:c"]}
 
 
 def test_a_run_that_is_not_recorded_is_refused(store):
-    with pytest.raises(StoreError, match="run 'ffff' is not recorded in"):
+    with pytest.raises(UnknownNameError, match="run, study or method 'ffff'; known: latest"):
         find_run(*store, "ffff")

@@ -217,7 +217,7 @@ def check_page(code: str) -> CheckPage:
         numbered = [other for other in components.spellings("checks") if other.lstrip(ascii_letters) == code]
         name = numbered[0] if len(numbered) == 1 else name
     if not components.claims("checks", name):
-        raise UnknownNameError(COMPONENTS["checks"], code, components.spellings("checks"))
+        raise UnknownNameError(COMPONENTS["checks"], code, components.spellings("checks"), lister="list checks")
     entry = components.entry("checks", name)
     check = entry.load()
     stored = files("zslplat.checks").joinpath("pages", f"{entry.name}.md")

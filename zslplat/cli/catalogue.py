@@ -181,7 +181,8 @@ def show(options: ShowOptions) -> dict[str, str]:
     if not entries:
         commands = meaning_of(spec.name)
         names = {name for kind in _KINDS for name in installed.spellings(kind)}
-        raise UnknownNameError("component", spec.name, names, f"did you mean {commands[0]}?" if commands else "")
+        hint = f"did you mean {commands[0]}?" if commands else ""
+        raise UnknownNameError("component", spec.name, names, hint, "list")
     descriptions = [described(entry, spec) for entry in entries]
     if options["json"]:
         print_json(descriptions)

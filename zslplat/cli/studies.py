@@ -50,13 +50,14 @@ def list_(options: ListStudyOptions) -> None:
         requested: str | None = options[key]  # type: ignore[literal-required]
         values = {str(study[key]) for study in studies}
         if requested is not None and requested not in values:
-            raise UnknownNameError(f"{noun} with a study", requested, values)
+            raise UnknownNameError(f"{noun} with a study", requested, values, lister="studies")
         studies = [study for study in studies if requested in (None, study[key])]
     names_of = {one["study"]: (one["study"], one["method"], one["method"].partition("(")[0]) for one in studies}
     requested_names = options["names"] or ()
     for name in requested_names:
         if not any(fits(name, text) for texts in names_of.values() for text in texts):
-            raise UnknownNameError("study or method", name, {text for texts in names_of.values() for text in texts})
+            choices = {text for texts in names_of.values() for text in texts}
+            raise UnknownNameError("study or method", name, choices, lister="studies")
     if requested_names:
         studies = [
             one for one in studies if any(fits(n, text) for n in requested_names for text in names_of[one["study"]])
@@ -171,7 +172,7 @@ def study_called(name: str, records: Any, overview: Any) -> str:
     methods = {study: str(experiment.get("method", "")) for study, experiment in experiments.items()}
     fitting = [study for study, method in methods.items() if name in (method, method.partition("(")[0])]
     if not fitting:
-        raise UnknownNameError("study or method", name, {*names, *methods.values()} - {""})
+        raise UnknownNameError("study or method", name, {*names, *methods.values()} - {""}, lister="studies")
     if len(fitting) > 1:
         places = {
             study: f"on {title_of(Spec.parse(experiments[study]['dataset']))}, task {experiments[study]['task']}"

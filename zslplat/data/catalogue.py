@@ -220,11 +220,13 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
     if match is not None:
         return _opened(*match, options)
     if root is None:
-        near = near_names(name, registered, cutoff=0.7)
         mend = f"name the folder of your data sets with {HOW_TO_SET}, or write the path of a file or folder"
+        near = near_names(name, registered, cutoff=0.7)
         if near:
-            hint = f"did you mean {', '.join(near)}? One of your own needs a data root, and none is set: {mend}"
-            raise UnknownNameError("data set", name, registered, hint)
+            hint = f"did you mean {', '.join(near)}? zslplat data list lists all; no data root is set: {mend}"
+            error = UnknownNameError("data set", name, registered, hint)
+            error.candidates = dict.fromkeys(near, "")
+            raise error
         raise MissingDataError(f"data set {name!r} is not built in (zslplat data list) and no data root is set; {mend}")
     if not root.is_dir():
         raise MissingDataError(f"data set {name!r}: data root {root} is no folder; set it with {HOW_TO_SET}")
@@ -236,7 +238,7 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
             )
     names = {*registered, *(one for one, _, _ in data_sets_under(root))}
     kind = UnknownNameError if near_names(name, registered, cutoff=0.7) else UnknownDataError
-    raise kind(f"data set (neither built in nor in data root {root}):", name, names)
+    raise kind(f"data set (neither built in nor in data root {root}):", name, names, lister="data list")
 
 
 def _opened(path: Path, layout: type[FileSource] | None, options: Mapping[str, Any]) -> FileSource:

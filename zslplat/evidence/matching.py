@@ -29,7 +29,7 @@ def indices_of(name: str, entries: Sequence[Scored], kind: str = RESULT_NOUN) ->
     exact, loose = _matches(name, entries)
     if not exact and not loose:
         names = {n for e in entries for n in (e.label, e.study, e.bare, *e.suite_rows)}
-        raise UnknownNameError(kind, name, names)
+        raise UnknownNameError(kind, name, names, lister="studies")
     return sorted({*exact, *loose})
 
 
@@ -195,5 +195,5 @@ _RESULT_FIELDS: dict[str, tuple[str, Callable[[Result], set[str]]]] = {
 def _indices(kind: str, name: str, texts: Sequence[set[str]]) -> list[int]:
     indices = [i for i, names in enumerate(texts) if any(fits(name, text) for text in names)]
     if not indices:
-        raise UnknownNameError(kind, name, {text for names in texts for text in names})
+        raise UnknownNameError(kind, name, {text for names in texts for text in names}, lister="studies")
     return indices

@@ -39,7 +39,7 @@ def settings_of(options: Mapping[str, Any]) -> Settings:
         codes = names("checks")
         for code in settings.silenced:
             if code not in codes:
-                raise UnknownNameError(COMPONENTS["checks"], code, codes)
+                raise UnknownNameError(COMPONENTS["checks"], code, codes, lister="list checks")
     return settings
 
 
@@ -118,7 +118,9 @@ def experiment_of(
         except UnknownNameError as error:
             others = [name for name in names("tasks") if component("tasks", name).kind == built.kind]
             having = [name for name in others if error.name in build_component("tasks", Spec(name)).criteria()]
-            hint = f"task {having[0]} has it: add --task {having[0]}" if having else ""
+            if not having:
+                raise
+            hint = f"task {having[0]} has it: add --task {having[0]}"
             raise UnknownNameError(error.kind, error.name, error.choices, hint) from None
     return Experiment(spec, dataset, protocol, space, features, signatures, options["seed"], search=search)
 

@@ -199,7 +199,7 @@ class Records:
                     study_name=name, storage=self.storage, sampler=optuna.samplers.RandomSampler(seed=0)
                 )
             except KeyError:
-                raise UnknownNameError("study", name, self.study_names()) from None
+                raise UnknownNameError("study", name, self.study_names(), lister="studies") from None
         return self._opened(study)
 
     def _opened(self, study: Any) -> OpenStudy:

@@ -198,7 +198,7 @@ def _named(names: Sequence[str], everything: Sequence[Result]) -> list[Result]:
             choices = chain.from_iterable((r.name, r.method.partition("(")[0]) for r in everything)
             suites = chain.from_iterable(result.suites for result in everything)
             hint = other_option(name, suites, [r.dataset for r in everything], [r.task for r in everything])
-            raise UnknownNameError(RESULT_NOUN, name, set(choices), hint)
+            raise UnknownNameError(RESULT_NOUN, name, set(choices), hint, "studies")
         chosen |= places
     return [result for i, result in enumerate(everything) if i in chosen]
 

@@ -169,7 +169,7 @@ def load_suite(name_or_path: str | Path, settings: Settings | None = None) -> Su
         path = Path(text).expanduser()
         suite = suite_from(path.stem, _read(path), str(path))
     else:
-        raise UnknownNameError("suite (or path of a TOML file)", text, suite_names())
+        raise UnknownNameError("suite (or path of a TOML file)", text, suite_names(), lister="list suites")
     if settings is not None:
         absences(suite, settings)
     return suite

@@ -185,7 +185,8 @@ class Task(Parameterised, ABC):
         by_name = {one.lower(): one for one in self.criteria()}
         by_name |= {alias.lower(): one for alias, one in self.aliases.items()}
         if name.lower() not in by_name:
-            raise UnknownNameError(f"metric of task {self.name}", name, [*self.criteria(), *self.aliases])
+            names, lister = [*self.criteria(), *self.aliases], f"show {self.name}"
+            raise UnknownNameError(f"metric of task {self.name}", name, names, lister=lister)
         metric = by_name[name.lower()]
         return self.primary if metric == self.primary.name else Metric(metric, metric not in self.minimised)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from zslplat.data.catalogue import title_of
-from zslplat.errors import AmbiguousNameError, StoreError, near_names
+from zslplat.errors import AmbiguousNameError, StoreError, UnknownNameError
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.reporter import Reporter
@@ -39,7 +39,7 @@ def find_record(settings: Settings, records: Records, run: str) -> EvaluationRec
 
     This is a study, a method, its spec, or ``latest``: the winner's evaluation on the test split, of random methods the
     first; where no study fits, single runs on that split. Raises :class:`AmbiguousNameError` where several fit, and
-    :class:`StoreError` where none does.
+    :class:`UnknownNameError` where none does.
     """
     match = records.find(run)
     if match is None:
@@ -66,12 +66,8 @@ def _final_record(settings: Settings, records: Records, name: str) -> Evaluation
         return fitting[0]
     if fitting:
         raise AmbiguousNameError("run", name, {final.run: _described(final, identities) for final in fitting})
-    error = StoreError(
-        f"run {name!r} is not recorded in {settings.store} as one evaluation; give the RUN of one as commands print "
-        "it, MLflow's id of one, a study, a method or latest"
-    )
     names = {text for final in newest for text in (final.study, methods[final.run].partition("(")[0]) if text}
-    error.name, error.candidates = name, dict.fromkeys(near_names(name, names), "")
+    error = UnknownNameError("run, study or method", name, {*names, LATEST}, lister="studies")
     if not error.candidates:
         error.candidates = {final.run: _described(final, identities) for final in newest[:_MOST_CANDIDATES]}
     raise error
@@ -90,7 +86,7 @@ def _described(final: EvaluationRecord, identities: Mapping[str, Mapping[str, An
 
 
 def find_run(settings: Settings, records: Records, run: str) -> RecordedRun:
-    """Return a run that can be evaluated again; raises :class:`StoreError` for unknown runs and others."""
+    """Return a run that can be evaluated again; raises :class:`StoreError` for one that is not one evaluation."""
     match = find_record(settings, records, run)
     record = match.record
     kinds = [kind for beginning, kind in (("sweep:", "sweep"), (SEALED, "oracle")) if match.owner.startswith(beginning)]

@@ -227,7 +227,7 @@ def test_what_does_not_say_its_rows_or_cannot_be_read_is_refused(call, settings,
     one_line(call(*given, "s.npy", *rows, "--classes", "split/test/rows.csv"), 1, r"no column 'class' but 'row'")
     one_line(call(*given, "s.npz"), 1, r"s\.npz: expected a \.npy, \.csv or \.parquet file .*numpy\.save")
     one_line(call(*given, "s.txt"), 1, r"s\.txt: expected a \.npy, \.csv or \.parquet file")
-    one_line(call(*given, "none.npy"), 1, r"none\.npy: no such file")
+    one_line(call(*given, "none.npy"), 2, r"none\.npy: no such file")
     one_line(call(*given, "o.npy"), 1, r"o\.npy: cannot be read as a \.npy file of numbers")
     one_line(call(*given, "s.npy", "--manifest", "s.npy"), 1, r"no manifest of an exported split")
     one_line(call("score", "--name", "7 nets", "--scores", "s.npy"), 2, r"--name '7 nets': expected a letter")

@@ -22,7 +22,7 @@ from zslplat.data.formats.array_likes import names_of
 from zslplat.data.formats.csv_tables import read_arrow
 from zslplat.data.formats.npz import load_npy
 from zslplat.data.store.precision import in_type
-from zslplat.errors import DataError
+from zslplat.errors import DataError, MissingDataError
 
 ROW, FOLD, CLASS = "row", "fold", "class"
 
@@ -132,13 +132,13 @@ def read_classes(path: Path) -> tuple[str, ...]:
 
 
 def check_readable(path: Path, suffixes: Sequence[str], what: str) -> None:
-    """Raise :class:`DataError` where a file is not there or is of a kind that is not read."""
+    """Raise :class:`DataError` where a file is not there or of a kind that is not read."""
     kinds = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
     if _suffix(path) not in suffixes:
         more = "; of an .npz file save the array alone: numpy.save" if _suffix(path) == ".npz" else ""
         raise DataError(f"{path}: expected a {kinds} file with {what}{more}")
     if not path.is_file():
-        raise DataError(f"{path}: no such file; give the {kinds} file with {what}")
+        raise MissingDataError(f"{path}: no such file; give the {kinds} file with {what}")
 
 
 def _suffix(path: Path) -> str:

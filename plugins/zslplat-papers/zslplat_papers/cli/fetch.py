@@ -94,12 +94,12 @@ def card(options: CardOptions) -> None:
 
 def _root(options: Any, *, needed: bool = True) -> Path:
     from zslplat.data.source import HOW_TO_SET
-    from zslplat.errors import DataError
+    from zslplat.errors import UsageError
     from zslplat.front.requests import settings_of
 
     root = settings_of(options).data_root
     if root is None and needed:
-        raise DataError(f"no data root is set; name the folder that is to hold your data sets with {HOW_TO_SET}")
+        raise UsageError(f"no data root is set; name the folder that is to hold your data sets with {HOW_TO_SET}")
     return root or Path()
 
 

@@ -89,7 +89,8 @@ def chosen_claims(names: Sequence[str] = ()) -> list[Claim]:
     claims = load_claims()
     for name in names:
         if not any(name in (claim.id, claim.paper.code) for claim in claims):
-            raise UnknownNameError("claim or paper", name, {c.id for c in claims} | {c.paper.code for c in claims})
+            choices = {c.id for c in claims} | {c.paper.code for c in claims}
+            raise UnknownNameError("claim or paper", name, choices, lister="claims")
     return [claim for claim in claims if not names or claim.id in names or claim.paper.code in names]
 
 

@@ -121,7 +121,8 @@ def recipes_of(name: str) -> list[str]:
     ids = recipe_ids()
     matches = [table for table in ids if name in (table, table.partition("-")[0])]
     if not matches:
-        raise UnknownNameError("published table or paper", name, {*ids, *(one.partition("-")[0] for one in ids)})
+        papers = {one.partition("-")[0] for one in ids}
+        raise UnknownNameError("published table or paper", name, {*ids, *papers}, lister="published")
     return matches
 
 
@@ -129,7 +130,7 @@ def recipes_of(name: str) -> list[str]:
 def load_recipe(table: str) -> Recipe:
     """Return the recipe of a table; raises :class:`UsageError` with the near matches for one without."""
     if table not in recipe_ids():
-        raise UnknownNameError("recipe of a published table", table, recipe_ids())
+        raise UnknownNameError("recipe of a published table", table, recipe_ids(), lister="published")
     return read_recipe(RECIPES / f"{table}.toml")
 
 
