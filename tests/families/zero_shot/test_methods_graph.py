@@ -9,7 +9,13 @@ from zslplat.errors import MethodError
 from zslplat.evaluation.context import preprocess
 from zslplat.families.zero_shot.methods import spectral
 from zslplat.families.zero_shot.methods.eszsl import ESZSL, SmoothedESZSL
-from zslplat.families.zero_shot.methods.feature_metric import ResidualMetric, lengths_at, prepare, prepare_lengths
+from zslplat.families.zero_shot.methods.feature_metric import (
+    ResidualMetric,
+    lengths_at,
+    prepare,
+    prepare_lengths,
+    square,
+)
 from zslplat.families.zero_shot.methods.gfhf import FLOOR, GFHF, _joined
 from zslplat.families.zero_shot.methods.graph_smoothing import (
     SHARPNESS,
@@ -173,6 +179,16 @@ def test_default_balance_does_not_suppose_equal_frequencies(method, uneven_digit
 def test_probabilities_are_a_softmax():
     s = np.array([[0.0, 1.0], [1000.0, -1000.0]])
     np.testing.assert_allclose(probabilities(s, 0.5), [[1 / (1 + np.e**2), 1 / (1 + np.e**-2)], [1, 0]], atol=1e-12)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 1e-6)])
+@pytest.mark.parametrize("n", [30, 90])
+def test_square_of_features_is_that_within_classes_and_that_of_their_means(n, dtype, tolerance):
+    random = np.random.default_rng(0)
+    X, y = random.random((n, 40)).astype(dtype), np.arange(n) % 3
+    sums, counts = spectral.class_sums(X, y, 3), spectral.class_counts(y, 3)
+    prepared = {"class_sums": sums, "class_counts": counts, **prepare(X, y, sums, counts)}
+    np.testing.assert_allclose(square(prepared, dtype), X.T.astype(np.float64) @ X, rtol=tolerance)
 
 
 @pytest.mark.parametrize("shape", [(150, 30), (40, 90)])

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
+from numpy.typing import DTypeLike
 from scipy.special import log_softmax
 
 from zslplat.data.store.rows import float_type, rowwise
@@ -43,6 +44,18 @@ def prepare(X: Features, y: np.ndarray, class_sums: np.ndarray, class_counts: np
     means = (class_sums / class_counts[:, None]).astype(float_type(X.dtype))
     Q, values = spectral.row_space(X, lambda where, block: block - means[y[where]])
     return {"within_directions": Q, "within_values": values, "within_scale": np.asarray(values.sum() / X.shape[1])}
+
+
+def square(prepared: Mapping[str, np.ndarray], dtype: DTypeLike) -> np.ndarray:
+    """Return X'X (d, d) in float64: the within-class scatter, multiplied out in ``dtype``, and n_c m_c m_c' of classes.
+
+    ``prepared``: what :func:`prepare` returned, with ``class_sums`` and ``class_counts``. Sums of what is positive: no
+    digit is lost, as there would be the other way round.
+    """
+    Q: np.ndarray = prepared["within_directions"].astype(dtype)
+    sums = prepared["class_sums"]
+    within = (Q * prepared["within_values"].astype(dtype)) @ Q.T
+    return np.asarray(within + (sums / prepared["class_counts"][:, None]).T @ sums)
 
 
 def prepare_lengths(X: Features, prepared: Mapping[str, np.ndarray] | None, space: Space) -> dict[str, np.ndarray]:

@@ -40,7 +40,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.data.store.rows import Where, float_type, rowwise
+from zslplat.data.store.rows import blocks_of, float_type, rowwise
 from zslplat.errors import MethodError
 from zslplat.families.zero_shot.methods import feature_metric, spectral
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
@@ -148,24 +148,22 @@ class MFMR(ZeroShotMethod):
         require_non_negative("signatures", S)
         sums, counts = np.zeros((len(S), X.shape[1])), spectral.class_counts(y, len(S))
 
-        def summed(where: Where, block: np.ndarray) -> np.ndarray:
+        for where, block in blocks_of(X):
             require_non_negative("features", block)
             add_by_class(sums, block, y[where])
-            return block
-
-        square = spectral.scatter(X, summed)
         require_finite_sums(sums)
-        kind = float_type(X.dtype)
-        index, cosine = nearest_columns(square, self._most_neighbours(space, "k_features"), kind)
-        statistics: Arrays = {
-            "class_sums": sums,
-            "class_counts": counts,
+        statistics: Arrays = {"class_sums": sums, "class_counts": counts}
+        if self._uses_residual:
+            statistics |= feature_metric.prepare(X, y, sums, counts)
+            square = feature_metric.square(statistics, float_type(X.dtype))
+        else:
+            square = spectral.scatter(X)
+        index, cosine = nearest_columns(square, self._most_neighbours(space, "k_features"), float_type(X.dtype))
+        statistics |= {
             "squared_length": np.asarray(np.trace(square)),
             "feature_neighbours": index,
             "feature_cosines": cosine,
         }
-        if self._uses_residual:
-            statistics.update(feature_metric.prepare(X, y, sums, counts))
         if self.labels == "free" or "labels" in space:
             # Every row is compared with every other.
             graph = near_rows(spectral.gathered(X), self._most_neighbours(space, "k_instances"))
