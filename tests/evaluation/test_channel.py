@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ import pytest
 
 from zslplat.data.store.row_sources import Stored
 from zslplat.errors import StoreError
-from zslplat.evaluation.workers import method_process, proxies
+from zslplat.evaluation.workers import channel, method_process, proxies
 from zslplat.evaluation.workers.channel import IN_BAND_BYTES, SEPARATE_BYTES, CopyingChannel, SharedChannel, pack
 
 
@@ -99,6 +100,43 @@ def test_a_message_takes_more_files_than_one_call_hands_over(ends, tmp_path):
     assert [os.read(descriptor, 1) for descriptor in files] == [b"x"] * 300
     for descriptor in files:
         os.close(descriptor)
+
+
+def test_where_descriptors_run_out_a_message_fails_and_none_stays_open(tmp_path):
+    ours, theirs = (SharedChannel(connection) for connection in multiprocessing.Pipe())
+    (tmp_path / "file").write_bytes(b"x")
+    before = len(os.listdir("/proc/self/fd"))
+    ours.send(pack("all"), [os.open(tmp_path / "file", os.O_RDONLY) for _ in range(50)])
+    first_free = os.dup(0)
+    os.close(first_free)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (first_free + 20, hard))
+        with pytest.raises(StoreError, match="Too many open files"):
+            theirs.receive()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_sender_waits_where_files_are_lost_until_they_arrived_or_the_other_end_is_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr(channel, "FORKS", False)
+    (tmp_path / "file").write_bytes(b"x")
+    for received in (True, False):
+        ours, theirs = (SharedChannel(connection) for connection in multiprocessing.Pipe())
+        with ThreadPoolExecutor(1) as sender:
+            sent = sender.submit(ours.send, pack("all"), [os.open(tmp_path / "file", os.O_RDONLY)])
+            with pytest.raises(TimeoutError):
+                sent.result(0.2)
+            files = []
+            if received:
+                theirs.receive(files=files)
+            theirs.detach()
+            theirs.connection.close()
+            assert isinstance(sent.exception(60), type(None) if received else EOFError)
+        assert [os.read(descriptor, 1) for descriptor in files] == [b"x"] * received
+        for descriptor in files:
+            os.close(descriptor)
 
 
 def test_what_was_opened_for_a_message_is_closed_where_memory_runs_out(tmp_path, monkeypatch):

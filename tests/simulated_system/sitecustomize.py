@@ -11,7 +11,6 @@ import contextlib
 import errno
 import fcntl
 import importlib
-import multiprocessing.reduction
 import multiprocessing.resource_tracker
 import os
 import select
@@ -32,8 +31,7 @@ _WINDOWS = {
     signal: "SIGKILL SIGSTOP SIGCONT SIGCHLD SIGHUP SIGUSR1 SIGUSR2 SIGALRM SIGPIPE SIGQUIT SIG_BLOCK SIG_UNBLOCK"
     " SIG_SETMASK pthread_sigmask pthread_kill setitimer alarm siginterrupt sigwait",
     select: "poll epoll",
-    socket: "AF_UNIX",
-    multiprocessing.reduction: "sendfds recvfds",
+    socket: "AF_UNIX send_fds recv_fds",
     multiprocessing.resource_tracker: "ensure_running",
 }
 _NO_MODULES = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "_posixshmem"}
@@ -133,7 +131,6 @@ def _watch_files(event, arguments):
 
 _system = os.environ.get("SIMULATED_SYSTEM")
 if _system == "macos":
-    multiprocessing.reduction.ACKNOWLEDGE = True  # who sends open files waits there until they have come
     for _module, _names in _MACOS.items():
         _hide(_module, _names.split())
 elif _system == "windows":

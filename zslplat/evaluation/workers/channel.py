@@ -11,6 +11,7 @@ The receiver gets the elements of the arrays that were sent, and nothing of larg
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import mmap
 import os
@@ -21,14 +22,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
 from zslplat.errors import StoreError
-from zslplat.platforms import WINDOWS
+from zslplat.platforms import FORKS, WINDOWS
 
 IN_BAND_BYTES = 2**14
 SEPARATE_BYTES = 2**23
@@ -150,7 +150,10 @@ class SharedChannel:
             with _end_of_connection():
                 self.connection.send_bytes(pickle.dumps(content, protocol=5))
                 for start in range(0, len(descriptors), _TOGETHER):
-                    reduction.sendfds(self._socket, descriptors[start : start + _TOGETHER])
+                    socket.send_fds(self._socket, [b"f"], descriptors[start : start + _TOGETHER])
+                    # macOS loses a file that is closed before it is received.
+                    if not FORKS and not self._socket.recv(1):
+                        raise EOFError("the other end is closed")
         finally:
             for descriptor in (*memories, *files):
                 os.close(descriptor)
@@ -195,7 +198,7 @@ class SharedChannel:
         with _end_of_connection():
             body, places, region, count, count_of_files = pickle.loads(self.connection.recv_bytes())
             while (left := count + count_of_files - len(descriptors)) > 0:
-                descriptors += reduction.recvfds(self._socket, min(left, _TOGETHER))
+                descriptors += self._receive_files(min(left, _TOGETHER))
         if files is not None:
             files[:] = descriptors[count:]
         del descriptors[count:]
@@ -215,6 +218,19 @@ class SharedChannel:
                 for descriptor in descriptors:
                     os.close(descriptor)
             return _Unpickler(body, buffers, find_class).load()
+
+    def _receive_files(self, count: int) -> list[int]:
+        content, descriptors, _, _ = socket.recv_fds(self._socket, 1, count)
+        if not content:
+            raise EOFError("the other end is closed")
+        if not FORKS:
+            self._socket.send(b"r")
+        if len(descriptors) < count:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            with _faults_of_the_system():
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return descriptors
 
     def _look_for_a_moment(self) -> None:
         """Poll for a message for a moment, yielding the processor in between: most messages are there at once.
