@@ -297,9 +297,7 @@ def _select_entries(
     except UnknownNameError as error:
         suites = {suite for result in everything for suite in result.suites}
         hint = other_option(error.name, suites, request.table.datasets(request.task_spec), request.table.tasks())
-        if not hint:
-            raise
-        raise UnknownNameError(error.kind, error.name, error.choices, hint) from None
+        raise UnknownNameError(error.kind, error.name, error.choices, hint, "studies") from None
     baselines = [] if baseline is None else best_indices_of(baseline, [e.scored for e in entries], BASELINE)
     chosen = [entries[i] for i in sorted({*indices, *baselines})]
     if not chosen:
