@@ -103,7 +103,8 @@ def write_plain_pages(root: Path, folder: Path) -> None:
         place = folder / name.with_suffix(".html")
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(_PLAIN.format(title=path.stem, body=body), encoding="utf-8")
-    shutil.copytree(root / "docs" / "pictures", folder / "docs" / "pictures", dirs_exist_ok=True)
+    for copied in ("pictures", "json"):
+        shutil.copytree(root / "docs" / copied, folder / "docs" / copied, dirs_exist_ok=True)
 
 
 _PLAIN = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 
+import numpy as np
 import pytest
 from json_documents import FOLDER, checked, schema_of
 from jsonschema import Draft202012Validator
@@ -29,7 +31,10 @@ STEPS = [
     ("plugins list", (), (0,)),
     ("data list", (), (0,)),
     ("data check", BIRDS[1:], (0,)),
+    ("data check", ("torn/birds.csv",), (1,)),
+    ("data check", ("splitless.npz",), (1,)),
     ("data info", BIRDS[1:], (0,)),
+    ("data info", ("splitless.npz",), (0,)),
     ("tune", ("eszsl", "--trials", 2, *BIRDS, "--dry-run"), (0,)),
     ("tune", ("eszsl", "--trials", 2, *BIRDS, "--study", "new"), (0,)),
     ("tune", ("ridge-prototypes", "--trials", 2, *BIRDS, "--study", "base"), (0,)),
@@ -44,6 +49,7 @@ STEPS = [
     ("compare", BIRDS, (0,)),
     ("report", (), (0,)),
     ("studies list", (), (0,)),
+    ("studies show", ("new",), (0,)),
     ("studies show", ("new", "--importance"), (0,)),
     ("models list", (), (0,)),
     ("models show", ("new",), (0,)),
@@ -98,6 +104,10 @@ def test_the_page_links_every_schema():
 def test_commands_print_what_their_schemas_say(call, tmp_path):
     write_birds(tmp_path)
     (tmp_path / "suite.toml").write_text(SUITE)
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "birds.csv").write_text((tmp_path / "birds.csv").read_text() + "bird 3,train,1\n")
+    shutil.copy(tmp_path / "signatures.csv", tmp_path / "torn")
+    np.savez(tmp_path / "splitless.npz", X=np.eye(8), y=np.repeat(np.arange(4), 2), S=np.eye(4))
     wrong = []
     for command, options, codes in STEPS:
         done = call(*command.split(), *options, "--json")

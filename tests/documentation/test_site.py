@@ -75,7 +75,7 @@ def test_without_a_built_site_plain_pages_are_shown_whose_links_lead_somewhere(c
     for written in pages:
         text = written.read_text(encoding="utf-8")
         assert "{toctree}" not in text
-        for link in re.findall(r'href="([^":#]+\.html)|src="([^":]+)"', text):
+        for link in re.findall(r'href="([^":#]+\.(?:html|json))|src="([^":]+)"', text):
             assert (written.parent / "".join(link)).is_file(), f"{written.name}: {link}"
 
 

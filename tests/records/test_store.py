@@ -116,7 +116,7 @@ def test_mlflows_id_of_a_run_is_an_alias(call, arranged, tmp_path):
             "select run_uuid from tags where key = 'zslplat.run' and value = ?", (run,)
         ).fetchone()
     assert call("rerun", alias, "--check", "-q").returncode == 0
-    assert call("rerun", "0" * 32, "-q").returncode == 1
+    assert call("rerun", "0" * 32, "-q").returncode == 2
     assert call("compare", alias).returncode == 0
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import zslplat
-from zslplat.errors import StoreError, UsageError
+from zslplat.errors import UsageError
 from zslplat.evaluation.scoring.outcomes import read_outcomes
 from zslplat.models.folder import share
 
@@ -63,7 +63,7 @@ def test_a_model_is_loaded_by_run_and_by_folder_and_tells_what_it_is(runs, tmp_p
     assert set(by_run.predict(X)) <= set(by_run.classes)
     told = by_run.describe()
     assert (told["dataset"], told["features"], told["kind"]) == ("digit-pairs", 128, "zero-shot")
-    with pytest.raises(StoreError, match="'no-such-run' is not recorded"):
+    with pytest.raises(UsageError, match="unknown run, study or method 'no-such-run'"):
         zslplat.load_model("no-such-run")
     for wrong in (None, 3):
         with pytest.raises(UsageError, match="expected a RUN or a folder"):

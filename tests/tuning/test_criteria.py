@@ -183,9 +183,9 @@ def test_the_step_of_an_iterative_method_is_chosen_by_the_metric_and_a_rerun_giv
 @pytest.mark.long
 def test_two_metrics_give_a_front_and_the_same_trials_in_pieces(call, tmp_path):
     (tmp_path / "study.toml").write_text("batch_size = 2\n")
-    options = (*TUNE, "--metric", "H,AUSUC", "--config", tmp_path / "study.toml", "--workers", 1)
-    assert call(*options, "--trials", 5).returncode == 0
-    done = call(*options, "--trials", 14)
+    options = (*TUNE, "--metric", "H,AUSUC", "--config", tmp_path / "study.toml")
+    assert call(*options, "--workers", 1, "--trials", 5).returncode == 0
+    done = call(*options, "--workers", 1, "--trials", 14)
     assert done.returncode == 0, done.stderr
     study = json.loads(done.stdout)
     (tmp_path / "other").mkdir()

@@ -92,12 +92,13 @@ def check(options: LookDataOptions) -> None:
 
     try:
         look = _look(options)
-    except DataError:
+    except DataError as error:
         faults = _faults(options["name"])
         if not faults:
             raise
         if options["json"]:
-            print_json({"faults": [{"what": what, "mend": line} for what, line in faults]})
+            listed = [{"what": what, "mend": line} for what, line in faults]
+            print_json({"error": str(error), "exit_code": 1, "faults": listed})
         for line in [] if options["json"] else _wrong(faults):
             echo(line)
         raise typer.Exit(1) from None

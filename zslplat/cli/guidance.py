@@ -83,7 +83,8 @@ def in_our_words(arguments: Sequence[str], is_command: Callable[[str], bool]) ->
 def corrected(arguments: Sequence[str], name: str, candidates: Mapping[str, str]) -> list[str]:
     """Return the command line once per candidate, its description as a comment; nothing where ``name`` is not on it."""
     word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
-    place = next((i for i, argument in enumerate(arguments) if word.search(argument)), None)
+    fitting = (i for i, argument in enumerate(arguments) if word.search(argument))
+    place = arguments.index(name) if name in arguments else next(fitting, None)
     if place is None:
         return []
     lines = []

@@ -32,8 +32,9 @@ def faults_of_table(path: Path) -> list[Fault]:
     faults = [*table.faults(leave_out), *(fault for other in signatures for fault in other.faults(""))]
     for other in signatures:
         classes = [cells[0] for _, cells in other.lines]
-        faults += table.unknown("y", classes.__contains__, f"has no line in {other.name}", classes)
-    return [*faults, *table.unknown("split", _is_split, "is no split", OF_ROWS)]
+        mend = f"add the class to {other.name}, or correct the label in {table.name}"
+        faults += table.unknown("y", classes.__contains__, f"has no line in {other.name}", classes, mend)
+    return [*faults, *table.unknown("split", _is_split, "is no split", OF_ROWS, f"correct it in {table.name}")]
 
 
 class _Table:
@@ -61,7 +62,9 @@ class _Table:
                 texts = [(n, f"{shown(cell)} is no finite number" if cell else "the cell is empty") for n, cell in bad]
                 yield from self._each(name, texts, f"write a number there{more.format(name)}")
 
-    def unknown(self, role: str, fits: Callable[[str], bool], what: str, names: Sequence[str]) -> Iterator[Fault]:
+    def unknown(
+        self, role: str, fits: Callable[[str], bool], what: str, names: Sequence[str], mend: str
+    ) -> Iterator[Fault]:
         """Yield the cells of the column of a role that do not fit, unless none does, with the names that are near."""
         for place in [place for place, name in enumerate(self.head) if name.lower() in ALIASES[role]][:1]:
             bad = [(n, cells[place]) for n, cells in self.lines if not fits(cells[place])]
@@ -70,7 +73,7 @@ class _Table:
             texts = [
                 (n, f"{shown(cell)} {what}" + f"; did you mean {near[cell]}?" * bool(near[cell])) for n, cell in bad
             ]
-            yield from self._each(self.head[place], texts, f"correct it in {self.name}")
+            yield from self._each(self.head[place], texts, mend)
 
     def _each(self, column: str, texts: Sequence[tuple[int, str]], mend: str) -> Iterator[Fault]:
         lines: dict[str, list[int]] = {}
