@@ -1,7 +1,7 @@
 """``predict``, ``export`` and ``models``: what final evaluations learned, used on rows of one's own."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -94,7 +94,7 @@ def _other_models(options: PredictOptions) -> Iterator[None]:
         if options["run"] != _LATEST or not options["input"].is_file():
             raise
         settings = settings_of(options)
-        with closing(existing_records(settings, lambda text: None)) as records:
+        with existing_records(settings, lambda text: None) as records:
             models = [one for one in reversed(stored_models(settings, records)) if not one.problem]
         for one in models[:_MOST_TRIED]:
             try:
@@ -149,15 +149,11 @@ def list_(options: ListModelOptions) -> dict[str, str]:
     """List the models of a store, oldest first: run, method, data set, task, the test's primary metric, size."""
     from dataclasses import asdict
 
-    from zslplat.cli.output import print_columns, warn
-    from zslplat.front.requests import settings_of
-    from zslplat.records.opening import existing_records
+    from zslplat.cli.output import open_store, print_columns
     from zslplat.serving.runs import stored_models
 
-    settings = settings_of(options)
-    records = existing_records(settings, warn)
-    models = stored_models(settings, records)
-    records.close()
+    with open_store(options) as (settings, records):
+        models = stored_models(settings, records)
     if options["json"]:
         print_json([asdict(one) for one in models])
         return {}
@@ -213,19 +209,14 @@ class RemoveModelOptions(StoreOptions, total=False):
 @app.command()
 def remove(options: RemoveModelOptions) -> None:
     """Remove the models of runs, and the arrays that no other model has; the same command of a run makes it anew."""
-    from zslplat.cli.output import warn
-    from zslplat.front.requests import settings_of
+    from zslplat.cli.output import open_store
     from zslplat.records.maintenance import at_rest
-    from zslplat.records.opening import existing_records
     from zslplat.serving.runs import model_folder, remove_model
 
-    settings = settings_of(options)
-    records = existing_records(settings, warn)
-    with at_rest(settings):
+    with open_store(options) as (settings, records), at_rest(settings):
         # None goes where one is not there, and one that is named twice goes once.
         by_folder = {model_folder(settings, records, run): run for run in options["runs"]}
         freed = {run: remove_model(settings, records, run) for run in by_folder.values()}
-    records.close()
     if options["json"]:
         print_json({"removed": list(freed), "bytes": sum(freed.values())})
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +76,7 @@ def headline(study: Any, experiment: Any, settings: Any, warn: Callable[[str], N
 
     task = build_component("tasks", experiment.task)
     dataset, protocol, metric = str(experiment.dataset), str(experiment.task), study.primary
-    with closing(existing_records(settings, warn)) as records:
+    with existing_records(settings, warn) as records:
         table = ResultTable(records, warn)
         by_name = {result.name: result for result in table.tested(dataset, protocol)}
         results = [by_name[name] for name in (study.name, study.control) if name in by_name]

@@ -1,9 +1,10 @@
-"""What several commands print: warnings, tables, the options of places."""
+"""What several commands print, warnings and tables, and the store that they read."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from zslplat.cli.invocation import echo
@@ -17,6 +18,17 @@ MOST_WARNINGS = 3
 def warn(text: str) -> None:
     """Print a warning of a command that shows no progress."""
     echo(f"warning: {text}", err=True)
+
+
+@contextmanager
+def open_store(options: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """Give the settings and the records of the store that options name; raises :class:`StoreError` without records."""
+    from zslplat.front.requests import settings_of
+    from zslplat.records.opening import existing_records
+
+    settings = settings_of(options)
+    with existing_records(settings, warn) as records:
+        yield settings, records
 
 
 def print_columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:

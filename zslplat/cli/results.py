@@ -117,19 +117,15 @@ def gate(options: GateOptions) -> None:
     below. 3: cannot tell. Errors have 1 or 2. The test split is not looked at. Each look spends one of --looks, so
     that a loop of so many tries, which hears verdicts alone, rarely has a false pass (docs/gate.md).
     """
-    from contextlib import closing
 
     from zslplat.cli.invocation import echo, print_json
-    from zslplat.cli.output import warn
+    from zslplat.cli.output import open_store
     from zslplat.cli.studies import study_called
     from zslplat.front.progress import progress
-    from zslplat.front.requests import settings_of
-    from zslplat.records.opening import existing_records
     from zslplat.records.overview import Overview
     from zslplat.suites.gate import gate as decide
 
-    settings = settings_of(options)
-    with closing(existing_records(settings, warn)) as records:
+    with open_store(options) as (settings, records):
         overview = Overview(records)
         new, base = (study_called(name, records, overview) for name in (options["new"], options["against"]))
     with progress(quiet=True) as reporter:

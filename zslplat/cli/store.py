@@ -51,16 +51,12 @@ class ShowStoreOptions(StoreOptions, total=False):
 @app.command()
 def show(options: ShowStoreOptions) -> None:
     """Show where the store is, what it holds, and how large its parts are."""
-    from zslplat.cli.output import print_columns, warn
-    from zslplat.front.requests import settings_of
+    from zslplat.cli.output import open_store, print_columns
     from zslplat.records.maintenance import size_of
-    from zslplat.records.opening import existing_records
 
-    places = settings_of(options)
-    records = existing_records(places, warn)
-    counts = {"studies": len(records.identities()), "evaluations": sum(1 for _ in records.all_evaluations())}
-    content = {"store": str(places.store), "identity": records.identity, "schema": records.schema, **counts}
-    records.close()
+    with open_store(options) as (places, records):
+        counts = {"studies": len(records.identities()), "evaluations": sum(1 for _ in records.all_evaluations())}
+        content = {"store": str(places.store), "identity": records.identity, "schema": records.schema, **counts}
     sizes = {path.name: size_of(path) for path in sorted(places.store.iterdir())}
     if options["json"]:
         print_json({**content, "bytes": sizes})
@@ -84,36 +80,32 @@ def check(options: CheckStoreOptions) -> None:
 
     Outcomes of other folders that share the database are counted, and not read.
     """
-    from zslplat.cli.output import warn
+    from zslplat.cli.output import open_store
     from zslplat.errors import StoreError
     from zslplat.evaluation.scoring.outcomes import read_outcomes
-    from zslplat.front.requests import settings_of
     from zslplat.models.folder import MODEL, exists, read_model
     from zslplat.records.maintenance import lies_elsewhere, problems_of
-    from zslplat.records.opening import existing_records
 
-    settings = settings_of(options)
-    records = existing_records(settings, warn)
-    lines = list(problems_of(records))
-    evaluations, elsewhere, run_of = 0, 0, records.runs()
-    for owner, key, record in records.all_evaluations():
-        evaluations += 1
-        if lies_elsewhere(settings, records, owner, run_of(owner, key)):
-            elsewhere += any("outcomes" in fold for fold in record.get("folds", []))
-            continue
-        if any("outcomes" in fold for fold in record.get("folds", [])):
-            try:
-                read_outcomes(records.evaluation_folder(run_of(owner, key)))
-            except StoreError as error:
-                lines.append(str(error))
-        folder = records.evaluation_folder(run_of(owner, key)) / MODEL
-        if exists(folder):
-            try:
-                read_model(folder)
-            except StoreError as error:
-                lines.append(str(error))
-    counts = {"studies": len(records.identities()), "evaluations": evaluations, "elsewhere": elsewhere}
-    records.close()
+    with open_store(options) as (settings, records):
+        lines = list(problems_of(records))
+        evaluations, elsewhere, run_of = 0, 0, records.runs()
+        for owner, key, record in records.all_evaluations():
+            evaluations += 1
+            if lies_elsewhere(settings, records, owner, run_of(owner, key)):
+                elsewhere += any("outcomes" in fold for fold in record.get("folds", []))
+                continue
+            if any("outcomes" in fold for fold in record.get("folds", [])):
+                try:
+                    read_outcomes(records.evaluation_folder(run_of(owner, key)))
+                except StoreError as error:
+                    lines.append(str(error))
+            folder = records.evaluation_folder(run_of(owner, key)) / MODEL
+            if exists(folder):
+                try:
+                    read_model(folder)
+                except StoreError as error:
+                    lines.append(str(error))
+        counts = {"studies": len(records.identities()), "evaluations": evaluations, "elsewhere": elsewhere}
     if options["json"]:
         print_json(
             {
@@ -145,16 +137,12 @@ class RebuildStoreOptions(PlaceOptions, total=False):
 @app.command()
 def rebuild(options: RebuildStoreOptions) -> None:
     """Make MLflow's database and artifacts anew from the records; what MLflow shows already is left as it is."""
-    from zslplat.cli.output import warn
-    from zslplat.front.requests import settings_of
-    from zslplat.records.opening import existing_records
+    from zslplat.cli.output import open_store, warn
     from zslplat.tracking.maintenance import rebuild as make_anew
 
-    settings = settings_of(options)
-    records = existing_records(settings, warn)
-    settings.make_store()
-    studies, runs = make_anew(settings, records, warn)
-    records.close()
+    with open_store(options) as (settings, records):
+        settings.make_store()
+        studies, runs = make_anew(settings, records, warn)
     if options["json"]:
         print_json({"studies": studies, "runs": runs})
         return
@@ -184,12 +172,10 @@ def merge(options: MergeStoreOptions) -> None:
     theirs = resolve_settings(
         {"store": str(options["other"]), "storage_url": sqlite_url(options["other"].absolute() / "optuna.db")}
     )
-    there = existing_records(theirs, warn)
-    settings.make_store()
-    records = Records(settings, warn)
-    done = take_over(records, settings, there, theirs)
-    there.close()
-    records.close()
+    with existing_records(theirs, warn) as there:
+        settings.make_store()
+        with Records(settings, warn) as records:
+            done = take_over(records, settings, there, theirs)
     if options["json"]:
         print_json(vars(done))
         return
@@ -213,21 +199,17 @@ class GcStoreOptions(StoreOptions, total=False):
 @app.command()
 def gc(options: GcStoreOptions) -> None:
     """Remove what no record needs: outcomes of nothing, logs of what is over. Nothing that is recorded goes."""
-    from zslplat.cli.output import warn
-    from zslplat.front.requests import settings_of
+    from zslplat.cli.output import open_store, warn
     from zslplat.listeners import catch_up
     from zslplat.records.maintenance import at_rest, removable, remove, size_of
-    from zslplat.records.opening import existing_records
 
-    settings = settings_of(options)
-    records = existing_records(settings, warn)
-    catch_up(settings, warn, records)
-    with at_rest(settings):
-        reasons = removable(settings, records)
-        total = sum(size_of(path) for path in reasons)
-        for path in () if options["dry_run"] else reasons:
-            remove(path)
-    records.close()
+    with open_store(options) as (settings, records):
+        catch_up(settings, warn, records)
+        with at_rest(settings):
+            reasons = removable(settings, records)
+            total = sum(size_of(path) for path in reasons)
+            for path in () if options["dry_run"] else reasons:
+                remove(path)
     rows = {str(path.relative_to(settings.store)): why for path, why in reasons.items()}
     if options["json"]:
         print_json({"removed": not options["dry_run"], "bytes": total, "paths": rows})

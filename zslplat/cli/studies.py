@@ -33,19 +33,15 @@ class ListStudyOptions(TrackingOptions, total=False):
 @app.command("list")
 def list_(options: ListStudyOptions) -> None:
     """List the recorded studies, oldest first: how far they are, what validation reached, and what the test gave."""
-    from zslplat.cli.output import print_columns, warn
+    from zslplat.cli.output import open_store, print_columns, warn
     from zslplat.errors import UnknownNameError
     from zslplat.evidence.matching import fits
     from zslplat.evidence.table import ResultTable
-    from zslplat.front.requests import settings_of
     from zslplat.listeners import catch_up
-    from zslplat.records.opening import existing_records
 
-    settings = settings_of(options)
-    catch_up(settings, warn)
-    records = existing_records(settings, warn)
-    studies = [_summary(study) for study in ResultTable(records, warn).studies()]
-    records.close()
+    with open_store(options) as (settings, records):
+        catch_up(settings, warn, records)
+        studies = [_summary(study) for study in ResultTable(records, warn).studies()]
     for noun, key in (("data set", "dataset"), ("task", "task")):
         requested: str | None = options[key]  # type: ignore[literal-required]
         values = {str(study[key]) for study in studies}
@@ -106,27 +102,23 @@ class ShowStudyOptions(TrackingOptions, total=False):
 def show(options: ShowStudyOptions) -> None:
     """Show a study: what it asks, its trials, the best first, and the test evaluations of its winner."""
     from zslplat.checks.base import findings_of
-    from zslplat.cli.output import warn
-    from zslplat.front.requests import settings_of
+    from zslplat.cli.output import open_store, warn
     from zslplat.listeners import catch_up
-    from zslplat.records.opening import existing_records
     from zslplat.records.overview import Overview
     from zslplat.records.studies import STUDY, selected_by
     from zslplat.spec import format_value
 
-    settings = settings_of(options)
-    catch_up(settings, warn)
-    records = existing_records(settings, warn)
-    overview = Overview(records)
-    study = study_called(options["study"], records, overview)
-    values, trials = overview.values(study), [record for _, record in overview.finished(study)]
-    tests = list(records.evaluations(STUDY + study).values())
-    mattered = None
-    if options["importance"]:
-        from zslplat.records.trials import importance_of
+    with open_store(options) as (settings, records):
+        catch_up(settings, warn, records)
+        overview = Overview(records)
+        study = study_called(options["study"], records, overview)
+        values, trials = overview.values(study), [record for _, record in overview.finished(study)]
+        tests = list(records.evaluations(STUDY + study).values())
+        mattered = None
+        if options["importance"]:
+            from zslplat.records.trials import importance_of
 
-        mattered = importance_of(records.study(study).optuna_trials())
-    records.close()
+            mattered = importance_of(records.study(study).optuna_trials())
     finished, about = values.get("finished") or {}, values.get("about") or {}
     sign = -1.0 if about.get("primary", {}).get("maximise", True) else 1.0
     choices = _choices(values, trials, tests)
@@ -193,27 +185,23 @@ class DeleteStudyOptions(TrackingOptions, total=False):
 @app.command()
 def delete(options: DeleteStudyOptions) -> None:
     """Delete a study for good: its trials and test evaluations, their files, and its runs in MLflow."""
-    from zslplat.cli.output import warn
+    from zslplat.cli.output import open_store, warn
     from zslplat.errors import UsageError
-    from zslplat.front.requests import settings_of
     from zslplat.records.database import SEALED
-    from zslplat.records.opening import existing_records
     from zslplat.tracking.maintenance import delete_study
 
-    settings = settings_of(options)
-    records = existing_records(settings, warn)
-    if not options["yes"]:
-        recorded = records.study(options["study"])
-        trials, tests = len(recorded.finished()), len(records.evaluations(recorded.owner))
-        sealed = len(records.evaluations(SEALED + options["study"]))
-        content = f"{counted(trials, 'trial')}, {counted(tests, 'test evaluation')}"
-        content += f", {counted(sealed, 'evaluation')} of its oracle" if sealed else ""
-        raise UsageError(
-            f"study {options['study']!r} has {content}, which cannot be had again without computing them; give --yes "
-            "to delete it"
-        )
-    done = delete_study(settings, records, options["study"], warn)
-    records.close()
+    with open_store(options) as (settings, records):
+        if not options["yes"]:
+            recorded = records.study(options["study"])
+            trials, tests = len(recorded.finished()), len(records.evaluations(recorded.owner))
+            sealed = len(records.evaluations(SEALED + options["study"]))
+            content = f"{counted(trials, 'trial')}, {counted(tests, 'test evaluation')}"
+            content += f", {counted(sealed, 'evaluation')} of its oracle" if sealed else ""
+            raise UsageError(
+                f"study {options['study']!r} has {content}, which cannot be had again without computing them; "
+                "give --yes to delete it"
+            )
+        done = delete_study(settings, records, options["study"], warn)
     if options["json"]:
         print_json(vars(done))
     else:

@@ -7,7 +7,6 @@ dictionaries, so that their numbers are equal to the last bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -173,7 +172,7 @@ def compare(
     """
     built_task: Task = build_component("tasks", Spec.parse(task))  # refuses a wrong spec before anything is read
     if table is None:
-        with closing(existing_records(settings, warn)) as records:
+        with existing_records(settings, warn) as records:
             return compare(
                 settings,
                 datasets,

@@ -34,8 +34,7 @@ def compare_each(
     """
     for task in tasks:
         build_component("tasks", Spec.parse(task))  # refuses what makes no sense before anything is read
-    records = existing_records(settings, warn)
-    try:
+    with existing_records(settings, warn) as records:
         table = ResultTable(records, warn)
         by_task = _filters_by_task(table, datasets, filters) if filters.select_results else {}
         requested = list(tasks or (by_task if filters.select_results else table.tasks(datasets)))
@@ -62,8 +61,6 @@ def compare_each(
                     continue
                 comparisons.append(one)
                 pending += one.other_metrics
-    finally:
-        records.close()
     if not comparisons:
         raise refused[0][1]
     for subject, reason in refused:

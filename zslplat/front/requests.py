@@ -118,10 +118,8 @@ def experiment_of(
         except UnknownNameError as error:
             others = [name for name in names("tasks") if component("tasks", name).kind == built.kind]
             having = [name for name in others if error.name in build_component("tasks", Spec(name)).criteria()]
-            if not having:
-                raise
-            hint = f"task {having[0]} has it: add --task {having[0]}"
-            raise UnknownNameError(error.kind, error.name, error.choices, hint) from None
+            hint = f"task {having[0]} has it: add --task {having[0]}" if having else ""
+            raise UnknownNameError(error.kind, error.name, error.choices, hint, f"show {protocol.name}") from None
     return Experiment(spec, dataset, protocol, space, features, signatures, options["seed"], search=search)
 
 

@@ -193,11 +193,8 @@ class Study(Result):
         return float(sum(values) / len(values)) if values else float("nan")
 
     def _records(self) -> list[dict[str, Any]]:
-        records = existing_records(self.settings, QuietReporter().warn)
-        try:
+        with existing_records(self.settings, QuietReporter().warn) as records:
             return [record for _, record in records.study(self.name).finished()]
-        finally:
-            records.close()
 
     @property
     def scores(self) -> dict[str, Sequence[Any]]:

@@ -216,6 +216,12 @@ class Records:
         else:
             self.engine.dispose()
 
+    def __enter__(self) -> Records:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     @patient
     def study_names(self) -> list[str]:
         """Return the names of all studies in the database."""

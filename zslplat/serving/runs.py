@@ -84,13 +84,10 @@ def find_model(source: str | Path, settings: Settings | None, store: str | Path 
     from zslplat.settings import resolve_settings
 
     settings = settings or resolve_settings({"store": str(store)} if store is not None else None)
-    records = existing_records(settings, lambda text: None)
-    try:
+    with existing_records(settings, lambda text: None) as records:
         folder = model_folder(settings, records, str(source))
         match = find_record(settings, records, str(source))
         return ModelPlace(folder, match.run, match.study)
-    finally:
-        records.close()
 
 
 def model_in(path: Path) -> Path | None:

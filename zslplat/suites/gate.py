@@ -19,7 +19,6 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -142,7 +141,7 @@ def gate(settings: Settings, new: str, base: str, reporter: Reporter, *, margin:
     Raises :class:`UsageError` for studies that cannot be compared, or have not ended, and :class:`StoreError` where
     the code or the data have changed since.
     """
-    with closing(existing_records(settings, reporter.warn)) as records:
+    with existing_records(settings, reporter.warn) as records:
         sides = _Side(records.study(new)), _Side(records.study(base))
         _check_pair(*sides)
         metric, data = sides[0].metric, sides[0].experiment.data

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -223,7 +223,7 @@ def _recorded(
     """Return the experiment with how it is searched, and how many trials are recorded of it."""
     searched = with_search_settings(context.experiment, options, context.method_class)
     try:
-        with closing(existing_records(settings, reporter.warn)) as records:
+        with existing_records(settings, reporter.warn) as records:
             return searched, len(records.study(study_name(searched, options)).finished())
     except ZslplatError:  # there is none yet, or it is damaged, which the study itself will say
         return searched, 0

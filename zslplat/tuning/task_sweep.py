@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -86,7 +85,7 @@ def run_task_sweep(
         "curves": result.curves,
         "started": started,
     }
-    with closing(Records(settings, reporter.warn)) as records:
+    with Records(settings, reporter.warn) as records:
         record_sweep(result, content, settings, records, f"sweep:{key_of(identity)}", reporter.warn)
     return result
 

@@ -1,7 +1,6 @@
 """``published list`` and ``show``: the papers' tables, as they are printed and with what is known against them."""
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, TypedDict
@@ -112,7 +111,7 @@ def beside(options: BesideOptions) -> None:
     dataset, task = dataset_spec(options["dataset"], settings), build_component("tasks", Spec.parse(options["task"]))
     names = list(task.metric_names())
     data = (options["data"] or dataset.name).lower()
-    with closing(existing_records(settings, warn)) as records:
+    with existing_records(settings, warn) as records:
         results = ResultTable(records, warn).tested(str(dataset), options["task"])
         rows: list[dict[str, Any]] = [
             {"method": one.label, "source": "here", "status": "recorded"}

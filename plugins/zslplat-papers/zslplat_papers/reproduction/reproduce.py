@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -356,7 +355,7 @@ def read_study_scores(settings: Settings, study: str, *, warn: Callable[[str], N
 
     ``warn`` is called for outcomes that cannot be read, whose evaluations then have no replicates.
     """
-    with closing(existing_records(settings, warn)) as records:
+    with existing_records(settings, warn) as records:
         scores = ResultTable(records, warn).scores_of_named([study])
     if study not in scores:
         raise StoreError(f"study {study!r} has no test evaluation in {settings.store}; give its command again")
