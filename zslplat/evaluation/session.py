@@ -24,7 +24,7 @@ from zslplat.evaluation.workers.pool import Deadline, Workers
 from zslplat.keys import METRIC, RECORD_CHOICES, key_of
 from zslplat.models.folder import MODEL, exists, share
 from zslplat.names import counted
-from zslplat.records.costs import SECONDS, prepared_seconds
+from zslplat.records.costs import CPU_SECONDS, evaluation_seconds, prepared_seconds
 from zslplat.records.database import Records
 from zslplat.records.folders import working_lock
 from zslplat.records.locks import file_lock
@@ -43,9 +43,9 @@ _EVALUATED = (
 
 
 def seconds_of_trial(record: Mapping[str, Any], problems: PreparedProblems) -> float:
-    """Return the time of a trial: with what was prepared for its values, without what is shared by all trials."""
+    """Return the processor seconds of a trial: with what was prepared for its values, without what all trials share."""
     by_value = any(statistics is None for _, statistics in problems)
-    return float(record[SECONDS]) + (prepared_seconds(record) if by_value else 0.0)
+    return evaluation_seconds(record, CPU_SECONDS) + (prepared_seconds(record, CPU_SECONDS) if by_value else 0.0)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What evaluations take: by method and data set, from records, or in proportion to the size of other data.
 
-A method without records is timed: one trial at its defaults, in a store that is thrown away.
+A method without records is timed: one fold at its defaults, in a store that is thrown away.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -18,7 +18,7 @@ from zslplat.data.class_draws import drawn_from
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.context import ExperimentContext
-from zslplat.evaluation.experiment import TEST
+from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.records.costs import CPU_SECONDS, most_bytes, total_seconds
@@ -26,7 +26,6 @@ from zslplat.records.database import Records
 from zslplat.records.studies import RECALLED_FROM, STUDY
 from zslplat.settings import Settings
 from zslplat.spec import Spec
-from zslplat.suites.cells import Piece
 from zslplat.tuning.rehearsal import Cost, throwaway_store, time_trial
 
 SCALED, UNKNOWN, SHARED = "scaled", "unknown", "shared"
@@ -44,22 +43,27 @@ class Costs:
     def of(self, method: str, dataset: str) -> tuple[Cost | None, str]:
         """Return what a method costs on a data set, and how that is known; None where it is not.
 
-        Of another data set the nearest in size counts: seconds in proportion to the sizes, and memory beyond what the
-        smallest of all took.
+        The method with just these parameters counts, else with others. Of another data set the nearest in size counts:
+        seconds in proportion to the sizes, and memory beyond what the smallest of all took.
         """
-        if (method, dataset) in self.measured:
-            cost = self.measured[method, dataset]
+        name, dataset = method.partition("(")[0], _undrawn(dataset)
+        alike = [(m, d, cost) for (m, d), cost in self.measured.items() if m.partition("(")[0] == name]
+        alike = [one for one in alike if one[0] == method] or alike
+        same = [cost for _, d, cost in alike if d == dataset]
+        if same:
+            cost = max(same, key=lambda cost: cost.trial)
             return cost, cost.source
-        size = self.sizes.get(_undrawn(dataset))
-        others = [(self.sizes[d], cost) for (m, d), cost in self.measured.items() if m == method and d in self.sizes]
+        size = self.sizes.get(dataset)
+        others = [(self.sizes[d], cost) for _, d, cost in alike if d in self.sizes]
         if size is None or not others:
             return None, UNKNOWN
-        near, cost = min(others, key=lambda other: abs(np.log(other[0] / size)))
+        near, cost = min(others, key=lambda other: (abs(np.log(other[0] / size)), -other[1].trial))
         factor = size / near
         # What a process takes before it has any data does not grow with them: the least of all peaks at most.
         least = min(each.peak_bytes for each in self.measured.values())
         peak = least + int((cost.peak_bytes - least) * max(factor, 1.0))
-        return Cost(cost.trial * factor, cost.test * factor, peak), SCALED
+        seconds = {name: getattr(cost, name) * factor for name in ("trial", "test", "prepared")}
+        return replace(cost, peak_bytes=peak, source=SCALED, **seconds), SCALED
 
 
 def costs_of(records: Records) -> Costs:
@@ -75,7 +79,7 @@ def costs_of(records: Records) -> Costs:
             trials.setdefault(_method_and_data(identity), []).extend(r for r in finished if RECALLED_FROM not in r)
             _note_size(costs, str(identity["dataset"]), study.values().get("about", {}))
     for owner, _, record in records.all_evaluations():
-        experiment = record.get("experiment") or identities.get(owner.removeprefix(STUDY), {})
+        experiment = identities.get(owner.removeprefix(STUDY)) or record.get("experiment", {})
         if "method" in experiment and "seconds" in record and experiment.get("split", TEST) == TEST:
             tests.setdefault(_method_and_data(experiment), []).append(record)
             _note_size(costs, str(experiment["dataset"]), record.get("about", {}))
@@ -91,52 +95,50 @@ def costs_of(records: Records) -> Costs:
 
 
 def time_unknown(
-    pieces: Sequence[Piece], costs: Costs, settings: Settings, seconds: float, reporter: Reporter | None = None
-) -> None:
-    """Add the sizes of data sets and the costs of methods that are missing, within about ``seconds`` in all.
+    experiments: Sequence[Experiment], costs: Costs, settings: Settings, seconds: float, reporter: Reporter
+) -> int:
+    """Add sizes and costs that are missing, within about ``seconds`` in all; return the bytes of the cache it took.
 
-    Each method is timed on the smallest data set of the suite that it is used on. One that is stopped at its limit
-    costs that much at least, and counts as if it cost just that.
+    One fold at the defaults is timed: of each method with its parameters on the smallest of its data sets, then on the
+    others, smaller ones first. What is stopped at its limit costs that much at least, and is timed on no other.
     """
-    unknown = [piece for piece in pieces if costs.of(piece.method.name, str(piece.dataset))[0] is None]
-    if not unknown or seconds <= 0:
-        return
+    pairs = {(str(one.method), _undrawn(str(one.dataset))): one for one in reversed(experiments)}
+    pending = {pair: one for pair, one in pairs.items() if pair not in costs.measured}
+    if not pending or seconds <= 0:
+        return 0
     ends = time.monotonic() + seconds
     with throwaway_store(settings) as away:
-        _measure_sizes(unknown, costs, away)
-        for piece in sorted(unknown, key=lambda piece: costs.sizes.get(str(piece.dataset), float("inf"))):
+        for (_, dataset), experiment in pending.items():
+            if dataset not in costs.sizes:
+                with suppress(ZslplatError):  # its cells will say so when they are carried out
+                    costs.sizes[dataset] = float(prod(open_dataset(experiment.dataset, away).X.shape))
+        by_size = sorted(pending, key=lambda pair: costs.sizes.get(pair[1], float("inf")))
+        first = {method: dataset for method, dataset in reversed(by_size)} | dict.fromkeys(m for m, _ in costs.measured)
+        by_size.sort(key=lambda pair: first[pair[0]] != pair[1])
+        for method, dataset in by_size:
             left = ends - time.monotonic()
             if left <= 0:
-                return
-            if costs.of(piece.method.name, str(piece.dataset))[0] is not None:
+                break
+            if any(cost.at_least for (name, _), cost in costs.measured.items() if name == method):
                 continue
-            experiment, limit = piece.experiment(piece.tasks[0]), min(left, max(1.0, seconds * _MOST_SHARE))
-            if reporter is not None:
-                reporter.stage(f"timing {experiment.method} on {experiment.dataset_text}")
+            experiment, limit = pending[method, dataset], min(left, max(1.0, seconds * _MOST_SHARE))
+            reporter.stage(f"timing {experiment.method} on {experiment.dataset_text}")
             with suppress(ZslplatError):  # the cell will say so when it is carried out
                 context = ExperimentContext(experiment, away)
                 timed = time_trial(context.experiment, Limits(limit), context, away, SilentReporter())
-                costs.measured[piece.method.name, str(piece.dataset)] = timed.cost(timed.seconds or limit)
-
-
-def _measure_sizes(pieces: Sequence[Piece], costs: Costs, away: Settings) -> None:
-    for dataset in dict.fromkeys(str(piece.dataset) for piece in pieces if piece.draw in (None, 1)):
-        piece = next(p for p in pieces if str(p.dataset) == dataset)
-        undrawn = str(piece.data.dataset) if piece.draw is not None else dataset
-        if undrawn not in costs.sizes:
-            with suppress(ZslplatError):  # its cells will say so when they are carried out
-                costs.sizes[undrawn] = float(prod(open_dataset(piece.dataset, away).X.shape))
+                if timed.cost is not None:
+                    costs.measured[method, dataset] = timed.cost
+        return sum(path.stat().st_size for path in away.cache.rglob("*") if path.is_file())
 
 
 def _method_and_data(experiment: Any) -> tuple[str, str]:
-    return str(experiment["method"]).partition("(")[0], str(experiment["dataset"])
+    return str(experiment["method"]), _undrawn(str(experiment["dataset"]))
 
 
 def _note_size(costs: Costs, dataset: str, about: Any) -> None:
     profile = about.get("data", {}).get("profile")
     if profile:
-        costs.sizes[dataset] = float(prod(profile["shape"]))
-        costs.sizes.setdefault(_undrawn(dataset), costs.sizes[dataset])
+        costs.sizes[_undrawn(dataset)] = float(prod(profile["shape"]))
 
 
 def _undrawn(dataset: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from zslplat.errors import StoreError, ZslplatError
-from zslplat.evaluation.reporter import Reporter
+from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.keys import key_of
 from zslplat.records.database import Records
 from zslplat.records.opening import existing_records
@@ -99,7 +99,8 @@ def plan(
     waiting = [
         piece for piece, own_cells in zip(pieces, cells, strict=True) if any(c.status == WAITING for c, _ in own_cells)
     ]
-    time_unknown(waiting, costs, settings, timing_seconds, reporter)
+    experiments = [piece.experiment(piece.tasks[0]) for piece in waiting]
+    time_unknown(experiments, costs, settings, timing_seconds, reporter or SilentReporter())
     estimates: list[Estimate] = []
     planned: set[str] = set()
     for piece, piece_cells in zip(pieces, cells, strict=True):
@@ -151,7 +152,7 @@ def _estimate(piece: Piece, cell: Cell, trials: int, costs: Costs, options: Stud
     template = piece.template()
     random = template.is_random and "seed" not in piece.method.parameters
     evaluations = options.repeats if random else 1
-    cost, source = costs.of(piece.method.name, str(piece.dataset))
+    cost, source = costs.of(str(piece.method), str(piece.dataset))
     if cost is None:
         return Estimate(cell, None, UNKNOWN, 0, trials, evaluations)
     seconds = RUN_SECONDS if piece.only_tested(cell.task) else STUDY_SECONDS

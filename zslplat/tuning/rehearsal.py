@@ -1,4 +1,4 @@
-"""What a study would do, and what it would take: one trial is timed, at the defaults, and nothing is recorded.
+"""What a study would do, and what it would take: one fold is timed, at the defaults, and nothing is recorded.
 
 The timing works in a store that is thrown away; where the study's own store is there, only its cache is used, so that
 what is prepared now is found when the study is carried out. Other hyperparameters may cost more or less, and a busy
@@ -39,7 +39,7 @@ from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.proposals import check_space
 from zslplat.tuning.samplers import require_fitting, require_sampler
 
-# A trial that takes longer is stopped: the figures are then the least that it takes.
+# A fold that takes longer is stopped: the figures are then the least that it takes.
 LONGEST_SECONDS = 60.0
 # Of a study beside its evaluations: folds, processes, pictures, what MLflow shows.
 STUDY_SECONDS = 3.0
@@ -50,38 +50,30 @@ RECORDED, TIMED = "records", "timed"  # how a cost is known
 class Cost:
     """Seconds of a trial (all folds) and of a test evaluation, and the most memory of one of them.
 
-    What is prepared for several trials counts with its share in each.
+    What is prepared for several trials is ``prepared`` seconds once, or counts with its share in each.
+    ``at_least``: the trial was stopped at its limit.
     """
 
     trial: float
     test: float
     peak_bytes: int = 0
     source: str = RECORDED
+    prepared: float = 0.0
+    at_least: bool = False
 
     def study_seconds(self, trials: int, tests: int, options: StudyOptions) -> float:
         """Return the seconds of these trials and test evaluations with the workers of the options."""
         at_once = min(options.workers, options.batch_size, max(trials, 1))
-        return self.trial * trials / at_once + self.test * tests / min(options.workers, tests)
+        return self.prepared + self.trial * trials / at_once + self.test * tests / min(options.workers, tests)
 
 
 @dataclass(frozen=True)
 class TimedTrial:
-    """One trial at the defaults: its problems, the seconds of preparing them and its own, and its memory.
-
-    ``seconds`` is None where it failed, for ``reason``. ``at_least``: it was stopped at its limit.
-    """
+    """What a trial at the defaults costs, of which one fold was evaluated; None where that failed, for ``reason``."""
 
     problems: PreparedProblems
-    prepare_seconds: float
-    seconds: float | None
-    peak_bytes: int
-    at_least: bool = False
+    cost: Cost | None
     reason: str = ""
-
-    def cost(self, seconds: float) -> Cost:
-        """Return the cost of a method whose trial takes so long."""
-        # The test is one fit on somewhat more rows than a fold has.
-        return Cost(seconds, 1.5 * seconds / max(len(self.problems), 1), self.peak_bytes, TIMED)
 
 
 @contextmanager
@@ -98,7 +90,7 @@ def throwaway_store(settings: Settings) -> Iterator[Settings]:
 def time_trial(
     experiment: Experiment, limits: Limits, context: ExperimentContext, away: Settings, reporter: Reporter
 ) -> TimedTrial:
-    """Evaluate one trial at the defaults; what it takes is all that is left of it.
+    """Evaluate the first fold of a trial at the defaults, as long as which each other fold is taken to last.
 
     ``away``: settings of a :func:`throwaway_store`. Raises :class:`ZslplatError` where nothing can be evaluated.
     """
@@ -111,13 +103,14 @@ def time_trial(
         reporter.stage(f"timing a trial of {experiment.method.name} at its defaults")
         parameters = defaults_of(context.template, experiment.space)
         request = EvaluationRequest("timing", "timing", experiment.evaluation(parameters, VALIDATION, experiment.seed))
-        session.evaluate([request], problems, limits, lambda _, answer: answers.append(answer))
+        session.evaluate([request], problems[:1], limits, lambda _, answer: answers.append(answer))
     result, reason = answers[0].result, answers[0].reason
-    if result is not None:
-        return TimedTrial(problems, prepare_seconds, seconds_of_trial(result, problems), most_bytes(result) or 0)
-    if "deadline" in reason:
-        return TimedTrial(problems, prepare_seconds, limits.seconds, 0, at_least=True)
-    return TimedTrial(problems, prepare_seconds, None, 0, reason=reason)
+    if result is None and "deadline" not in reason:
+        return TimedTrial(problems, None, reason)
+    seconds = seconds_of_trial(result, problems) if result else limits.seconds or 0.0
+    peak, folds = (most_bytes(result) or 0) if result else 0, len(problems)
+    # The test is one fit on somewhat more rows than a fold has.
+    return TimedTrial(problems, Cost(folds * seconds, 1.5 * seconds, peak, TIMED, prepare_seconds, result is None))
 
 
 @dataclass(frozen=True)
@@ -178,7 +171,7 @@ def _rehearsed(
     requested: int,
     recorded: int,
 ) -> Rehearsal:
-    experiment = context.experiment
+    experiment, cost = context.experiment, timed.cost or Cost(0.0, 0.0)
     tests = options.repeats if context.random else 1
     missing = max(0, requested - recorded)
     folds = [load_problem(problem, blocks=True) for problem, _ in timed.problems]
@@ -206,14 +199,12 @@ def _rehearsed(
         recorded=min(recorded, requested),
         tests=tests,
         workers=options.workers,
-        prepare_seconds=timed.prepare_seconds,
-        trial_seconds=timed.seconds,
-        at_least=timed.at_least,
         reason=timed.reason,
-        seconds=None
-        if timed.seconds is None
-        else STUDY_SECONDS + timed.cost(timed.seconds).study_seconds(missing, tests, options),
-        memory_bytes=timed.peak_bytes * min(options.workers, max(missing, tests)),
+        prepare_seconds=cost.prepared,
+        trial_seconds=cost.trial if timed.cost else None,
+        at_least=cost.at_least,
+        seconds=STUDY_SECONDS + cost.study_seconds(missing, tests, options) if timed.cost else None,
+        memory_bytes=cost.peak_bytes * min(options.workers, max(missing, tests)),
     )
 
 

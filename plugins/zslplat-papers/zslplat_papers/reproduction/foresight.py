@@ -1,35 +1,27 @@
 """What the cells of a table would take: time, memory and disk, before any is carried out.
 
-What the store has recorded of a method counts. A method without records is timed once, at its defaults, on the smallest
-data set that it is to be used on, in a store that is thrown away; on other data it takes time in proportion to rows x
-dimensions. All of this is rough: hyperparameters cost more or less, and a busy machine is slower.
+What the store has recorded of a method counts, and what is not recorded is timed, see :mod:`zslplat.suites.costs`. All
+of this is rough: hyperparameters cost more or less, and a busy machine is slower.
 """
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 
-from zslplat.errors import StoreError, ZslplatError
+from zslplat.errors import StoreError
 from zslplat.evaluation.components import open_dataset
-from zslplat.evaluation.context import ExperimentContext
-from zslplat.evaluation.jobs import Limits
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.names import counted, duration
 from zslplat.records.opening import existing_records
 from zslplat.settings import Settings
-from zslplat.suites.costs import Costs, costs_of
-from zslplat.tuning.rehearsal import STUDY_SECONDS, Cost, throwaway_store, time_trial
+from zslplat.suites.costs import Costs, costs_of, time_unknown
+from zslplat.tuning.rehearsal import STUDY_SECONDS, TIMED
 from zslplat_papers.reproduction.cells import Budget, Cell
 from zslplat_papers.reproduction.recipe import facts_of_data
 
-# Of all that timing may take, one method gets this share at most.
-_MOST_SHARE = 0.25
 _BYTES = 4  # of a number in the cache
 
 
@@ -67,25 +59,29 @@ class Foresight:
 def foresee(
     cells: Sequence[Cell], settings: Settings, budget: Budget, probe_seconds: float, reporter: Reporter | None = None
 ) -> Foresight:
-    """Return what cells would take; methods without a record are timed for ``probe_seconds`` in all."""
+    """Return what cells would take; what is not recorded is timed for ``probe_seconds`` in all."""
     reporter = reporter or SilentReporter()
     studies = {json.dumps([c.experiment.to_json(), c.trials, c.repeats], sort_keys=True): c for c in cells}
     costs = _recorded(settings)
     sizes = {str(c.experiment.dataset): c for c in studies.values()}
     costs.sizes |= {name: _size(cell, settings) for name, cell in sizes.items()}
-    stopped, cached = _time_unknown(list(studies.values()), costs, settings, probe_seconds, reporter)
-    seconds, unknown, peak = 0.0, 0, 0
+    experiments = [cell.experiment for cell in studies.values() if cell.place.standin is None]
+    cache_bytes = time_unknown(experiments or [c.experiment for c in cells], costs, settings, probe_seconds, reporter)
+    timed = {dataset for (_, dataset), cost in costs.measured.items() if cost.source == TIMED}
+    seconds, unknown, least, peak = 0.0, 0, False, 0
     for cell in studies.values():
-        cost = _cost(costs, cell)
+        cost, _ = costs.of(str(cell.experiment.method), str(cell.experiment.dataset))
         if cost is None:
             unknown += 1
             continue
         options = budget.options(cell.trials, cell.repeats)
         seconds += STUDY_SECONDS + cost.study_seconds(cell.trials, cell.repeats, options)
+        least = least or cost.at_least
         peak = max(peak, cost.peak_bytes * min(budget.workers, cell.trials))
-    rows = sum(costs.sizes[name] for name in sizes) * _BYTES
-    disk = min(rows * max(cached, 1.0), settings.cache_gigabytes * 2**30)
-    return Foresight(len(studies), unknown, seconds, stopped, peak, int(disk), budget.workers)
+    rows = {name: costs.sizes[name] * _BYTES for name in sizes}
+    cached = cache_bytes / sum(rows[name] for name in timed) if timed else 1.0
+    disk = min(sum(rows.values()) * max(cached, 1.0), settings.cache_gigabytes * 2**30)
+    return Foresight(len(studies), unknown, seconds, least, peak, int(disk), budget.workers)
 
 
 def _recorded(settings: Settings) -> Costs:
@@ -102,53 +98,9 @@ def _recorded(settings: Settings) -> Costs:
         records.close()
 
 
-def _cost(costs: Costs, cell: Cell) -> Cost | None:
-    """Return the cost of a study: of its method with just these parameters where it was timed, else of the method."""
-    dataset, method = str(cell.experiment.dataset), cell.experiment.method
-    return next((cost for name in (str(method), method.name) if (cost := costs.of(name, dataset)[0])), None)
-
-
 def _size(cell: Cell, settings: Settings) -> float:
     """Return rows x dimensions of the data of a cell, by what is known of them, else from the data."""
     facts = facts_of_data().get(cell.place.dataset, {})
     if {"rows", "dimensions"} <= facts.keys():
         return float(facts["rows"] * facts["dimensions"])
     return float(prod(open_dataset(cell.experiment.dataset, settings).X.shape))
-
-
-def _time_unknown(
-    cells: Sequence[Cell], costs: Costs, settings: Settings, seconds: float, reporter: Reporter
-) -> tuple[bool, float]:
-    """Time methods without a cost; return whether one was stopped, and the bytes of the cache by those of the rows."""
-    ends, stopped, timed_sets = time.monotonic() + seconds, False, set[str]()
-    by_size = sorted(cells, key=lambda cell: costs.sizes[str(cell.experiment.dataset)])
-    # A stand-in is much smaller than what is to be foreseen, where there is something else.
-    by_size.sort(key=lambda cell: cell.place.standin is not None)
-    recorded = {method for method, _ in costs.measured}
-    # First each method in one of its forms, then the other forms: with other batches one takes another time.
-    pending = [(cell, exact) for exact in (False, True) for cell in by_size]
-    with throwaway_store(settings) as away:
-        for cell, exact in pending:
-            experiment, left = cell.experiment, ends - time.monotonic()
-            if left <= 0:
-                break
-            names = (str(experiment.method),) if exact else (str(experiment.method), experiment.method.name)
-            timings = (costs.of(name, str(experiment.dataset))[0] for name in names)
-            if experiment.method.name in recorded or any(timings):
-                continue
-            limit = min(left, max(1.0, seconds * _MOST_SHARE))
-            reporter.stage(f"timing {experiment.method} on {experiment.dataset_text}")
-            with suppress(ZslplatError):  # the cell will say so when it is carried out
-                context = ExperimentContext(experiment, away)
-                timed = time_trial(context.experiment, Limits(limit), context, away, SilentReporter())
-                cost, dataset = timed.cost(timed.seconds or limit), str(experiment.dataset)
-                costs.measured[str(experiment.method), dataset] = cost
-                costs.measured.setdefault((experiment.method.name, dataset), cost)
-                stopped = stopped or timed.at_least
-                timed_sets.add(dataset)
-        rows = sum(costs.sizes[name] for name in timed_sets) * _BYTES
-        return stopped, _bytes_of(away.cache.rglob("*")) / rows if rows else 1.0
-
-
-def _bytes_of(paths: Iterable[Path]) -> int:
-    return sum(path.stat().st_size for path in paths if path.is_file())
