@@ -35,7 +35,8 @@ def print_study(study: Any, *, as_json: bool, quiet: bool) -> None:
         return
     places, name = place_options(settings), shlex.quote(result.name)
     echo(f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}")
-    for line in [*headline(result, experiment, settings, warn, places), *table_lines(study.scores), *study.facts]:
+    tested = headline(result, experiment, settings, warn, places) if result.test else ["not tested (--repeats 0)"]
+    for line in [*tested, *table_lines(study.scores), *study.facts]:
         echo(line)
     print_warnings(stdout_console(), result.warnings, result.silenced, f"zslplat studies show {name}{places}")
     lines = [

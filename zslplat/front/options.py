@@ -273,9 +273,9 @@ class SearchOptions(TypedDict, total=False):
     repeats: Annotated[
         int,
         Option(
-            "Repeats of the final evaluation of random methods.",
+            "Repeats of the final evaluation of random methods; 0: none, of any method.",
             REPEATS,
-            least=1,
+            least=0,
             write_even_if_default=True,
             panel=SEARCH,
             advanced=True,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def costs_of(records: Records) -> Costs:
     for pair in {*trials, *tests}:
         searched, tested = trials.get(pair, []), tests.get(pair, [])
         if searched or tested:
-            test = _mean(tested) if tested else _shared(searched)
+            test = fmean(_shared([record]) for record in tested) if tested else _shared(searched)
             # A trial fits once for each of three or more folds; a test evaluation alone says that much of it.
             trial = _shared(searched) if searched else 3 * test
             peak = max(most_bytes(record) or 0 for record in [*searched, *tested])
@@ -144,10 +145,6 @@ def _note_size(costs: Costs, dataset: str, about: Any) -> None:
 def _undrawn(dataset: str) -> str:
     """Return the data set whose classes were drawn anew, or the data set itself: both have about one size."""
     return str(drawn_from(Spec.parse(dataset)))
-
-
-def _mean(records: Sequence[Any]) -> float:
-    return float(np.mean([_shared([record]) for record in records]))
 
 
 def _shared(records: Sequence[Any]) -> float:

@@ -103,13 +103,13 @@ def study_note(
     finished: Mapping[str, Any],
     winner: Mapping[str, Any],
     test: Sequence[Mapping[str, Any]],
-    mean: float,
+    mean: float | None,
     ends: Ends | None,
 ) -> str:
     """Return the description of a study that has ended; ``mean`` and ``ends`` are of the tests' primary metric."""
     identity, about = values["identity"], values["about"]
     metric = about["primary"]["name"]
-    count = f"{len(test)} repeats" if len(test) > 1 else "once"
+    count = {0: "not yet", 1: "once"}.get(len(test), f"{len(test)} repeats")
     lines = [
         f"{identity['method']} tuned on {identity['dataset']}, task {identity['task']}: test {metric} {result(mean)}"
         f"{interval(ends)}, validation {result(winner['metrics'].get(metric))}, {finished.get('trials', '?')} trials.",

@@ -67,7 +67,7 @@ class MLflowListener(Listener):
 
     def on_study_end(self, study: str, trials: Sequence[Record], tests: Sequence[Record]) -> None:
         """Show how the study ended, with all that is missing."""
-        if self._shown(study).complete(trials, tests, tests[0]["winner"]):
+        if self._shown(study).complete(trials, tests):
             mark_shown(study_folder(self.settings, study))
 
     def on_study_stop(self, study: str, *, failed: bool) -> None:
@@ -270,14 +270,14 @@ class ShownStudy:
         self.projection.show(self._parent(), self.study.run(PARENT))
         self._arrange((STUDY_STAGE, TRIAL_STAGE), self.began)
 
-    def complete(self, trials: Sequence[Mapping[str, Any]], test: Sequence[Mapping[str, Any]], winner: int) -> bool:
+    def complete(self, trials: Sequence[Mapping[str, Any]], test: Sequence[Mapping[str, Any]]) -> bool:
         """Show how the study ended, with all that a server missed that was away; False where it is away still."""
         if self.projection.away and self.projection.returned():
             self._shown.clear()
             self.begin()
         self.trials(trials)
         for record in test:
-            self.test(record, trials[winner])
+            self.test(record, trials[record["winner"]])
         self.finish(trials, test)
         return not self.projection.away
 

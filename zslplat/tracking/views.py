@@ -234,13 +234,13 @@ def finished_view(
     finished, primary = values["finished"], values["about"]["primary"]["name"]
     winner = finished["winner"]
     metrics = {}
-    for key in test[0]["metrics"]:
+    for key in test[0]["metrics"] if test else ():
         scores = [record["metrics"][key] for record in test]
         metrics[f"test_{key}"] = float(np.mean(scores))
         if len(scores) > 1:
             metrics[f"test_{key}.std"] = float(np.std(scores, ddof=1))
-    mean = metrics[f"test_{primary}"]
     metrics |= {f"val_{k}": v for k, v in trials[winner]["metrics"].items()}
+    mean = metrics.get(f"test_{primary}")
     hyperparameters = {**Experiment.from_json(values["identity"]).method.parameters, **trials[winner]["parameters"]}
     tags = {
         **{k: v for k, v in view.tags.items() if k != "zslplat.environment"},
@@ -255,7 +255,7 @@ def finished_view(
     }
     return replace(
         view,
-        name=f"{view.name} {result(mean)}",
+        name=f"{view.name} {result(mean)}" if test else view.name,
         facts={},
         parameters={},
         dataset={},

@@ -102,7 +102,7 @@ def study_findings(
             lambda control: lead_ends(session.records, context.task, test, control, primary.name),
         ),
         warnings=tuple(_warned(study, records, winner, test)),
-        **outcome_facts(session.records.evaluation_folder(test[0]["run"]), primary.name),
+        **(outcome_facts(session.records.evaluation_folder(test[0]["run"]), primary.name) if test else {}),
     )
     findings = (*run_checks("study", facts), *data_findings(context.dataset, session.settings.cache))
     # A check that does not load belongs to no scope, and is found in each.

@@ -73,8 +73,8 @@ class StudyOptions:
     def __post_init__(self) -> None:
         for name in ("trials", "patience", "batch_size", "workers", "repeats"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"{name}={value}: expected at least 1")
+            if value is not None and value < (least := int(name != "repeats")):
+                raise UsageError(f"{name}={value}: expected at least {least}")
         if self.sampler == "grid" and self.patience:
             raise UsageError("--patience means nothing to a grid, which tries all its points; take another --sampler")
         if self.name is not None and (not self.name.strip() or _UNFIT_IN_NAMES.search(self.name)):

@@ -37,7 +37,7 @@ def evaluate_winner(
     :class:`StoreError` where one that is made again does not give its recorded numbers.
     """
     context, records, winner = session.context, session.records, log.winner()
-    count = repeats if context.random else 1
+    count = repeats if context.random else min(repeats, 1)
     evaluations = records.evaluations(study.owner)
     while repeat_key(winner, count) in evaluations:
         count += 1

@@ -64,7 +64,7 @@ class Cost:
     def study_seconds(self, trials: int, tests: int, options: StudyOptions) -> float:
         """Return the seconds of these trials and test evaluations with the workers of the options."""
         at_once = min(options.workers, options.batch_size, max(trials, 1))
-        return self.prepared + self.trial * trials / at_once + self.test * tests / min(options.workers, tests)
+        return self.prepared + self.trial * trials / at_once + self.test * tests / max(1, min(options.workers, tests))
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def _rehearsed(
     recorded: int,
 ) -> Rehearsal:
     experiment, cost = context.experiment, timed.cost or Cost(0.0, 0.0)
-    tests = options.repeats if context.random else 1
+    tests = options.repeats if context.random else min(options.repeats, 1)
     missing = max(0, requested - recorded)
     folds = [load_problem(problem, blocks=True) for problem, _ in timed.problems]
     criteria = [f"{one.name}, {'maximised' if one.maximise else 'minimised'}" for one in context.criteria]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from zslplat.errors import StoreError
-from zslplat.evaluation.components import open_dataset
+from zslplat.evaluation.components import build_component, open_dataset
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.names import counted, duration
 from zslplat.records.opening import existing_records
@@ -74,8 +74,9 @@ def foresee(
         if cost is None:
             unknown += 1
             continue
-        options = budget.options(cell.trials, cell.repeats)
-        seconds += STUDY_SECONDS + cost.study_seconds(cell.trials, cell.repeats, options)
+        repeats = cell.repeats if build_component("methods", cell.experiment.method).is_random else 1
+        options = budget.options(cell.trials, repeats)
+        seconds += STUDY_SECONDS + cost.study_seconds(cell.trials, repeats, options)
         least = least or cost.at_least
         peak = max(peak, cost.peak_bytes * min(budget.workers, cell.trials))
     rows = {name: costs.sizes[name] * _BYTES for name in sizes}
