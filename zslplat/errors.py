@@ -39,7 +39,7 @@ class UsageError(ZslplatError):
 class UnknownNameError(UsageError):
     """A name that nothing answers to; the message gives a hint, or the near matches, or all names.
 
-    ``lister`` is the command that lists the names, such as ``list methods``, where there is one.
+    ``lister`` is the command that lists the names, such as ``list methods``, where there is one; a hint stands alone.
     """
 
     def __init__(self, kind: str, name: str, choices: Iterable[str], hint: str = "", lister: str = "") -> None:

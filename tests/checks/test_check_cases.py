@@ -317,7 +317,7 @@ def test_what_checks_say_of_several_folds_alike_is_one_line_that_names_them():
     assert len({line for _, line in pairs if line.startswith("ZSP207")}) == 2, "the folds differ in their numbers"
     (line,) = (one for one in lines_of_places(pairs) if one.startswith("ZSP207"))
     assert line.startswith("ZSP207 fold 1: test: 6 rows in 2 classes")
-    assert line.endswith("; also fold 2, fold 3, fold 4, fold 5 and 2 more")
+    assert line.endswith("; alike, with other values, in fold 2, fold 3, fold 4, fold 5 and 2 more")
 
 
 def test_no_other_finding_is_lost_among_those_of_several_folds():
@@ -327,6 +327,12 @@ def test_no_other_finding_is_lost_among_those_of_several_folds():
     merged = lines_of_places((place, line) for place in ("CUB", "AWA2") for line in alike)
     assert merged == [f"ZSP302 CUB: {line[7:]}; also AWA2" for line in alike]
     assert lines_of_places([]) == []
+
+
+def test_lines_of_other_checks_and_of_other_names_stay_apart():
+    lines = ["ZSP101 x", "ZSP102 x", "ZSP103 kernel l1-laplacian", "ZSP103 kernel l2-laplacian"]
+    merged = lines_of_places((f"fold {k}", line) for k, line in enumerate(lines))
+    assert merged == [f"{line[:6]} fold {k}: {line[7:]}" for k, line in enumerate(lines)]
 
 
 def test_silenced_findings_are_counted():

@@ -14,8 +14,10 @@ from support import one_line
 
 from zslplat.cli import completion
 from zslplat.cli.app import _root
+from zslplat.cli.commands import make_command
 from zslplat.cli.guidance import FETCH, OTHER_COMMANDS, SECTIONS
 from zslplat.data.catalogue import FILE_SUFFIXES
+from zslplat.errors import UsageError
 
 
 def all_commands(command, path=()):
@@ -73,6 +75,19 @@ def test_advanced_options_are_shown_where_all_are(call):
 
 def test_an_option_of_study_files_is_answered_with_the_line_of_one(call):
     one_line(call("tune", "eszsl", "--batch-size", 5), 2, "batch_size = ... into study.toml", "--config study.toml")
+
+
+def test_options_of_plain_functions_are_refused_where_they_stand_twice():
+    def fit(trials: int = 1, span: tuple[int, int] = (0, 1)) -> None:
+        raise AssertionError("carried out")
+
+    for words, said in [
+        (("1",), "--trials takes one value and has 2: 1 and 1"),
+        (("0", "2"), "--span takes one value"),
+    ]:
+        flag = said.partition(" ")[0]
+        with pytest.raises(UsageError, match=said):
+            make_command("fit", fit).main([flag, *words, flag, *words], standalone_mode=False)
 
 
 @pytest.mark.parametrize(

@@ -102,21 +102,24 @@ def test_a_message_takes_more_files_than_one_call_hands_over(ends, tmp_path):
         os.close(descriptor)
 
 
-def test_where_descriptors_run_out_a_message_fails_and_none_stays_open(tmp_path):
+@pytest.mark.parametrize(("sent", "room"), [(50, 20), (250, 220), (450, 20)])
+def test_where_descriptors_run_out_a_message_fails_and_none_stays_open(tmp_path, sent, room):
     ours, theirs = (SharedChannel(connection) for connection in multiprocessing.Pipe())
     (tmp_path / "file").write_bytes(b"x")
     before = len(os.listdir("/proc/self/fd"))
-    ours.send(pack("all"), [os.open(tmp_path / "file", os.O_RDONLY) for _ in range(50)])
+    ours.send(pack("all"), [os.open(tmp_path / "file", os.O_RDONLY) for _ in range(sent)])
     first_free = os.dup(0)
     os.close(first_free)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (first_free + 20, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (first_free + room, hard))
         with pytest.raises(StoreError, match="Too many open files"):
             theirs.receive()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert len(os.listdir("/proc/self/fd")) == before
+    ours.send(pack("the next one"))
+    assert theirs.receive() == "the next one"
 
 
 def test_a_sender_waits_where_files_are_lost_until_they_arrived_or_the_other_end_is_closed(tmp_path, monkeypatch):

@@ -1,7 +1,11 @@
 """What other data would cost: time grows with them, the memory of a process without data does not."""
 
-from zslplat.suites.costs import SCALED, UNKNOWN, Costs
-from zslplat.tuning.rehearsal import RECORDED, Cost
+from zslplat.evaluation.experiment import Experiment
+from zslplat.evaluation.reporter import SilentReporter
+from zslplat.settings import resolve_settings
+from zslplat.spec import Spec
+from zslplat.suites.costs import SCALED, UNKNOWN, Costs, time_unknown
+from zslplat.tuning.rehearsal import RECORDED, TIMED, Cost
 
 MIB = 1 << 20
 COSTS = Costs(
@@ -34,3 +38,25 @@ def test_smaller_data_are_not_said_to_take_less_memory():
 def test_of_a_method_or_data_never_seen_nothing_is_said():
     assert COSTS.of("dap", "small") == (None, UNKNOWN)
     assert COSTS.of("eszsl", "elsewhere") == (None, UNKNOWN)
+
+
+def test_another_form_of_a_method_counts_where_the_form_itself_is_not_known():
+    forms = Costs({("zskl(rate=1)", "small"): Cost(1.0, 1.0), ("zskl(rate=2)", "large"): Cost(50.0, 9.0)}, COSTS.sizes)
+    assert forms.of("zskl(rate=1)", "large")[0].trial == 10.0
+    assert forms.of("zskl(rate=2)", "small")[0].trial == 5.0
+    assert forms.of("zskl(rate=3)", "large")[0].trial == 50.0
+
+
+def test_each_form_is_timed_on_each_data_set_in_seconds_of_all_folds(tmp_path):
+    settings, costs = resolve_settings({"store": tmp_path}), Costs()
+    experiments = [
+        Experiment(Spec.parse(method), Spec.parse(dataset), Spec.parse("zsl"), {}, None, None, 0)
+        for method in ("eszsl(alpha=2.0)", "sae")
+        for dataset in ("synthetic", "digit-pairs")
+    ]
+    assert time_unknown(experiments, costs, settings, 300, SilentReporter()) > 4800 * 128 * 4
+    pairs = {(str(one.method), str(one.dataset)) for one in experiments}
+    assert set(costs.measured) == pairs
+    assert all(cost.source == TIMED and cost.trial == 2 * cost.test > 0 for cost in costs.measured.values())
+    assert not time_unknown(experiments, costs, settings, 300, SilentReporter()), "nothing is left to be timed"
+    assert not list(tmp_path.iterdir())

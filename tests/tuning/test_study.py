@@ -45,6 +45,19 @@ def test_an_extended_study_equals_a_long_one(reference, call, tmp_path):
     assert json.loads(done.stdout)["test"] == reference[1]["test"]
 
 
+def test_without_repeats_the_test_split_is_left_alone_until_it_is_asked_for(reference, call, tmp_path):
+    done = call(*COMMON, "--trials", 12, "--repeats", 0)
+    result = json.loads(done.stdout)
+    assert (result["test"], result["test_evaluations"], result["final_run_ids"]) == ([], 0, [])
+    assert "warning: listener" not in done.stderr
+    assert trials_of(tmp_path / "mlruns") == trials_of(reference[0])
+    assert {status for status, _ in runs_of(tmp_path / "mlruns").values()} == {"FINISHED"}
+    words = [word for word in COMMON if word != "--json"]
+    assert "not tested (--repeats 0)" in call(*words, "--trials", 12, "--repeats", 0).stdout
+    done = call(*COMMON, "--trials", 12)
+    assert json.loads(done.stdout)["test"] == reference[1]["test"]
+
+
 def test_another_seed_gives_other_trials(reference, call, tmp_path):
     assert call(*COMMON, "--trials", 4, "--seed", 1).returncode == 0
     assert trials_of(tmp_path / "mlruns")[:4] != trials_of(reference[0])[:4]

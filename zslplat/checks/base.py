@@ -27,7 +27,7 @@ BROKEN = "ZSP901"
 # The code under which warnings that name no check are shown.
 UNNAMED = "ZSP200"
 _MOST_PLACES = 4
-_VARYING = re.compile(r"'[^']*'|(?<![A-Z])[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
+_VARYING = re.compile(r"'[^']*'|(?<![A-Za-z\d])[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,8 @@ def lines_of_places(lines: Iterable[tuple[str, str]]) -> list[str]:
         first, *others = by_place
         code, _, text = by_place[first].partition(" ")
         more = f" and {len(others) - _MOST_PLACES} more" if len(others) > _MOST_PLACES else ""
-        also = f"; also {', '.join(others[:_MOST_PLACES])}{more}" if others else ""
+        alike = "also" if len(set(by_place.values())) == 1 else "alike, with other values, in"
+        also = f"; {alike} {', '.join(others[:_MOST_PLACES])}{more}" if others else ""
         merged.append(f"{code} {first}: {text}{also}")
     return merged
 

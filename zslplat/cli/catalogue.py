@@ -193,7 +193,7 @@ def show(options: ShowOptions) -> dict[str, str]:
         origin = f"{description['distribution']} {description['version']}"
         lines = [f"{kind} {description['name']}  (from {origin})"]
         lines += [description[key] for key in ("summary",) if description[key]]
-        for key in ("tags", "preprocessing", "knows", "primary", "licence", "citation"):
+        for key in ("tags", "preprocessing", "knows", "primary", "metrics", "licence", "citation"):
             if description.get(key):
                 lines.append(f"{_LABELS.get(key, key)}: {description[key]}")
         for line in lines:
@@ -259,6 +259,7 @@ def described(entry: Any, spec: Any) -> dict[str, Any]:
         "preprocessing": steps,
         "knows": (", ".join(instance.knows_of_batch) or NOTHING) if isinstance(instance, Method) else "",
         "primary": f"{primary.name}, {'maximised' if primary.maximise else 'minimised'}" if primary else "",
+        "metrics": ", ".join(component(**spec.parameters).criteria()) if primary else "",
         "licence": getattr(component, "licence", ""),
         "citation": component.citation,
         "distribution": entry.plugin.distribution,

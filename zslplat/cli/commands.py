@@ -145,9 +145,10 @@ class Command(_Page, TyperCommand):
             parameter.add_to_parser(parser, ctx)
         values: dict[str, list[str]] = {} if ctx.resilient_parsing else parser.parse_args(list(words))[0]
         for parameter in single:
-            texts, flag = values.get(parameter.name, []), parameter.opts[0]
+            texts, flag = list(map(str, values.get(parameter.name, []))), parameter.opts[0]
             if len(texts) > 1:
-                fix = f"write {flag} {shlex.quote(','.join(texts))}" if "," in parameter.metavar else "leave one out"
+                many = "," in (parameter.metavar or "")
+                fix = f"write {flag} {shlex.quote(','.join(texts))}" if many else "leave one out"
                 raise UsageError(f"{flag} takes one value and has {len(texts)}: {' and '.join(texts)}; {fix}")
 
     def _flag_for(self, ctx: Any, name: str) -> str:

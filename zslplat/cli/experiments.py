@@ -125,16 +125,16 @@ class RerunOptions(DataRootOptions, TrackingOptions, total=False):
 
 def rerun(options: RerunOptions) -> None:
     """Evaluate a recorded run again, and compare its numbers."""
+    from zslplat.cli.output import open_store
     from zslplat.errors import StoreError
     from zslplat.evaluation.workers.memory import worker_count
     from zslplat.front.progress import progress
-    from zslplat.front.requests import settings_of
-    from zslplat.records.opening import existing_records
     from zslplat.tuning.rerun import evaluate_again, find_run
 
-    settings, workers = settings_of(options), worker_count(options["workers"])
+    workers = worker_count(options["workers"])
+    with open_store(options) as (settings, records):
+        recorded = find_run(settings, records, options["run"])
     with progress(quiet=options["quiet"]) as reporter:
-        recorded = find_run(settings, existing_records(settings, reporter.warn), options["run"])
         metrics, compared, lines = evaluate_again(settings, recorded, workers=workers, reporter=reporter)
     if options["json"]:
         print_json({"run": options["run"], "compared": compared, "differences": lines, "metrics": metrics})

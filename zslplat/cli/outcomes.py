@@ -131,6 +131,7 @@ def print_run(outcome: Any, *, as_json: bool, quiet: bool) -> None:
 
 def print_cross_validation(result: Any, experiment: Any, *, as_json: bool, quiet: bool) -> None:
     """Print the metrics of every fold, and their mean and spread; ``quiet``: these of the primary metric alone."""
+    from zslplat.checks.base import lines_of_places
     from zslplat.summary import table_lines
 
     if as_json:
@@ -153,8 +154,6 @@ def print_cross_validation(result: Any, experiment: Any, *, as_json: bool, quiet
     ]:
         echo(line)
     echo(note)
-    from zslplat.checks.base import lines_of_places
-
     pairs = zip(result.folds, result.studies, strict=True)
     lines = lines_of_places((f"fold {fold}", line) for fold, study in pairs for line in study.warnings)
     print_warnings(stdout_console(), lines, sum(study.silenced for study in result.studies))

@@ -1,7 +1,7 @@
 """``store check``, ``rebuild``, ``merge`` and ``gc``: looking after what is recorded."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -91,18 +91,15 @@ def check(options: CheckStoreOptions) -> None:
         evaluations, elsewhere, run_of = 0, 0, records.runs()
         for owner, key, record in records.all_evaluations():
             evaluations += 1
-            if lies_elsewhere(settings, records, owner, run_of(owner, key)):
-                elsewhere += any("outcomes" in fold for fold in record.get("folds", []))
+            run, has_outcomes = run_of(owner, key), any("outcomes" in fold for fold in record.get("folds", []))
+            if lies_elsewhere(settings, records, owner, run):
+                elsewhere += has_outcomes
                 continue
-            if any("outcomes" in fold for fold in record.get("folds", [])):
+            folder = records.evaluation_folder(run)
+            reads: list[tuple[Any, Any]] = [(read_outcomes, folder)] if has_outcomes else []
+            for read, path in [*reads, *([(read_model, folder / MODEL)] if exists(folder / MODEL) else [])]:
                 try:
-                    read_outcomes(records.evaluation_folder(run_of(owner, key)))
-                except StoreError as error:
-                    lines.append(str(error))
-            folder = records.evaluation_folder(run_of(owner, key)) / MODEL
-            if exists(folder):
-                try:
-                    read_model(folder)
+                    read(path)
                 except StoreError as error:
                     lines.append(str(error))
         counts = {"studies": len(records.identities()), "evaluations": evaluations, "elsewhere": elsewhere}

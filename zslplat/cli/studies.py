@@ -49,15 +49,14 @@ def list_(options: ListStudyOptions) -> None:
             raise UnknownNameError(f"{noun} with a study", requested, values, lister="studies")
         studies = [study for study in studies if requested in (None, study[key])]
     names_of = {one["study"]: (one["study"], one["method"], one["method"].partition("(")[0]) for one in studies}
-    requested_names = options["names"] or ()
-    for name in requested_names:
-        if not any(fits(name, text) for texts in names_of.values() for text in texts):
+    chosen: set[str] = set()
+    for name in options["names"] or ():
+        fitting = {study for study, texts in names_of.items() if any(fits(name, text) for text in texts)}
+        if not fitting:
             choices = {text for texts in names_of.values() for text in texts}
             raise UnknownNameError("study or method", name, choices, lister="studies")
-    if requested_names:
-        studies = [
-            one for one in studies if any(fits(n, text) for n in requested_names for text in names_of[one["study"]])
-        ]
+        chosen |= fitting
+    studies = [one for one in studies if one["study"] in chosen or not options["names"]]
     if options["json"]:
         print_json(studies)
         return

@@ -258,8 +258,9 @@ def load_model(model: str | Path | Study | Evaluation, *, store: str | Path | No
     ``predict(X)``, ``decision_function(X)``, ``classes`` and ``describe()``; zero-shot ones take the ``signatures`` of
     new classes and ``generalised`` (:class:`zslplat.families.zero_shot.model.ZeroShotModel`).
 
-    Raises :class:`~zslplat.errors.UsageError` for what is none of these, and :class:`~zslplat.errors.StoreError` for an
-    unknown run, one without a model, and a model that is damaged, changed by hand, or of a newer version.
+    Raises :class:`~zslplat.errors.UsageError` for what is none of these and for an unknown run, and
+    :class:`~zslplat.errors.StoreError` for a run without a model, and a model that is damaged, changed by hand, or of
+    a newer version.
 
     >>> study = tune("eszsl", trials=1, workers=1, quiet=True)
     >>> model = load_model(study)

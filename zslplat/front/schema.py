@@ -36,7 +36,7 @@ class Option:
     ``cli_type`` is its type on the command line where that is another than in Python, and ``parse_cli`` makes the
     Python value of it. ``positional`` arguments have no flag, those with ``by_position`` have one as well.
     ``advanced`` options are shown by ``--help-all`` alone. A ``metavar`` with a comma says that commas join several
-    values. ``study_file_only`` options are none of the command line: study files and functions have them.
+    values. ``study_file_only`` options are not on the command line: study files and functions have them.
     ``study_file``: its value is a study file with further options. ``not_in_study_file``: it belongs to one call;
     ``write_even_if_default``: a study file holds it even at its default, as another default would make another
     study of the file.

@@ -28,7 +28,7 @@ from zslplat.kernels.base import Kernel, require_psd, rounding_of_eigenvalues
 # A pivot below this share of the largest diagonal entry is rounding, not signal: its square root would divide noise.
 RELATIVE_PIVOT = 1e-12
 # Rows that are converted to float64 at a time: 16 MiB of 2048 features.
-PART = 1024
+ROWS_AT_A_TIME = 1024
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,7 @@ def incomplete_cholesky(
     landmarks = np.array(pivots, dtype=np.int64)
     features = B[:, : len(landmarks)]
     share = float(residual.sum()) / total if total > 0 else 0.0
-    return LowRank(kernel, _some(X, landmarks), features[landmarks], landmarks, features, share)
-
-
-def _some(X: np.ndarray | Rows, rows: np.ndarray) -> np.ndarray:
-    return np.asarray(take_rows(X if isinstance(X, Rows) else np.asarray(X), rows))
+    return LowRank(kernel, np.asarray(take_rows(source, landmarks)), features[landmarks], landmarks, features, share)
 
 
 def _double(rows: np.ndarray | Rows) -> np.ndarray:
@@ -138,10 +134,12 @@ def _double(rows: np.ndarray | Rows) -> np.ndarray:
 
 
 def _by_parts(X: np.ndarray | Rows, of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Return what a function makes of rows in float64, of which there is only a part at a time."""
+    """Apply a function to rows converted to float64, a part at a time."""
 
     def parts(rows: np.ndarray) -> np.ndarray:
-        return np.concatenate([of(_double(rows[i : i + PART])) for i in range(0, max(1, len(rows)), PART)])
+        return np.concatenate(
+            [of(_double(rows[i : i + ROWS_AT_A_TIME])) for i in range(0, max(1, len(rows)), ROWS_AT_A_TIME)]
+        )
 
     return rowwise(X, parts)
 

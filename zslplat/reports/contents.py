@@ -146,44 +146,44 @@ def collect_contents(settings: Settings, request: ReportRequest, command: str = 
     :class:`UnknownNameError` for a name that nothing recorded has.
     """
     notes: list[str] = []
-    records = existing_records(settings, notes.append)
-    table = ResultTable(records, notes.append)
-    everything = [*table.studies(), *table.runs()]
-    names = [run_of_alias(settings, records, name) or name for name in request.names]
-    chosen = _of_suite(request.suite, _named(names, everything))
-    chosen = [result for result in chosen if request.includes(result.dataset, result.task)]
-    brief = len(chosen) > MOST_IN_DETAIL
-    if not brief:
-        chosen = table.detailed(chosen, settings)
-    sweeps = [] if names or request.suite is not None else table.sweeps()
-    sweeps = [sweep for sweep in sweeps if request.includes(sweep.dataset, sweep.task)]
-    places = _places(chosen, sweeps)
-    unfinished = [result for result in chosen if result.is_study and not result.has_test]
-    if brief:
-        unfinished = table.detailed(unfinished[:MOST_IN_DETAIL], settings)
-    if not places and not unfinished:
-        raise StoreError(_nothing(settings, request, everything))
-    titles = dataset_titles(dataset for dataset, _ in places)
-    chapters = []
-    for place in places:
-        results = [result for result in chosen if (result.dataset, result.task) == place]
-        of_place = [sweep for sweep in sweeps if (sweep.dataset, sweep.task) == place]
-        chapter = _chapter(settings, place, results, of_place, _filters(request, results), table, notes.append)
-        chapters.append(replace(chapter, short=titles[place[0]]))
-    contents = Contents(
-        ", ".join([*([f"suite {request.suite}"] if request.suite else []), *request.names]) or "all that is recorded",
-        settings.store,
-        records.identity,
-        chapters,
-        unfinished,
-        across=_across(settings, chapters, _filters(request, chosen), table),
-        silenced=settings.silenced,
-        looks={c.dataset: records.test_evaluations(c.fingerprint) for c in chapters if c.fingerprint},
-        command=command,
-        store_options=options,
-        brief=brief,
-    )
-    records.close()
+    with existing_records(settings, notes.append) as records:
+        table = ResultTable(records, notes.append)
+        everything = [*table.studies(), *table.runs()]
+        names = [run_of_alias(settings, records, name) or name for name in request.names]
+        chosen = _of_suite(request.suite, _named(names, everything))
+        chosen = [result for result in chosen if request.includes(result.dataset, result.task)]
+        brief = len(chosen) > MOST_IN_DETAIL
+        if not brief:
+            chosen = table.detailed(chosen, settings)
+        sweeps = [] if names or request.suite is not None else table.sweeps()
+        sweeps = [sweep for sweep in sweeps if request.includes(sweep.dataset, sweep.task)]
+        places = _places(chosen, sweeps)
+        unfinished = [result for result in chosen if result.is_study and not result.has_test]
+        if brief:
+            unfinished = table.detailed(unfinished[:MOST_IN_DETAIL], settings)
+        if not places and not unfinished:
+            raise StoreError(_nothing(settings, request, everything))
+        titles = dataset_titles(dataset for dataset, _ in places)
+        chapters = []
+        for place in places:
+            results = [result for result in chosen if (result.dataset, result.task) == place]
+            of_place = [sweep for sweep in sweeps if (sweep.dataset, sweep.task) == place]
+            chapter = _chapter(settings, place, results, of_place, _filters(request, results), table, notes.append)
+            chapters.append(replace(chapter, short=titles[place[0]]))
+        contents = Contents(
+            ", ".join([*([f"suite {request.suite}"] if request.suite else []), *request.names])
+            or "all that is recorded",
+            settings.store,
+            records.identity,
+            chapters,
+            unfinished,
+            across=_across(settings, chapters, _filters(request, chosen), table),
+            silenced=settings.silenced,
+            looks={c.dataset: records.test_evaluations(c.fingerprint) for c in chapters if c.fingerprint},
+            command=command,
+            store_options=options,
+            brief=brief,
+        )
     return replace(contents, notes=list(dict.fromkeys(notes)))
 
 

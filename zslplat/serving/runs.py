@@ -61,9 +61,9 @@ def load_model(source: str | Path, *, store: str | Path | None = None, settings:
     ``source``: a RUN as commands print it, or a path; ``store``: folder of the store, by default the one that
     commands use.
 
-    Raises :class:`~zslplat.errors.UsageError` for what is neither, and
-    :class:`~zslplat.errors.StoreError` for an unknown run, one without a model, and a model that is damaged,
-    changed by hand, or of a newer version.
+    Raises :class:`~zslplat.errors.UsageError` for what is neither and for an unknown run, and
+    :class:`~zslplat.errors.StoreError` for a run without a model, and a model that is damaged, changed by hand, or of
+    a newer version.
 
     Example::
 

@@ -96,6 +96,9 @@ def plan(
         None if records is None else EntryReader(settings, records, by_data=False, any_code=options.accept_changed_code)
     )
     cells = [_cells(piece, absent[piece.data.name], recorded, study_options) for piece in pieces]
+    changed = () if recorded is None else tuple(recorded.changed)
+    if records is not None:
+        records.close()
     waiting = [
         piece for piece, own_cells in zip(pieces, cells, strict=True) if any(c.status == WAITING for c, _ in own_cells)
     ]
@@ -111,9 +114,6 @@ def plan(
                 continue
             planned |= {study} - {""}
             estimates.append(_estimate(piece, cell, trials, costs, study_options))
-    changed = () if recorded is None else tuple(recorded.changed)
-    if records is not None:
-        records.close()
     return Plan(suite, tuple(estimates), study_options.workers, changed)
 
 

@@ -197,8 +197,14 @@ class SharedChannel:
         descriptors: list[int] = []
         with _end_of_connection():
             body, places, region, count, count_of_files = pickle.loads(self.connection.recv_bytes())
-            while (left := count + count_of_files - len(descriptors)) > 0:
-                descriptors += self._receive_files(min(left, _TOGETHER))
+            expected = count + count_of_files
+            for start in range(0, expected, _TOGETHER):  # all of them, so that the next message begins where it should
+                descriptors += self._receive_files(min(expected - start, _TOGETHER))
+        if len(descriptors) < expected:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            with _faults_of_the_system():
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         if files is not None:
             files[:] = descriptors[count:]
         del descriptors[count:]
@@ -225,11 +231,6 @@ class SharedChannel:
             raise EOFError("the other end is closed")
         if not FORKS:
             self._socket.send(b"r")
-        if len(descriptors) < count:
-            for descriptor in descriptors:
-                os.close(descriptor)
-            with _faults_of_the_system():
-                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         return descriptors
 
     def _look_for_a_moment(self) -> None:

@@ -34,7 +34,7 @@ from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_in
 from zslplat.families.zero_shot.methods.spectral import gathered
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
-from zslplat.kernels.low_rank import PART, incomplete_cholesky
+from zslplat.kernels.low_rank import ROWS_AT_A_TIME, incomplete_cholesky
 from zslplat.methods.base import Arrays, Diagnostics, Features, Prepared
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.rows import row_keys
@@ -156,7 +156,7 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
 
         def scored(rows: np.ndarray) -> np.ndarray:
             scores = np.empty((len(rows), len(S)))
-            for part, K in self.kernel_.blocks(rows, landmarks, rows=PART):
+            for part, K in self.kernel_.blocks(rows, landmarks, rows=ROWS_AT_A_TIME):
                 scores[part] = K @ weights
             return scores
 

@@ -20,7 +20,7 @@ The max-margin objective of semantic similarity embedding, with its slopes by th
               + align mean_{y, r != y} h(Delta_yr - mean_{i in y} [f_y(x_i) - f_r(x_i)])
               + ridge/2 |w|^2 + shrink/2 |V|^2,          F(x, c) = sum_r z_cr f_r(x)
 
-Alternating minimisation of the max-margin objective: the weights to a stated gap, then some steps of the references.
+J is minimised by turns: the weights to a stated gap, then some steps of the references.
 
 With the references fixed, J is convex and its ridge makes it strongly so: J(w) - min J <= |dJ/dw|^2 / (2 ridge). That
 bound says when the weights are done, and is reported. With the weights fixed J is neither convex nor smooth by the
@@ -158,14 +158,14 @@ class Objective:
 
     @cached_property
     def part(self) -> Objective:
-        """J over a part of the rows, every fourth row of each class or fewer; of few rows it is J itself."""
+        """J over every k-th row of each class, k = n // PART_ROWS; J itself where k is below 4."""
         stride = len(self.X) // PART_ROWS
         if stride < 4:
             return self
         order = np.argsort(self.y, kind="stable")
         sizes = np.bincount(self.y)
-        rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        rows = np.sort(order[rank % stride == 0])
+        place_in_class = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        rows = np.sort(order[place_in_class % stride == 0])
         return replace(self, X=self.X[rows], y=self.y[rows])
 
     def by_weights(self, w: np.ndarray, V: np.ndarray) -> tuple[float, np.ndarray]:
@@ -244,7 +244,8 @@ Differentiable = Callable[[np.ndarray], tuple[float, np.ndarray]]
 def fit_weights(objective: Objective, w: np.ndarray, V: np.ndarray, gap: float) -> tuple[np.ndarray, float, float]:
     """Return weights (d,), J and a bound of J - min J over the weights, from ``w`` on until the bound is ``gap`` J.
 
-    Less precise only where the precision of the rows leads no further down, or after 500 steps.
+    Less precise only where the precision of the rows leads no further down, or after 500 steps over all rows. A part
+    of the rows leads as long as each of its rounds halves the bound.
     """
 
     unit = 1 / np.sqrt(objective.ridge)
@@ -263,6 +264,7 @@ def fit_weights(objective: Objective, w: np.ndarray, V: np.ndarray, gap: float) 
     value, slope = whole(q)
     falls = objective.part is not objective
     while falls and bound(slope) > gap * value:
+        # The bound of all rows will be larger than that of the part.
         lower = _descend_by_part(part, q, slope, gap * value / 4)
         lower_value, lower_slope = whole(lower)
         falls = lower_value < value and bound(lower_slope) < bound(slope) / 2
@@ -272,8 +274,8 @@ def fit_weights(objective: Objective, w: np.ndarray, V: np.ndarray, gap: float) 
     return q * unit, value, bound(slope)
 
 
-def _descend_by_part(part: Differentiable, start: np.ndarray, slope: np.ndarray, gap: float) -> np.ndarray:
-    """Return where the part's J is least, with a linear term that makes ``slope`` its slope at ``start``."""
+def _descend_by_part(part: Differentiable, start: np.ndarray, slope: np.ndarray, most: float) -> np.ndarray:
+    """Return where the part's J exceeds its least by ``most``, with a linear term that makes its slope ``slope``."""
     part_value, part_slope = part(start)
     missing = slope - part_slope
 
@@ -282,7 +284,7 @@ def _descend_by_part(part: Differentiable, start: np.ndarray, slope: np.ndarray,
         return value + float(missing @ q), slope + missing
 
     lowest = (start, part_value + float(missing @ start), slope)
-    return descend(corrected, lowest, _WEIGHT_STEPS, lambda _, slope: float(slope @ slope) / 2 <= gap)[0]
+    return descend(corrected, lowest, _WEIGHT_STEPS, lambda _, slope: float(slope @ slope) / 2 <= most)[0]
 
 
 def fit_references(objective: Objective, w: np.ndarray, V: np.ndarray, steps: int) -> tuple[np.ndarray, float]:
@@ -302,17 +304,18 @@ def fit_references(objective: Objective, w: np.ndarray, V: np.ndarray, steps: in
 Point = tuple[np.ndarray, float, np.ndarray]
 
 
-def descend(function: Differentiable, lowest: Point, steps: int, done: Callable[[float, np.ndarray], bool]) -> Point:
+def descend(function: Differentiable, start: Point, steps: int, done: Callable[[float, np.ndarray], bool]) -> Point:
     """Return the lowest point of L-BFGS with the value and the slope there, from such a point on.
 
     ``done`` looks at the last two.
     """
-    start = lowest
+    lowest = start
     if done(*start[1:]):
         return start
 
     def followed(q: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal lowest
+        # L-BFGS begins by asking for the start again.
         value, slope = start[1:] if np.array_equal(q, start[0]) else function(q)
         if value < lowest[1]:
             lowest = (q.copy(), value, slope)

@@ -84,6 +84,7 @@ class ZSKLSubspaces(KernelAlignment):
         objective = self._objective(self.kernel_, np.bincount(data.y), len(X))
         gradient = SubspaceGradient(self.kernel_, objective, self.similarity(self.seen_signatures_), self.ridge)
         for_W = RMSprop(self.W_, gamma=self.gamma, epsilon=self.epsilon)
+        # The ridge's slope: SubspaceGradient has the ridge in the loss alone.
         for_D = RMSprop(self.D_, gamma=self.gamma, epsilon=self.epsilon, ridge=2 * self.ridge)
         numbers = self.resolved_numbers(self.kernel_) | {"width resolved": self.width_}
         self.diagnostics_ = Diagnostics({"objective": [], "incoherence": []}, numbers)
@@ -143,8 +144,8 @@ class SubspaceGradient:
     ) -> tuple[float, np.ndarray, Iterator[tuple[int, np.ndarray]]]:
         """Return the loss, dL/dW, and (r, dL/dD_r) of each seen class in turn, without the ridge's 2 ridge D_r.
 
-        Rows X (b, d) are of classes y, and the classes ``drawn`` are their wrong ones, weighted so that their sum has
-        the same mean as over all of them. Each dL/dD_r is written to the same array; D_r may be moved as soon as its
+        Rows X (b, d) are of classes y. The classes ``drawn`` are their wrong ones, weighted so that their sum has the
+        same mean as over all. Each dL/dD_r is written to the same array; D_r may be moved as soon as its
         own is there.
         """
         b, c = len(X), len(S)
@@ -156,9 +157,9 @@ class SubspaceGradient:
             class_projection(W, D, self.sim[k], out=g)
             p, is_right = g @ S[k], y == k
             weights = np.where(is_right, right[k], share) / b
-            value, R, through = self._slopes(X @ g, S[[k]], norms, p[None, :], is_right, weights)
+            value, R, slope_of_norm = self._slopes(X @ g, S[[k]], norms, p[None, :], is_right, weights)
             np.matmul(X.T, R, out=g)
-            get_blas_funcs("ger", (g,))(through.sum(), S[k], p, a=g.T, overwrite_a=True)  # g += through p s'
+            get_blas_funcs("ger", (g,))(slope_of_norm.sum(), S[k], p, a=g.T, overwrite_a=True)  # += sum p s'
             loss += value
         # Any other meets its rows alone: z = W'x + sum_r sim_r D_r'x, each D_r with the rows of all classes near r.
         rest = np.flatnonzero(~np.isin(y, drawn))
@@ -170,10 +171,10 @@ class SubspaceGradient:
             Z[rows] += sim_of_rows[rows, r, None] * (x[rows] @ D_r)
             P[near] += sim[near, r, None] * (D_r @ s[near].T).T
             loss += self.ridge * float(np.vdot(D_r, D_r))
-        value, R, through = self._slopes(
+        value, R, slope_of_norm = self._slopes(
             Z, s[of_class], norms[rest], P[of_class], np.ones(len(rest), dtype=bool), right[y[rest]] / b
         )
-        P *= np.bincount(of_class, through, len(classes)).astype(P.dtype)[:, None]
+        P *= np.bincount(of_class, slope_of_norm, len(classes)).astype(P.dtype)[:, None]
         left, right_side, weights = np.vstack([x, P]), np.vstack([R, s]), np.vstack([sim_of_rows, sim])
         dW = G.sum(axis=0) + left.T @ right_side
 
@@ -192,7 +193,7 @@ class SubspaceGradient:
     def _slopes(
         self, Z: np.ndarray, S: np.ndarray, norms: np.ndarray, P: np.ndarray, is_right: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return the loss of rows z (b, a) with signatures S and P = W S, dL/dz with dL/dt s in it, and 2 dL/dv (b,).
+        """Return the loss of rows z (b, a) with signatures S and P = W S, R = dL/dz, and 2 dL/dv (b,).
 
         S and P have a row for each z, or one for all.
         """

@@ -27,7 +27,7 @@ class RMSprop:
     """The state of RMSprop for one matrix W: its moving average A of squared gradients, starting at 0.
 
     ``gamma`` is the decay of the average (.99 in Zhang and Koniusz, section 5); ``epsilon`` is added outside the root.
-    ``ridge`` times W is added to every gradient.
+    ``ridge`` times W is added to a gradient that comes without ``plus`` and ``moment``.
     """
 
     def __init__(self, W: np.ndarray, *, gamma: float = 0.99, epsilon: float = 1e-8, ridge: float = 0.0) -> None:
