@@ -12,6 +12,8 @@ RECORD_CHOICES, EXPERIMENT_CHOICES = "carry", "carried"
 
 # The entry of a search that names the metrics it selects by, separated by commas; none: the task's own.
 METRIC = "metric"
+# The names of the features, in the source of a data set and in a model.
+COLUMNS = "columns"
 
 
 def key_of(*parts: Any) -> str:

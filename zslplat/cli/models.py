@@ -57,7 +57,7 @@ def predict(options: PredictOptions) -> None:
     if not options["quiet"]:
         echo(place.line(model), err=True)
     with progress(quiet=options["quiet"]) as reporter, _other_models(options):
-        rows = RowFile(options["input"], model.features.views)
+        rows = RowFile(options["input"], model.features.views, model.columns)
         if rows.ignored:
             reporter.note(f"{options['input']}: columns that are no features are ignored: {', '.join(rows.ignored)}")
         if model.joint:
@@ -99,7 +99,7 @@ def _other_models(options: PredictOptions) -> Iterator[None]:
         for one in models[:_MOST_TRIED]:
             try:
                 model = find_model(one.run, settings).load()
-                rows = RowFile(options["input"], model.features.views)
+                rows = RowFile(options["input"], model.features.views, model.columns)
                 next(predictions(model, rows, options["signatures"], generalised=options["generalised"]))
             except ZslplatError:
                 continue

@@ -12,7 +12,7 @@ from zslplat.data.class_lists import check_classes_of_splits, folds_from_matrix,
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet, weighted_sets
 from zslplat.data.feature_card import FeatureCard
 from zslplat.data.formats.array_likes import names_of, require_names
-from zslplat.data.formats.feature_files import squeeze_axes, without_identifiers, without_row_numbers
+from zslplat.data.formats.feature_files import is_identifier, squeeze_axes, without_identifiers, without_row_numbers
 from zslplat.data.splits import (
     VALIDATION,
     class_ids,
@@ -27,6 +27,7 @@ from zslplat.data.splits import (
 from zslplat.data.store.precision import DOUBLE, in_type, narrow_rows, row_type
 from zslplat.data.store.rows import Rows, RowStream
 from zslplat.errors import DataError
+from zslplat.keys import COLUMNS
 
 
 @dataclass
@@ -110,7 +111,7 @@ def assemble(raw: RawArrays, card: FeatureCard, source: Mapping[str, Any]) -> Da
     folds = () if by_row else _folds(raw, y, class_names, splits, zero_shot=zero_shot)
     complete_splits(splits, y, raw.notes, zero_shot=zero_shot)
     check_classes_of_splits(raw.where, y, class_names, splits)
-    reading = {"notes": raw.notes, "unread": raw.unread}
+    reading = {"notes": raw.notes, "unread": raw.unread, COLUMNS: [c for c in raw.columns if not is_identifier(c)]}
     return Dataset(
         name=raw.name,
         X=X,

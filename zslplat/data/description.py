@@ -11,6 +11,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset, signatures_line, unseen_line
 from zslplat.data.exposure import exposures_of
 from zslplat.data.store.rows import Rows, blocks_of
+from zslplat.keys import COLUMNS
 from zslplat.names import counted
 
 
@@ -138,7 +139,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "fingerprint": dataset.fingerprint,
         "licence": dataset.licence,
         "citation": dataset.citation,
-        "source": {key: value for key, value in dataset.source.items() if key not in ("notes", "unread")},
+        "source": {key: value for key, value in dataset.source.items() if key not in ("notes", "unread", COLUMNS)},
         "notes": notes_of(dataset),
         "unread": unread_of(dataset),
     }

@@ -28,7 +28,7 @@ from zslplat.evaluation.criteria import criteria_of
 from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe_range
 from zslplat.evaluation.jobs import PrepareJob
 from zslplat.evaluation.scoring.messages import MOST_TEXTS, Entries, collect_warnings, warning_entries
-from zslplat.keys import METRIC, key_of
+from zslplat.keys import COLUMNS, METRIC, key_of
 from zslplat.kinds import FROM_MEMORY, require_kind
 from zslplat.methods.base import Method
 from zslplat.settings import Settings
@@ -311,7 +311,7 @@ def describe_surroundings(
             "name": data.name,
             "fingerprint": data.fingerprint,
             "features_digest": data.features_digest,
-            "source": {"spec": str(experiment.dataset), **{k: str(v) for k, v in data.source.items()}},
+            "source": {"spec": str(experiment.dataset), **{k: str(v) for k, v in data.source.items() if k != COLUMNS}},
             "profile": profile,
             "exposures": [exposure.line for exposure in exposures_of(data)],
         },

@@ -21,7 +21,7 @@ from zslplat.evaluation.jobs import Answer, EvaluateJob, Limits, PrepareJob, Wor
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.scoring.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.workers.pool import Deadline, Workers
-from zslplat.keys import METRIC, RECORD_CHOICES, key_of
+from zslplat.keys import COLUMNS, METRIC, RECORD_CHOICES, key_of
 from zslplat.models.folder import MODEL, exists, share
 from zslplat.names import counted
 from zslplat.records.costs import CPU_SECONDS, evaluation_seconds, prepared_seconds
@@ -288,8 +288,12 @@ class Session:
             blocks=self.context.blocks,
             sources=self.context.sources(self.experiment.space, request.parameters),
             model_bytes=self._model_bytes(limits) if self._stores_model(request) else 0,
-            about={"experiment": experiment.to_json()},
+            about={"experiment": experiment.to_json(), **self._columns(request)},
         )
+
+    def _columns(self, request: EvaluationRequest) -> dict[str, Any]:
+        """Return the names of the features, which a model needs to take those of a table in its order."""
+        return {COLUMNS: self.context.dataset.source.get(COLUMNS, [])} if self._stores_model(request) else {}
 
     def _stores_model(self, request: EvaluationRequest) -> bool:
         return request.model and request.experiment.split == TEST and self.settings.model_gigabytes > 0

@@ -15,6 +15,7 @@ from zslplat.data.formats.array_likes import numbers_of
 from zslplat.data.store.preprocessing import FrozenFeatures
 from zslplat.data.store.rows import View
 from zslplat.errors import DataError, StoreError, UnknownNameError, UsageError, ZslplatError
+from zslplat.keys import COLUMNS
 from zslplat.kinds import load_part
 from zslplat.methods.rows import require_finite
 from zslplat.models.folder import Model, read_model, unfit
@@ -41,7 +42,7 @@ class SavedModel(ABC):
         self.folder, self.content, self.digest = stored.folder, content, stored.digest
         self.method_name, self.facts = str(content["method"]), content["facts"]
         self.arrays: Mapping[str, np.ndarray] = content["arrays"]
-        self.joint = bool(content["transductive"])
+        self.joint, self.columns = bool(content["transductive"]), tuple(content.get(COLUMNS, ()))
         self.features = _thawed(content["preprocessing"], "features")
         self._method: Any = None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,14 +32,17 @@ _BESIDE = {name for role, names in ALIASES.items() if role != "X" for name in na
 
 
 class RowFile:
-    """The rows of a file, of ``views`` side by side; ``rows`` is their number where the file says it."""
+    """The rows of a file, of ``views`` side by side; ``rows`` is their number where the file says it.
 
-    def __init__(self, path: Path, views: tuple[View, ...]) -> None:
+    ``columns`` are the names of the features: those of a table are taken in this order, whatever their own.
+    """
+
+    def __init__(self, path: Path, views: tuple[View, ...], columns: Sequence[str] = ()) -> None:
         if not path.is_file():
             raise UsageError(f"{path}: no such file of rows; expected one of {', '.join(SUFFIXES)}")
         if path.suffix.lower() not in SUFFIXES:
             raise UsageError(f"{path}: rows are read from {', '.join(SUFFIXES)}; save them as one of these")
-        self.path, self.views = path, views
+        self.path, self.views, self.columns = path, views, columns
         self.width = sum(view.width for view in views)
         self._table = None if path.suffix.lower() == ".npy" else _table_of(path)
         self.rows = len(self._array()) if self._table is None else self._table.rows
@@ -56,6 +59,8 @@ class RowFile:
         if self._table is None:
             return []
         lists, numbers = _columns(self._table.schema)
+        if self.columns and set(self.columns) <= set(numbers):
+            return [name for name in self._table.schema.names if name not in self.columns]
         beside = [name for name in self._table.schema.names if name in _BESIDE or is_identifier(name)]
         fits = not self._chosen(lists) and len([name for name in numbers if name not in beside]) == self.width
         return beside if fits else []
@@ -79,6 +84,15 @@ class RowFile:
     def _of_table(self, part: Any, rows: int) -> Iterator[np.ndarray]:
         lists, numbers = _columns(part.schema)
         chosen, numbers = self._chosen(lists), [name for name in numbers if name not in self.ignored]
+        lacking = [name for name in self.columns if name not in numbers]
+        if not chosen and len(lacking) < len(self.columns):  # with other names throughout, columns go by their places
+            if lacking:
+                unknown = ", ".join(quoted(name) for name in numbers if name not in self.columns) or "none"
+                raise UsageError(
+                    f"{self.path}: the model takes a column {quoted(lacking[0])} ({len(lacking)} lacking); columns that it "
+                    f"does not know: {unknown}; {_OTHER_MODEL}"
+                )
+            numbers = list(self.columns)
         if not chosen and len(numbers) != self.width:
             texts = [name for name in part.schema.names if name not in (*numbers, *lists, *self.ignored)]
             others = f"; no numbers are in {', '.join(map(quoted, texts[:4]))}" if texts else ""
