@@ -165,10 +165,9 @@ class Settings:
             probe.write_bytes(b"zslplat" * 1024)
             probe.unlink()
         except OSError as error:
-            raise StoreError(
-                f"the store {self.store} cannot be written: {error.strerror or error}; "
-                "free space or permissions, or choose another with --store"
-            ) from error
+            why = "it is a file" if self.store.is_file() else error.strerror or error
+            mend = "free space or permissions, or choose another with --store"
+            raise StoreError(f"the store {self.store} cannot be written: {why}; {mend}") from error
 
 
 def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:

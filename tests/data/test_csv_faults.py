@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from array_toys import write_csv
 
+from zslplat.data.formats.csv_faults import faults_of_table
 from zslplat.data.formats.parquet import CsvSource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
@@ -86,3 +87,11 @@ def test_a_class_may_be_called_with_a_comma_in_quotes(folder):
     for path in folder.glob("*.csv"):
         path.write_text(re.sub("^ox,", '"bear, polar",', path.read_text(), flags=re.MULTILINE))
     assert load(folder).class_names[0] == "bear, polar"
+
+
+def test_another_separator_is_one_fault_and_not_one_of_every_line(folder):
+    path = folder / "toy.csv"
+    path.write_text(path.read_text().replace(",", ";"))
+    assert faults_of_table(path) == []
+    with pytest.raises(DataError, match="cells are separated by semicolons; write commas between cells"):
+        load(folder)

@@ -60,6 +60,22 @@ def test_signatures_are_found_beside_one_table(tmp_path, kind, signed):
         assert data.rows(split).tolist() == members.tolist()
 
 
+def test_several_signatures_of_a_class_are_noted_and_are_no_matrix_of_one_each(tmp_path):
+    path = write(tmp_path)
+    assert load(path).S.shape == (len(CLASSES), 3)
+    with (tmp_path / "birds.signatures.csv").open("a") as file:
+        file.write("bat,1,1,1\n")
+    data = load(path)
+    assert any("several of 'bat'" in note for note in data.source["notes"])
+    with pytest.raises(DataError, match="signatures are not one of each class"):
+        _ = data.S
+    assert data.signature_set().values.shape == (len(CLASSES) + 1, 3)
+
+
+def test_the_names_of_features_go_with_the_data(tmp_path):
+    assert load(write(tmp_path)).source["columns"] == ["f0", "f1", "f2", "f3"]
+
+
 def test_any_other_file_of_signatures_is_named(tmp_path):
     path = write(tmp_path, signed="classes.csv")
     with pytest.raises(DataError, match=r"birds has no signatures, .*birds\.csv\(signatures=classes\.csv\)"):

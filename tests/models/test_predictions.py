@@ -70,6 +70,25 @@ def test_labels_and_splits_beside_the_features_are_ignored_and_named(model, tmp_
     assert np.allclose(np.vstack(list(rows.blocks(7))), X)
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_columns_are_taken_by_the_names_that_the_model_was_trained_with(model, tmp_path, suffix):
+    names = [f"f{i}" for i in range(12)]
+
+    def blocks(frame):
+        path = tmp_path / f"rows{suffix}"
+        frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+        return np.vstack(list(RowFile(path, model.features.views, names).blocks(7)))
+
+    frame = pd.DataFrame(X, columns=names)
+    assert np.allclose(blocks(frame[names[::-1]]), X)
+    assert np.allclose(blocks(frame.assign(weight=1.0)[["weight", *names]]), X), "others are ignored"
+    with pytest.raises(UsageError, match="the model takes the column 'f3', which is not there, but 'zzz'; "):
+        blocks(frame.rename(columns={"f3": "zzz"}))
+    with pytest.raises(UsageError, match="the model takes the column 'f0', which is not there; "):
+        blocks(frame.drop(columns="f0"))
+    assert np.allclose(blocks(frame.rename(columns=lambda name: f"g{name}")), X), "other names go by place"
+
+
 def test_rows_in_the_other_order_of_memory_are_read_right(model, tmp_path):
     np.save(tmp_path / "rows.npy", np.asfortranarray(X))
     blocks = list(RowFile(tmp_path / "rows.npy", model.features.views).blocks(7))

@@ -1,7 +1,6 @@
 """``predict``, ``export`` and ``models``: what final evaluations learned, used on rows of one's own."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,6 @@ from zslplat.front.schema import REQUIRED, Option
 from zslplat.names import counted
 
 _LATEST = "latest"
-_MOST_TRIED = 20  # models, newest first
 
 app = Commands(help="Models of final evaluations: list, show, remove.", default="list")
 
@@ -56,7 +54,7 @@ def predict(options: PredictOptions) -> None:
     model = place.load()
     if not options["quiet"]:
         echo(place.line(model), err=True)
-    with progress(quiet=options["quiet"]) as reporter, _other_models(options):
+    with progress(quiet=options["quiet"]) as reporter:
         rows = RowFile(options["input"], model.features.views, model.columns)
         if rows.ignored:
             reporter.note(f"{options['input']}: columns that are no features are ignored: {', '.join(rows.ignored)}")
@@ -77,35 +75,6 @@ def predict(options: PredictOptions) -> None:
         print_json({"rows": done, "output": str(options["output"]), **names, "model": model.describe()})
     else:
         echo(f"{counted(done, 'row')}: predictions in {options['output']}")
-
-
-@contextmanager
-def _other_models(options: PredictOptions) -> Iterator[None]:
-    """Let an error about rows or signatures name the newest model that takes them, where no model was named."""
-    from zslplat.errors import UsageError, ZslplatError
-    from zslplat.front.requests import settings_of
-    from zslplat.models.predictions import RowFile, predictions
-    from zslplat.records.opening import existing_records
-    from zslplat.serving.runs import find_model, stored_models
-
-    try:
-        yield
-    except ZslplatError as error:
-        if options["run"] != _LATEST or not options["input"].is_file():
-            raise
-        settings = settings_of(options)
-        with existing_records(settings, lambda text: None) as records:
-            models = [one for one in reversed(stored_models(settings, records)) if not one.problem]
-        for one in models[:_MOST_TRIED]:
-            try:
-                model = find_model(one.run, settings).load()
-                rows = RowFile(options["input"], model.features.views, model.columns)
-                next(predictions(model, rows, options["signatures"], generalised=options["generalised"]))
-            except ZslplatError:
-                continue
-            reason = str(error).partition("; zslplat models")[0]
-            raise UsageError(f"{reason}; the model of {one.dataset} fits: add --run {one.run}") from None
-        raise
 
 
 class ExportOptions(TrackingOptions, total=False):

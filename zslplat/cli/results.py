@@ -104,7 +104,9 @@ class GateOptions(PlaceOptions, total=False):
 
     new: Annotated[str, Option("A study, or a method with one.", REQUIRED, complete="studies", positional=True)]
     against: Annotated[str, Option("The study to compare with, or a method with one.", REQUIRED, complete="studies")]
-    margin: Annotated[float, Option("How much worse NEW may be. 0: it must be better. -0.01: better by 0.01.", 0.0)]
+    margin: Annotated[
+        float, Option("How much worse NEW may be. 0: it must be better. -0.01: better by 0.01.", 0.0, least=-1, most=1)
+    ]
     looks: Annotated[int, Option("Tries for which the error is budgeted; each spends its share.", 200, least=1)]
     numbers: Annotated[bool, Option("Show the difference too; a loop that steers by it voids the budget.", False)]
     json: Json

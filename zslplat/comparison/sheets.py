@@ -327,8 +327,8 @@ def _class_folds(comparison: Comparison, rows: Sequence[Row]) -> str:
     """Return the commands that compare the first undecided row with its baseline over all classes."""
     row = next(row for row in rows if row["classes_to_decide"])
     compared = [one for one in rows if one is row or one["method"] == row["baseline"]]
-    methods = [_searched(str(one["method"]).partition(" [")[0]) for one in compared]
-    options = shlex.join(["-d", str(row["dataset"]), "-t", comparison.task])
+    methods = dict.fromkeys(_searched(str(one["method"]).partition(" [")[0]) for one in compared)
+    options = shlex.join(["-d", str(row["dataset"]), "-t", comparison.task, "-n", str(row["trials"] or 1)])
     tuned = [f"zslplat tune {shlex.quote(method)} {options} --class-folds 5" for method in methods]
     return " && ".join([*tuned, f"zslplat compare -t {shlex.quote(comparison.task)}"])
 

@@ -366,6 +366,9 @@ def _signatures(
                 raise DataError(f"{where}: describes class {classes.max() + raw.base} of {len(class_names)}")
         if np.array_equal(classes, np.arange(len(class_names))):
             classes = None
+    if classes is not None and (twice := np.flatnonzero(np.bincount(classes) > 1)).size:
+        of = ", ".join(repr(class_names[place]) for place in twice[:3]) + (", ..." if len(twice) > 3 else "")
+        raw.notes.append(f"signatures {name!r}: several of {of}")
     values = np.ascontiguousarray(in_type(values, DOUBLE, where))
     return SignatureSet(values, classes, raw_set.per_row, tuple(names))
 

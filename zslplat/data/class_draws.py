@@ -177,7 +177,7 @@ class Redrawn(DataSource):
             if fold is not None:
                 name, count = source.folded_by
                 if folds != count:
-                    raise UsageError(f"{spec} divides its classes into {count} folds of its own; give folds={count}")
+                    raise UsageError(f"{spec} divides its classes into {count} folds of its own; ask for {count}")
                 values[name] = fold
             return type(source)(**{**source.options, **values}).load(places)
         return redrawn(source.load(places), draw, folds)

@@ -275,8 +275,11 @@ class Dataset:
 
     @property
     def S(self) -> np.ndarray:
-        """The default signatures (m, a) as they are stored; raises :class:`DataError` where there are none."""
-        return self.signature_set().values
+        """The default signatures (m, a), one of each class; raises :class:`DataError` where they are not such."""
+        signatures = self.signature_set()
+        if signatures.classes is not None or signatures.per_row:
+            raise DataError(f"{self.name}: signatures are not one of each class in turn; signature_set() has them all")
+        return signatures.values
 
     def signature_set(self, name: str = "") -> SignatureSet:
         """Return the named signature set, or the default one; ``att+text`` and ``0.3*att+0.7*text`` join several."""

@@ -57,8 +57,8 @@ def workforce_of(options: Mapping[str, Any], workers: int | None = None) -> Work
     """Return who does the work; ``workers`` is their number where the options do not say it."""
     from zslplat.evaluation.workers.memory import memory_limit, worker_count
 
-    count = options["workers"] or workers or worker_count(None, options["memory"])
-    cluster = options["cluster"]
+    count, cluster = options["workers"] or workers, options["cluster"]
+    count = count if count and cluster else worker_count(count, options["memory"])
     return Workforce(count, cluster, memory_limit(options["memory"], count, cluster), options["trial_timeout"])
 
 

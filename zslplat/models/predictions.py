@@ -87,11 +87,9 @@ class RowFile:
         lacking = [name for name in self.columns if name not in numbers]
         if not chosen and len(lacking) < len(self.columns):  # with other names throughout, columns go by their places
             if lacking:
-                unknown = ", ".join(quoted(name) for name in numbers if name not in self.columns) or "none"
-                raise UsageError(
-                    f"{self.path}: the model takes a column {quoted(lacking[0])} ({len(lacking)} lacking); columns that it "
-                    f"does not know: {unknown}; {_OTHER_MODEL}"
-                )
+                others = ", ".join(quoted(name) for name in numbers if name not in self.columns)
+                what = f"{quoted(lacking[0])}, which is not there" + (f", but {others}" if others else "")
+                raise UsageError(f"{self.path}: the model takes the column {what}; {_OTHER_MODEL}")
             numbers = list(self.columns)
         if not chosen and len(numbers) != self.width:
             texts = [name for name in part.schema.names if name not in (*numbers, *lists, *self.ignored)]

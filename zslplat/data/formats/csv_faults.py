@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from zslplat.data.formats.csv_tables import is_number, shown
+from zslplat.data.formats.csv_tables import is_number, other_separator, shown
 from zslplat.data.formats.fields import ALIASES
 from zslplat.data.formats.parquet import signature_files
 from zslplat.data.splits import OF_ROWS, split_of
@@ -27,6 +27,8 @@ def faults_of_table(path: Path) -> list[Fault]:
     try:
         table, *signatures = [_Table(file) for file in (path, *beside[:1])]
     except (OSError, ValueError, csv.Error):
+        return []
+    if other_separator(table.head):
         return []
     leave_out = f"; zslplat data check '{path}(leave_out={{}})' shows the data without the column"
     faults = [*table.faults(leave_out), *(fault for other in signatures for fault in other.faults(""))]

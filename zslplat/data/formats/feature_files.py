@@ -187,5 +187,6 @@ def _check_finite(block: np.ndarray, where: str, start: int) -> None:
     bad = ~np.isfinite(block.reshape(len(block), -1)).all(axis=1)
     if bad.any():
         raise DataError(
-            f"{where}: row {start + int(np.argmax(bad))} holds NaN or infinity; clean the file and load it again"
+            f"{where}: row {start + int(np.argmax(bad))} holds NaN or infinity; "
+            "clean the file and load it again; zslplat data check shows the cells of a CSV file"
         )

@@ -104,14 +104,12 @@ def worker_share(workers: int) -> int:
 def worker_count(workers: int | None, gigabytes: float | None = None) -> int:
     """Return the number of workers: as requested, or the cores of this machine, at most 4, as far as memory allows.
 
-    ``gigabytes``: the memory of all processes together, where that is bounded.
+    ``gigabytes``: the memory of all processes together, where that is bounded; then a requested number stands.
     """
-    if workers:
+    if workers and gigabytes is not None:
         return workers
-    count = min(core_count(), 4)
-    if gigabytes is not None:
-        count = min(count, int((gigabytes * 2**30 - LEADER_BYTES) // USUAL_WORKER_BYTES))
-    return max(1, count)
+    room = 0.8 * machine_bytes() if gigabytes is None else gigabytes * 2**30 - LEADER_BYTES
+    return max(1, min(workers or min(core_count(), 4), int(room // USUAL_WORKER_BYTES)))
 
 
 def memory_limit(gigabytes: float | None, workers: int, cluster: str | None = None) -> int | None:
