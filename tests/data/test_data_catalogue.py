@@ -104,8 +104,8 @@ def test_unknown_names_list_near_matches_of_both_kinds(places):
         opened("digit-pair", DataPlaces())
 
 
-def test_a_near_name_says_that_no_data_root_is_set(places):
-    with pytest.raises(UnknownNameError, match=r"did you mean digit-pairs\?.*no.* is set: .*--data-root.*ZSLPLAT_DATA"):
+def test_a_near_name_is_proposed_where_no_data_root_is_set():
+    with pytest.raises(UnknownNameError, match=r"did you mean digit-pairs\? zslplat data list lists all"):
         opened("digit-pairs2", DataPlaces())
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from zslplat.data.catalogue import open_source, parse_dataset
+from zslplat.data.description import missing_parts
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, MissingDataError
 from zslplat.evaluation.components import registered_sources
@@ -172,3 +173,18 @@ def test_a_column_of_numbers_with_one_other_cell_is_refused_not_left_out(tmp_pat
     ):
         load(path)
     assert load(f"{path}(leave_out=f2)").X.shape == (len(rows), 3)
+
+
+def test_tables_without_unseen_classes_are_told_from_others(tmp_path):
+    def lacking(frame):
+        frame.to_csv(tmp_path / "birds.csv", index=False)
+        return [what for what, _ in missing_parts(load(tmp_path / "birds.csv"))]
+
+    path = write(tmp_path)
+    rows = pd.read_csv(path)
+    assert lacking(rows) == []
+    by_row = rows.assign(split=["train", "train", "train", "test", "test"] * len(CLASSES))
+    assert lacking(by_row) == ["all classes of the test train, so none is unseen"]
+    with pytest.raises(DataError, match=r"all classes of its test train: give --dataset '.*split=\"none\", unseen=0.2"):
+        split_rows(load(path), "test_unseen", "task zsl")
+    assert lacking(rows.groupby("label").head(1)) == ["one row of each class, as a table of signatures has"]

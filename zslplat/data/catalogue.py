@@ -221,12 +221,8 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
         return _opened(*match, options)
     if root is None:
         mend = f"name the folder of your data sets with {HOW_TO_SET}, or write the path of a file or folder"
-        near = near_names(name, registered, cutoff=0.7)
-        if near:
-            hint = f"did you mean {', '.join(near)}? zslplat data list lists all; no data root is set: {mend}"
-            error = UnknownNameError("data set", name, registered, hint)
-            error.candidates = dict.fromkeys(near, "")
-            raise error
+        if near_names(name, registered, cutoff=0.7):
+            raise UnknownNameError("data set", name, registered, lister="data list")
         raise MissingDataError(f"data set {name!r} is not built in (zslplat data list) and no data root is set; {mend}")
     if not root.is_dir():
         raise MissingDataError(f"data set {name!r}: data root {root} is no folder; set it with {HOW_TO_SET}")

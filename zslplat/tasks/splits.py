@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-from zslplat.data.dataset import ClassFold, Dataset, unseen_line
+from zslplat.data.dataset import ClassFold, Dataset, option_line, unseen_line
 from zslplat.data.splits import hold_out_rows as hold_out_rows
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.space import Integer, Optional, Real, Text, parameter
@@ -41,9 +41,9 @@ def split_rows(dataset: Dataset, split: str, purpose: str) -> np.ndarray:
         names = ", ".join(dataset.splits) or "none"
         hint = "" if dataset.splits else f"; say which classes are tested and never train: {unseen_line(dataset)}"
         if "test" in dataset.splits and not dataset.signatures:
-            hint = (
-                "; rows called test are divided by class where there are signatures: give a row of attributes per class"
-            )
+            hint = "; a test is divided by class where there are signatures: give a row of attributes per class"
+        elif "test" in dataset.splits and "path" in dataset.source:
+            hint = f"; all classes of its test train: give {option_line(dataset, split='none', unseen=0.2)}"
         raise DataError(f"{dataset.name} has no split {split!r}, which {purpose} needs; its splits: {names}{hint}")
     return dataset.rows(split)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -79,8 +80,8 @@ def test_a_plan_has_the_numbers_of_trials(call):
     (found,) = json.loads(call(*asked, "--json").stdout)
     (line,) = found["cells"]
     done = call(*asked, "--probe", "0").stdout
-    assert f"{line['trials']} trials" in done
-    assert min(line["trials"], line["repeats"]) > 0
+    assert re.search(rf"eszsl .*digit-pairs .*ours .* {line['trials']} ", done)
+    assert min(line["trials"], line["repeats"], line["seconds"]) > 0
     # Without a record and without a probe nothing is known of the time.
     assert "Estimate: 1 study of unknown time and memory (--probe times methods), 0.0 GB of the cache on disk" in done
     foreseen = found["foresight"]

@@ -9,6 +9,7 @@ from rich.table import Table as Shown
 
 from zslplat.cli.invocation import print_json
 from zslplat.cli.output import stdout_console
+from zslplat.names import duration
 from zslplat.statistics import NOT_ENOUGH
 from zslplat_papers.published import load_table
 from zslplat_papers.reproduction.claim_plan import plans
@@ -49,11 +50,12 @@ def print_reproduction(reproduction: Reproduction, settings: Any, *, dry_run: bo
         say(f"  {way}: {' '.join(recipe.protocol[way].split())}")
     of_paper = [made for made in reproduction.made if made.cell.place.standin is None]
     others = [made for made in reproduction.made if made.cell.place.standin is not None]
+    cells = _planned_cells if dry_run else _cells
     if of_paper:
-        console.print(_cells(of_paper, dry_run=dry_run), markup=False)
+        console.print(cells(of_paper), markup=False)
     if others:
         say("Stand-ins: other data, not to be compared with the paper's numbers, but for the order of methods.")
-        console.print(_cells(others, dry_run=dry_run), markup=False)
+        console.print(cells(others), markup=False)
         if sentence := in_a_sentence(agreements(table, reproduction.on_standins())):
             say(sentence)
         for label, differs in dict.fromkeys((made.cell.place.id, made.cell.place.differs) for made in others):
@@ -127,7 +129,17 @@ def print_plans(judgements: Sequence[Judged], *, as_json: bool) -> None:
     console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
 
 
-def _cells(results: list[Made], *, dry_run: bool) -> Shown:
+def _planned_cells(planned: list[Made]) -> Shown:
+    """Return the table of cells that would be carried out."""
+    shown = Shown("row", "column", "way", "trials", "about", "method", "task")
+    for made in planned:
+        cell, about = made.cell, duration(made.seconds) if made.seconds else ""
+        line = (cell.row, cell.place.id, cell.way, str(cell.trials), about)
+        shown.add_row(*line, str(cell.experiment.method), str(cell.experiment.task))
+    return shown
+
+
+def _cells(results: list[Made]) -> Shown:
     """Return the table of cells; a column for the oracle where there is one."""
     with_oracle = any(made.oracle for made in results)
     heads = ["row", "column", "metric", "way", "paper", "ours", "these rows", "new classes", "verdict", "why"]
@@ -136,11 +148,6 @@ def _cells(results: list[Made], *, dry_run: bool) -> Shown:
         cell, place = made.cell, made.cell.place
         compared = not place.standin and not made.differs
         line = [cell.row, place.id, place.metric, cell.way, _number(cell.printed) if compared else ""]
-        if dry_run:
-            shown.add_row(
-                *line, "", "", "", "", f"{cell.trials} trials, {cell.experiment.method}, {cell.experiment.task}"
-            )
-            continue
         ours = [_number(made.ours), _ends(made.low, made.high), _ends(made.low_classes, made.high_classes)]
         priced = [_price(made.oracle) if made.oracle else ""] if with_oracle else []
         why = "stand-in" if place.standin and made.status == "done" else made.verdict.why

@@ -58,8 +58,11 @@ class Foresight:
 
 def foresee(
     cells: Sequence[Cell], settings: Settings, budget: Budget, probe_seconds: float, reporter: Reporter | None = None
-) -> Foresight:
-    """Return what cells would take; what is not recorded is timed for ``probe_seconds`` in all."""
+) -> tuple[Foresight, list[float]]:
+    """Return what cells would take, and the seconds of each: 0 where they are unknown, or another cell has the study.
+
+    What is not recorded is timed for ``probe_seconds`` in all.
+    """
     reporter = reporter or SilentReporter()
     studies = {json.dumps([c.experiment.to_json(), c.trials, c.repeats], sort_keys=True): c for c in cells}
     costs = _recorded(settings)
@@ -68,7 +71,7 @@ def foresee(
     experiments = [cell.experiment for cell in studies.values() if cell.place.standin is None]
     cache_bytes = time_unknown(experiments or [c.experiment for c in cells], costs, settings, probe_seconds, reporter)
     timed = {dataset for (_, dataset), cost in costs.measured.items() if cost.source == TIMED}
-    seconds, unknown, least, peak = 0.0, 0, False, 0
+    seconds, unknown, least, peak = dict[int, float](), 0, False, 0
     for cell in studies.values():
         cost, _ = costs.of(str(cell.experiment.method), str(cell.experiment.dataset))
         if cost is None:
@@ -76,13 +79,15 @@ def foresee(
             continue
         repeats = cell.repeats if build_component("methods", cell.experiment.method).is_random else 1
         options = budget.options(cell.trials, repeats)
-        seconds += STUDY_SECONDS + cost.study_seconds(cell.trials, repeats, options)
+        seconds[id(cell)] = STUDY_SECONDS + cost.study_seconds(cell.trials, repeats, options)
         least = least or cost.at_least
         peak = max(peak, cost.peak_bytes * min(budget.workers, cell.trials))
     rows = {name: costs.sizes[name] * _BYTES for name in sizes}
     cached = cache_bytes / sum(rows[name] for name in timed) if timed else 1.0
     disk = min(sum(rows.values()) * max(cached, 1.0), settings.cache_gigabytes * 2**30)
-    return Foresight(len(studies), unknown, seconds, least, peak, int(disk), budget.workers)
+    total = sum(seconds.values())
+    foresight = Foresight(len(studies), unknown, total, least, peak, int(disk), budget.workers)
+    return foresight, [seconds.get(id(cell), 0.0) for cell in cells]
 
 
 def _recorded(settings: Settings) -> Costs:

@@ -176,7 +176,10 @@ def reproduce(
     )
     reproduction = Reproduction(table, [Made(c, trials=c.trials, repeats=c.repeats) for c in cells], missing)
     if dry_run:
-        reproduction.foresight = foresee(cells, settings, budget, probe_seconds, reporter) if cells else None
+        if cells:
+            reproduction.foresight, seconds = foresee(cells, settings, budget, probe_seconds, reporter)
+            for made, one in zip(reproduction.made, seconds, strict=True):
+                made.seconds = one
         return reproduction
     work = _Work(settings, budget, reporter, oracle=oracle)
     for made in reproduction.made:
