@@ -68,6 +68,14 @@ def test_code_that_hears_no_signal_does_not_hold_it_up(leader):
 
 
 @pytest.mark.long
+def test_a_request_of_the_system_to_end_is_heard_like_ctrl_c(leader):
+    running = leader(*COMMAND, TROUBLE_LINGERS="loading, deaf")
+    running.wait_for("loading marked")
+    running.process.terminate()
+    check_stopped(running.wait())
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

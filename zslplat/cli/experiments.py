@@ -131,9 +131,8 @@ def rerun(options: RerunOptions) -> None:
     from zslplat.front.progress import progress
     from zslplat.tuning.rerun import evaluate_again, find_run
 
-    workers = worker_count(options["workers"])
     with open_store(options) as (settings, records):
-        recorded = find_run(settings, records, options["run"])
+        recorded, workers = find_run(settings, records, options["run"]), worker_count(options["workers"])
     with progress(quiet=options["quiet"]) as reporter:
         metrics, compared, lines = evaluate_again(settings, recorded, workers=workers, reporter=reporter)
     if options["json"]:

@@ -1,10 +1,10 @@
 """The program as a process: Ctrl-C, and standard streams that are closed.
 
-Ctrl-C ends in good order where that is quick, and at once where it is not. Python handles a signal between two steps of
-its own; compiled code that takes long (reading a large file, a matrix product) delays it, and so may a server that does
-not answer. A thread therefore counts the time from the signal on and ends the program when it is over. That is safe at
-any moment: what is recorded is recorded in transactions, and workers end with their leader. So it ends after a Ctrl-C
-that meets a callback which cannot pass it on, of a weak reference, say.
+Ctrl-C and SIGTERM end it in good order where that is quick, and at once where it is not. Python handles a signal
+between two steps of its own; compiled code that takes long (reading a large file, a matrix product) delays it, and so
+may a server that does not answer. A thread therefore counts the time from the signal on and ends the program when it is
+over. That is safe at any moment: what is recorded is recorded in transactions, and workers end with their leader. So it
+ends after a Ctrl-C that meets a callback which cannot pass it on, of a weak reference, say.
 
 A command without a standard stream ends as it does with that stream on ``/dev/null``.
 """
@@ -29,17 +29,18 @@ CONTINUE = "stopped; what was recorded is kept; give the same command again to c
 
 
 def limit_interrupts() -> None:
-    """From now on the program ends within ``GRACE_SECONDS`` of the first Ctrl-C, with exit code 130."""
+    """From now on the program ends within ``GRACE_SECONDS`` of the first Ctrl-C or SIGTERM, with exit code 130."""
     read, write = os.pipe()
     if hasattr(os, "set_blocking"):
         os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     threading.Thread(target=_watch, args=(read,), daemon=True, name="watch-ctrl-c").start()
     sys.unraisablehook = _without_interrupts
 
 
 def _watch(read: int) -> None:
-    while signal.SIGINT not in os.read(read, 64):
+    while not {signal.SIGINT, signal.SIGTERM} & set(os.read(read, 64)):
         continue
     time.sleep(GRACE_SECONDS)
     os.write(2, f"{CONTINUE}\n".encode())
