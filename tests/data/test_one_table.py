@@ -132,6 +132,7 @@ def test_without_a_split_the_error_holds_the_line_that_mends_it(tmp_path, monkey
 def test_commands_remember_a_data_root_that_served(call, tmp_path):
     write((tmp_path / "root").mkdir() or tmp_path / "root")
     assert call("data", "check", "none", "--data-root", "root").returncode != 0
+    assert call("tune", "eszsl", "birds", "--data-root", "root", "--dry-run", "-n", 1).returncode == 0
     assert not (tmp_path / "zslplat.toml").exists()
     done = call("data", "check", "birds", "--data-root", "root")
     assert "data root root is written to zslplat.toml; later commands here need no --data-root" in done.stderr

@@ -395,7 +395,7 @@ def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
         if complete.get("json") and "quiet" in complete:
             complete["quiet"] = True
         outcome = function(complete, context) if with_context else function(complete)
-        if values.get("data_root") is not None:
+        if values.get("data_root") is not None and not values.get("dry_run"):
             _remember(values["data_root"])
         if not complete.get("json") and not complete.get("quiet"):
             print_next(context.command_path.partition(" ")[2], {**complete, **(outcome or {})})

@@ -56,7 +56,7 @@ def _in_one_line(result: Any, experiment: Any, scores: Mapping[str, Sequence[Map
         for split, metrics in scores.items()
         if metrics and result.primary in metrics[0]
     ]
-    warned = [counted(len(result.warnings), "warning")] if result.warnings else []
+    warned = [f"warning {code}" for code in dict.fromkeys(line.partition(" ")[0] for line in result.warnings)]
     subject = f"{experiment.method.name} on {experiment.dataset_text}, task {experiment.task}"
     return f"{subject}: {result.primary} {', '.join([*shown, name, *warned])}"
 
