@@ -120,4 +120,4 @@ def test_class_folds_are_suggested_without_values_that_may_come_from_their_test_
     made.study("sae", 0.5)
     (sheet,) = sheets(compare(settings, warn=pytest.fail))
     (line,) = (note for note in sheet.notes if note.startswith("each class is tested once by:"))
-    assert "zslplat tune 'eszsl(labels=signed)' -d made -t zsl --class-folds 5" in line
+    assert "zslplat tune 'eszsl(labels=signed)' -d made -t zsl -n 3 --class-folds 5" in line

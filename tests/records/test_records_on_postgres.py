@@ -190,6 +190,7 @@ def test_an_outage_that_is_too_long_ends_with_one_error_and_nothing_lost(postgre
 
 
 def test_a_server_that_never_answered_is_not_waited_for(tmp_path):
+    pytest.importorskip("psycopg", reason="pip install 'zslplat[postgres]'")
     start = time.monotonic()
     with pytest.raises(OutageError, match="does not answer"):
         opened(tmp_path, "postgresql+psycopg://me@127.0.0.1:9/nothing", outage_seconds=600)

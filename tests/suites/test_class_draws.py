@@ -119,7 +119,7 @@ def test_digit_pairs_has_five_folds_of_its_own_that_share_no_image():
     for one in drawn:
         images = [set(one.made_of[one.rows(split)].ravel().tolist()) for split in ("train", "test_unseen")]
         assert not images[0] & images[1]
-    with pytest.raises(UsageError, match="5 folds of its own; give folds=5"):
+    with pytest.raises(UsageError, match="5 folds of its own; ask for 5"):
         Redrawn(of="digit-pairs", folds=4, draw=1).load(DataPlaces())
 
 

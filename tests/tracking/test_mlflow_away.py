@@ -187,9 +187,9 @@ class Away:
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_a_study_ends_with_a_server_that_is_back_and_without_one_that_is_not(comes_back):
     server = Away(comes_back)
-    assert server.study.complete([], [], 0) == comes_back
+    assert server.study.complete([], []) == comes_back
     assert server.begun == comes_back
-    assert server.study.complete([], [], 0) == comes_back
+    assert server.study.complete([], []) == comes_back
     assert server.begun == comes_back  # nobody looks for one that is there
 
 

@@ -56,7 +56,7 @@ def _final_record(settings: Settings, records: Records, name: str) -> Evaluation
         if is_test and record.get("state") != "failed" and not record.get("repeat"):
             study = owner.removeprefix(STUDY) if owner.startswith(STUDY) else ""
             finals[owner] = EvaluationRecord(run_of(owner, key), owner, key, study, record)
-    if not finals:
+    if name == LATEST and not finals:
         raise StoreError(f"no test evaluation is recorded in {settings.store}; tune something first")
     newest = sorted(finals.values(), key=lambda final: final.record["created"], reverse=True)
     methods = {final.run: final.record["experiment"]["method"] for final in newest}
