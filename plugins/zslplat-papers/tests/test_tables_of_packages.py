@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from support import install_distribution
@@ -55,6 +56,7 @@ def birds(tmp_path, monkeypatch):
     folder = install_distribution(tmp_path / "installed", "zslplat-birds", "zslplat_birds", MODULE)
     (folder / "birds_table.toml").write_text(TABLE)
     monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "zslplat_birds", raising=False)  # that of another test, whose files are gone
     registry.cache_clear()
     load_table.cache_clear()
     yield
