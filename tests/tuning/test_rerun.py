@@ -97,5 +97,5 @@ def test_a_name_of_no_run_leads_to_those_that_are_there(finals):
 def test_a_run_that_is_not_recorded_is_refused(store):
     with pytest.raises(UnknownNameError, match="run, study or method 'ffff'; known: latest"):
         find_run(*store, "ffff")
-    with pytest.raises(StoreError, match="no test evaluation is recorded in .*; tune something first"):
+    with pytest.raises(StoreError, match=r"no test evaluation is recorded in .*; tune something first"):
         find_run(*store, "latest")
