@@ -126,10 +126,8 @@ class Command(_Page, TyperCommand):
                 wrong = getattr(error, "param", None)
                 if type(error).__name__ == "BadParameter" and wrong is not None and "valid" in str(error):
                     whole = "integer" in str(error)
-                    flag, example = (
-                        wrong.opts[0],
-                        20 if whole or (getattr(self.options.get(wrong.name), "least", 0) or 0) >= 1 else 0.5,
-                    )
+                    least = getattr(self.options.get(wrong.name), "least", None) or 0
+                    flag, example = wrong.opts[0], 20 if whole or least >= 1 else 0.5
                     expected = f"expected a {'whole ' * whole}number, as in {ctx.command_path} {flag} {example}"
                     raise UsageError(f"{flag}: {expected}") from None
                 if type(error).__name__ != "NoSuchOption" or ctx.resilient_parsing:

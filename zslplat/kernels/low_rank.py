@@ -137,9 +137,8 @@ def _by_parts(X: np.ndarray | Rows, of: Callable[[np.ndarray], np.ndarray]) -> n
     """Apply a function to rows converted to float64, a part at a time."""
 
     def parts(rows: np.ndarray) -> np.ndarray:
-        return np.concatenate(
-            [of(_double(rows[i : i + ROWS_AT_A_TIME])) for i in range(0, max(1, len(rows)), ROWS_AT_A_TIME)]
-        )
+        starts = range(0, max(1, len(rows)), ROWS_AT_A_TIME)
+        return np.concatenate([of(_double(rows[i : i + ROWS_AT_A_TIME])) for i in starts])
 
     return rowwise(X, parts)
 

@@ -275,7 +275,7 @@ def fit_weights(objective: Objective, w: np.ndarray, V: np.ndarray, gap: float) 
 
 
 def _descend_by_part(part: Differentiable, start: np.ndarray, slope: np.ndarray, most: float) -> np.ndarray:
-    """Return where the part's J exceeds its least by ``most``, with a linear term that makes its slope ``slope``."""
+    """Return where the part's J is ``most`` above its least, with a linear term that makes its slope ``slope``."""
     part_value, part_slope = part(start)
     missing = slope - part_slope
 
