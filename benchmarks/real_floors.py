@@ -359,10 +359,11 @@ def kernel_learning(cell: Cell) -> float:
 
 
 def subspaces(cell: Cell) -> float:
-    """zskl-subspaces: RMSprop over all D_r, products of each with what is near, and W_c of the drawn classes.
+    """zskl-subspaces: RMSprop over all D_r, their norms, products of each with what is near, and W_c of drawn classes.
 
     A class that is drawn makes W_c, takes all rows of the batch there, and hands its gradient back. Any other in play
-    has few rows, and D_r takes those of all classes near r, and their signatures, forth and back. D exceeds the cache.
+    has few rows, and D_r takes those of all classes near r, and their signatures, forth and back. D exceeds the cache:
+    the norms, of the ridge, count with reading it once for the products.
     """
     m, method, b = cell.machine, cell.method, cell.method.batch_size
     drawn, near = min(method.drawn_classes, cell.c), min(method.neighbours, cell.c)
@@ -371,7 +372,8 @@ def subspaces(cell: Cell) -> float:
     one_pass = m.passes(cell.d, cell.a)
     step = drawn * (m.product(b, cell.d, cell.a) + m.turned(b, cell.d, cell.a) + (2 * near + 1) * one_pass)
     step += cell.c * (m.product(few, cell.d, cell.a) + m.turned(few, cell.d, cell.a)) if few else 0
-    step += rmsprop_step(cell) + cell.c / 64 * rmsprop_step(cell, 64)
+    norms = m.passes(64, cell.d, cell.a, of=lambda A, out: np.vdot(A, A))
+    step += rmsprop_step(cell) + cell.c / 64 * (rmsprop_step(cell, 64) + norms)
     scored = cell.u * (m.product(cell.m, cell.d, cell.a) + near * one_pass)
     return method.epochs * cell.n / b * step + scored
 
