@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from zslplat import make_dataset
 from zslplat.data.catalogue import open_source, parse_dataset
 from zslplat.data.description import missing_parts
 from zslplat.data.source import DataPlaces
@@ -67,8 +70,8 @@ def test_several_signatures_of_a_class_are_noted_and_are_no_matrix_of_one_each(t
     with (tmp_path / "birds.signatures.csv").open("a") as file:
         file.write("bat,1,1,1\n")
     data = load(path)
-    assert any("several of 'bat'" in note for note in data.source["notes"])
-    with pytest.raises(DataError, match="signatures are not one of each class"):
+    assert any("several of class 'bat'" in note for note in data.source["notes"])
+    with pytest.raises(DataError, match="signatures are several of a class, or one per row"):
         _ = data.S
     assert data.signature_set().values.shape == (len(CLASSES) + 1, 3)
 
@@ -186,6 +189,24 @@ def test_tables_without_unseen_classes_are_told_from_others(tmp_path):
     assert lacking(rows) == []
     by_row = rows.assign(split=["train", "train", "train", "test", "test"] * len(CLASSES))
     assert lacking(by_row) == ["all classes of the test train, so none is unseen"]
-    with pytest.raises(DataError, match=r"all classes of its test train: give --dataset '.*split=\"none\", unseen=0.2"):
+    with pytest.raises(DataError, match=r"all classes of its test train: give --dataset '.*split=none, unseen=0.2"):
         split_rows(load(path), "test_unseen", "task zsl")
     assert lacking(rows.groupby("label").head(1)) == ["one row of each class, as a table of signatures has"]
+
+
+def test_the_line_that_mends_splits_of_files_of_arrays_works(tmp_path):
+    rows, signatures = tables()
+    y, order = pd.Categorical(rows["label"]).codes, np.arange(len(rows))
+    arrays = {"X": rows[["f0", "f1", "f2", "f3"]].to_numpy(), "y": y, "S": signatures.to_numpy()}
+    for name, parts in (("keys", {"train": order[order % 5 > 1], "test": order[order % 5 < 2]}), ("none", {})):
+        np.savez(tmp_path / f"{name}.npz", **arrays, **parts)
+    ((_, line),) = missing_parts(load(tmp_path / "keys.npz"))
+    (spec,) = shlex.split(line)[1:]
+    assert list(missing_parts(load(spec))) == []
+
+
+def test_names_of_features_that_are_there_twice_are_not_kept():
+    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((12, 3)), columns=["a", "a", "b"])
+    data = make_dataset(frame, np.arange(12) % 3, np.eye(3), unseen=[2])
+    assert "columns" not in data.source
+    assert make_dataset(frame.set_axis(list("abc"), axis=1), np.arange(12) % 3, np.eye(3), unseen=[2]).source["columns"]

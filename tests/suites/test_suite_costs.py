@@ -4,8 +4,9 @@ from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.reporter import SilentReporter
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
+from zslplat.suites import costs as costs_module
 from zslplat.suites.costs import SCALED, UNKNOWN, Costs, time_unknown
-from zslplat.tuning.rehearsal import RECORDED, TIMED, Cost
+from zslplat.tuning.rehearsal import RECORDED, TIMED, Cost, TimedTrial
 
 MIB = 1 << 20
 COSTS = Costs(
@@ -60,3 +61,20 @@ def test_each_form_is_timed_on_each_data_set_in_seconds_of_all_folds(tmp_path):
     assert all(cost.source == TIMED and cost.trial == 2 * cost.test > 0 for cost in costs.measured.values())
     assert not time_unknown(experiments, costs, settings, 300, SilentReporter()), "nothing is left to be timed"
     assert not list(tmp_path.iterdir())
+
+
+def test_a_timing_that_was_stopped_does_not_replace_what_smaller_data_let_expect(tmp_path, monkeypatch):
+    def stopped(*_):
+        return TimedTrial([], Cost(3.0, 1.5, source=TIMED, at_least=True))
+
+    monkeypatch.setattr(costs_module, "time_trial", stopped)
+    costs = Costs({("sae", "synthetic"): Cost(100.0, 50.0)}, {"synthetic": 1e5})
+    settings, task = resolve_settings({"store": tmp_path}), Spec.parse("zsl")
+    datasets = [Spec.parse(text) for text in ("digit-pairs", "synthetic")]
+    methods = [Spec.parse(text) for text in ("sae", "eszsl")]
+    experiments = [Experiment(m, d, task, {}, None, None, 0) for m in methods for d in datasets]
+    time_unknown(experiments, costs, settings, 60, SilentReporter())
+    assert ("sae", "digit-pairs") not in costs.measured
+    assert [(pair, cost.at_least) for pair, cost in costs.measured.items() if pair[0] == "eszsl"] == [
+        (("eszsl", "synthetic"), True)
+    ]

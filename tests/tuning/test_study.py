@@ -58,6 +58,13 @@ def test_without_repeats_the_test_split_is_left_alone_until_it_is_asked_for(refe
     assert json.loads(done.stdout)["test"] == reference[1]["test"]
 
 
+@pytest.mark.parametrize("command", [("tune", "--class-folds", 5), ("cross-validate", "--task", "coding")])
+def test_what_is_scored_by_its_tests_is_refused_without_them(call, tmp_path, command):
+    done = call(*command, "--method", "plain", "--dataset", "marked", "--repeats", 0)
+    assert (done.returncode, "--repeats 0 tests nothing" in done.stderr) == (2, True), done.stderr
+    assert not (tmp_path / "mlruns" / "studies").exists()
+
+
 def test_another_seed_gives_other_trials(reference, call, tmp_path):
     assert call(*COMMON, "--trials", 4, "--seed", 1).returncode == 0
     assert trials_of(tmp_path / "mlruns")[:4] != trials_of(reference[0])[:4]

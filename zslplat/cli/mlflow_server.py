@@ -16,7 +16,7 @@ from zslplat.platforms import end_session
 from zslplat.settings import Settings
 
 FIRST_PORT, _PORTS = 5000, 100
-# Ctrl-C leaves no more than 1.5 seconds for all of it (zslplat.cli.interrupts).
+# Ctrl-C leaves no more than 1.5 seconds for all of it (zslplat.cli.process).
 _KIND_SECONDS = 0.6
 
 

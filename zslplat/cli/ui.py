@@ -75,8 +75,7 @@ def _serve(settings: "Settings", host: str, port: int | None, *, opened: bool) -
     require_package("flask", "ui", "the MLflow UI")
     catch_up(settings, warn)
     free = usable_port(host, port)
-    for ending in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
-        signal.signal(ending, signal.default_int_handler)
+    signal.signal(getattr(signal, "SIGHUP", signal.SIGTERM), signal.default_int_handler)
     stopped = answered = False
     server = Server.start(settings, host, free)
     try:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from zslplat.comparison.compare import Comparison
 from zslplat.comparison.forests import draw_forests
@@ -135,12 +134,8 @@ def _escaped(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def _rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
-    return [row for one in comparisons for row in one.rows]
-
-
 def _write_csv(comparisons: Sequence[Comparison], path: Path) -> None:
-    rows = _rows(comparisons)
+    rows = [row for one in comparisons for row in one.rows]
     write_table(Table({column: [row[column] for row in rows] for column in comparisons[0].columns}), path)
 
 

@@ -111,7 +111,9 @@ def assemble(raw: RawArrays, card: FeatureCard, source: Mapping[str, Any]) -> Da
     folds = () if by_row else _folds(raw, y, class_names, splits, zero_shot=zero_shot)
     complete_splits(splits, y, raw.notes, zero_shot=zero_shot)
     check_classes_of_splits(raw.where, y, class_names, splits)
-    reading = {"notes": raw.notes, "unread": raw.unread, COLUMNS: [c for c in raw.columns if not is_identifier(c)]}
+    columns = [name for name in raw.columns if not is_identifier(name)]
+    columns = columns if len(set(columns)) == len(columns) else []
+    reading = {"notes": raw.notes, "unread": raw.unread, COLUMNS: columns}
     return Dataset(
         name=raw.name,
         X=X,
@@ -368,7 +370,7 @@ def _signatures(
             classes = None
     if classes is not None and (twice := np.flatnonzero(np.bincount(classes) > 1)).size:
         of = ", ".join(repr(class_names[place]) for place in twice[:3]) + (", ..." if len(twice) > 3 else "")
-        raw.notes.append(f"signatures {name!r}: several of {of}")
+        raw.notes.append(f"signatures {name!r}: several of class {of}")
     values = np.ascontiguousarray(in_type(values, DOUBLE, where))
     return SignatureSet(values, classes, raw_set.per_row, tuple(names))
 

@@ -278,7 +278,7 @@ class Dataset:
         """The default signatures (m, a), one of each class; raises :class:`DataError` where they are not such."""
         signatures = self.signature_set()
         if signatures.classes is not None or signatures.per_row:
-            raise DataError(f"{self.name}: signatures are not one of each class in turn; signature_set() has them all")
+            raise DataError(f"{self.name}: signatures are several of a class, or one per row; signature_set() has them")
         return signatures.values
 
     def signature_set(self, name: str = "") -> SignatureSet:
@@ -441,6 +441,12 @@ def unseen_line(dataset: Dataset) -> str:
     if "path" not in dataset.source:
         return "make_dataset(X, y, S, unseen=[...]) with names or numbers of classes, how many, or a share"
     return f"{option_line(dataset, unseen=0.2)}, or names as in unseen=wren+owl"
+
+
+def redivided_line(dataset: Dataset) -> str:
+    """Return how classes of a file are made unseen in place of the splits that it holds."""
+    left_out = {key: None for key in ("split", "train", "test") if key in dataset.source.get("keys", {})}
+    return option_line(dataset, **left_out, unseen=0.2)
 
 
 def row_folds(dataset: Dataset) -> list[np.ndarray]:

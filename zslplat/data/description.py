@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.dataset import Dataset, option_line, signatures_line, unseen_line
+from zslplat.data.dataset import Dataset, redivided_line, signatures_line, unseen_line
 from zslplat.data.exposure import exposures_of
 from zslplat.data.store.rows import Rows, blocks_of
 from zslplat.keys import COLUMNS
@@ -79,12 +79,12 @@ def missing_parts(dataset: Dataset) -> Iterator[tuple[str, str]]:
         return
     if all(signatures.per_row for signatures in dataset.signatures.values()):
         yield "no signatures of classes, which zero-shot tasks need", signatures_line(dataset)
-    if len(dataset.y) == len(dataset.class_names) and dataset.signatures:
+    if dataset.signatures and len(np.unique(dataset.y)) == len(dataset.y):
         yield "one row of each class, as a table of signatures has", "give the table of the rows that these describe"
     elif not dataset.splits:
         yield "no split, so no class is unseen", unseen_line(dataset)
-    elif not {"test_unseen", "test_seen"} & set(dataset.splits) and dataset.signatures:
-        yield "all classes of the test train, so none is unseen", option_line(dataset, split="none", unseen=0.2)
+    elif "test" in dataset.splits and dataset.signatures:
+        yield "all classes of the test train, so none is unseen", redivided_line(dataset)
     elif "test_seen" in dataset.splits and "test_unseen" not in dataset.splits:
         yield "no test rows of unseen classes", "name the split of rows whose classes are not trained on `test_unseen`"
 

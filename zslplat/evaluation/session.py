@@ -265,7 +265,9 @@ class Session:
 
     def _job(self, request: EvaluationRequest, problems: PreparedProblems, limits: Limits) -> EvaluateJob:
         experiment, test = request.experiment, request.experiment.split == TEST
-        resampled = request.full and (test or request.outcomes)
+        resampled, stores_model = request.full and (test or request.outcomes), self._stores_model(request)
+        # A model takes the features of a table by their names.
+        columns = self.context.dataset.source.get(COLUMNS, []) if stores_model else []
         return EvaluateJob(
             label=request.label,
             method=experiment.method.name,
@@ -287,13 +289,9 @@ class Session:
             test=test,
             blocks=self.context.blocks,
             sources=self.context.sources(self.experiment.space, request.parameters),
-            model_bytes=self._model_bytes(limits) if self._stores_model(request) else 0,
-            about={"experiment": experiment.to_json(), **self._columns(request)},
+            model_bytes=self._model_bytes(limits) if stores_model else 0,
+            about={"experiment": experiment.to_json(), COLUMNS: columns},
         )
-
-    def _columns(self, request: EvaluationRequest) -> dict[str, Any]:
-        """Return the names of the features, which a model needs to take those of a table in its order."""
-        return {COLUMNS: self.context.dataset.source.get(COLUMNS, [])} if self._stores_model(request) else {}
 
     def _stores_model(self, request: EvaluationRequest) -> bool:
         return request.model and request.experiment.split == TEST and self.settings.model_gigabytes > 0

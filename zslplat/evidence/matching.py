@@ -92,13 +92,11 @@ def indices_of_parameters(name: str, entries: Sequence[Scored]) -> list[int]:
     for i, entry in enumerate(entries):
         if entry.bare == spec.name and all(word == entry.study or f"[{word}]" in entry.names for word in words):
             parameters = Spec.parse(entry.method).parameters
-            if all(k in parameters and _same(parameters[k], v) for k, v in spec.parameters.items()):
+            if all(
+                k in parameters and format_value(parameters[k]) == format_value(v) for k, v in spec.parameters.items()
+            ):
                 indices.append(i)
     return indices
-
-
-def _same(value: object, other: object) -> bool:
-    return format_value(value) == format_value(other)
 
 
 def _canonical(name: str) -> str:

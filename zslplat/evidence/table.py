@@ -208,7 +208,7 @@ def nothing_recorded(settings: Settings, dataset: str, task: str | None, table: 
     except UnknownNameError as unknown:
         return unknown
     tasks = table.tasks() if task is None else [task]
-    others = list(dict.fromkeys(name for one in tasks for name in table.datasets(one)))[::-1]
+    others = list(dict.fromkeys(d for one in tasks for d in table.datasets(one) if d != dataset))[::-1]
     more = f", ... ({len(others)} in all)" if len(others) > 3 else ""
     hint = f"; recorded is {', '.join(others[:3])}{more}: choose with --dataset" if others else ""
     of_task = "" if task is None else f" of task {task}"

@@ -11,6 +11,7 @@ from zslplat.comparison.compare import compare
 from zslplat.comparison.forests import score_forest
 from zslplat.data.class_draws import drawn_spec
 from zslplat.drawing import draw_forest
+from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evidence.matching import Filters
 from zslplat.front.options import TuneCommand
@@ -81,20 +82,20 @@ class FoldedStudies(Result):
 
     def _summary(self) -> Summary:
         frame = self.to_frame()
-        warnings = lines_of_places(
-            (f"fold {k}", line) for k, study in enumerate(self.studies, start=1) for line in study.result.warnings
-        )
+        pairs = ((f"fold {k}", line) for k, one in enumerate(self.studies, 1) for line in one.result.warnings)
         silenced = sum(study.result.silenced for study in self.studies)
         return Summary(
             f"{self.title}, a study each",
             [{"fold": frame.index.tolist(), **{name: frame[name].tolist() for name in frame.columns}}],
-            [self.headline, *warning_lines(warnings, silenced)],
+            [self.headline, *warning_lines(lines_of_places(pairs), silenced)],
         )
 
 
 def carry_out_folds(options: TuneCommand) -> FoldedStudies:
     """Tune and test every class fold by itself, and score all classes together; what is recorded is not done again."""
     experiment, study_options, settings = study_request(options)
+    if not study_options.repeats:
+        raise UsageError("--repeats 0 tests nothing, and class folds are scored by their tests; leave one out")
     folds = options["class_folds"] or 0
     studies = []
     with progress(quiet=options["quiet"]) as reporter:

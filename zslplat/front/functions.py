@@ -107,7 +107,7 @@ def tune(
     else :func:`~zslplat.make_dataset` takes. ``set`` fixes hyperparameters, ``space`` gives ranges: ``(low, high)``,
     ``(low, high, "log")``, a list of values or a text such as ``"1e-3..1e3:log"``. ``config`` is a study file, as
     ``zslplat tune --write-config`` writes one: it holds for every argument that is left at its default. ``dry_run``
-    times one trial, records nothing, and says what would be done and about how long it takes. With ``class_folds``
+    times one fold, records nothing, and says what would be done and about how long it takes. With ``class_folds``
     there is a study for every fold, and one score over all classes.
 
     Raises :class:`~zslplat.errors.UsageError` for a request that makes no sense, :class:`~zslplat.errors.DataError` and

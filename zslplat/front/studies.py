@@ -287,9 +287,9 @@ class StudyPlan(Shown):
     def _times(self) -> str:
         plan = self.result
         least, timed = ("at least", "was stopped after") if plan.at_least else ("about", "took")
-        missing = counted(plan.trials - plan.recorded, "trial")
+        missing = counted(plan.trials - plan.recorded, "trial") + (" and the test" if plan.tests else "")
         return (
-            f"time: {least} {duration(plan.seconds or 0)} for {missing} and the test with "
+            f"time: {least} {duration(plan.seconds or 0)} for {missing} with "
             f"{counted(plan.workers, 'worker')}; a trial at the defaults {timed} {plan.trial_seconds:.2g} s, preparing "
             f"{plan.prepare_seconds:.2g} s"
         )

@@ -83,13 +83,12 @@ class RowFile:
 
     def _of_table(self, part: Any, rows: int) -> Iterator[np.ndarray]:
         lists, numbers = _columns(part.schema)
-        chosen, numbers = self._chosen(lists), [name for name in numbers if name not in self.ignored]
         lacking = [name for name in self.columns if name not in numbers]
+        chosen = [] if self.columns and not lacking else self._chosen(lists)
+        numbers = [name for name in numbers if name not in self.ignored]
         if not chosen and len(lacking) < len(self.columns):  # with other names throughout, columns go by their places
             if lacking:
-                others = ", ".join(quoted(name) for name in numbers if name not in self.columns)
-                what = f"{quoted(lacking[0])}, which is not there" + (f", but {others}" if others else "")
-                raise UsageError(f"{self.path}: the model takes the column {what}; {_OTHER_MODEL}")
+                raise UsageError(f"{self.path}: no column {quoted(lacking[0])}, which the model takes; {_OTHER_MODEL}")
             numbers = list(self.columns)
         if not chosen and len(numbers) != self.width:
             texts = [name for name in part.schema.names if name not in (*numbers, *lists, *self.ignored)]

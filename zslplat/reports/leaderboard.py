@@ -129,15 +129,11 @@ def _sheet_block(sheet: Sheet, group: str, caption: str, notes: Sequence[str]) -
     filled_places = [place for place in range(len(sheet.titles)) if any(line[place].text for line in lines)]
     heads = [Column(" ".join(sheet.titles[place].split()), sheet.right[place]) for place in filled_places]
     rows = [[_block_cell(line[place]) for place in filled_places] for line in lines]
-    return TableBlock(_capital(caption), heads, rows, _sentences(notes))
+    return TableBlock(_capital(caption), heads, rows, " ".join(map(sentence, notes)))
 
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _sentences(notes: Sequence[str]) -> str:
-    return " ".join(map(sentence, notes))
 
 
 Entries = Sequence[tuple[str, Result]]

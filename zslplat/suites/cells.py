@@ -242,7 +242,7 @@ class GridOptions:
         return StudyOptions(
             trials=self.trials,
             repeats=self.repeats or suite.repeats,
-            workers=worker_count(self.workers or suite.workers),
+            workers=self.workers or suite.workers or worker_count(None),
             cluster=self.cluster,
             trial_timeout=self.trial_timeout,
             memory_bytes=self.memory_bytes,

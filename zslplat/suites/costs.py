@@ -116,19 +116,23 @@ def time_unknown(
         by_size = sorted(pending, key=lambda pair: costs.sizes.get(pair[1], float("inf")))
         first = {method: dataset for method, dataset in reversed(by_size)} | dict.fromkeys(m for m, _ in costs.measured)
         by_size.sort(key=lambda pair: first[pair[0]] != pair[1])
+        stopped = set[str]()
         for method, dataset in by_size:
             left = ends - time.monotonic()
             if left <= 0:
                 break
-            if any(cost.at_least for (name, _), cost in costs.measured.items() if name == method):
+            if method in stopped:
                 continue
             experiment, limit = pending[method, dataset], min(left, max(1.0, seconds * _MOST_SHARE))
             reporter.stage(f"timing {experiment.method} on {experiment.dataset_text}")
             with suppress(ZslplatError):  # the cell will say so when it is carried out
                 context = ExperimentContext(experiment, away)
-                timed = time_trial(context.experiment, Limits(limit), context, away, SilentReporter())
-                if timed.cost is not None:
-                    costs.measured[method, dataset] = timed.cost
+                cost = time_trial(context.experiment, Limits(limit), context, away, SilentReporter()).cost
+                stopped |= {method} if cost and cost.at_least else set()
+                scaled = costs.of(method, dataset)[0]
+                # One that was stopped says less than what other data let expect.
+                if cost and not (cost.at_least and scaled and scaled.trial > cost.trial):
+                    costs.measured[method, dataset] = cost
         return sum(path.stat().st_size for path in away.cache.rglob("*") if path.is_file())
 
 

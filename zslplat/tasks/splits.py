@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-from zslplat.data.dataset import ClassFold, Dataset, option_line, unseen_line
+from zslplat.data.dataset import ClassFold, Dataset, redivided_line, unseen_line
 from zslplat.data.splits import hold_out_rows as hold_out_rows
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.space import Integer, Optional, Real, Text, parameter
@@ -43,7 +43,7 @@ def split_rows(dataset: Dataset, split: str, purpose: str) -> np.ndarray:
         if "test" in dataset.splits and not dataset.signatures:
             hint = "; a test is divided by class where there are signatures: give a row of attributes per class"
         elif "test" in dataset.splits and "path" in dataset.source:
-            hint = f"; all classes of its test train: give {option_line(dataset, split='none', unseen=0.2)}"
+            hint = f"; all classes of its test train: give {redivided_line(dataset)}"
         raise DataError(f"{dataset.name} has no split {split!r}, which {purpose} needs; its splits: {names}{hint}")
     return dataset.rows(split)
 

@@ -63,6 +63,8 @@ def cross_validate(
         )
     if "split" in task_options:
         raise UsageError(f"task {experiment.task}: cross-validation sets split itself; leave it out")
+    if not options.repeats:
+        raise UsageError("--repeats 0 tests nothing, and cross-validation is scored by its tests; leave it out")
     dataset = open_dataset(experiment.dataset, settings)
     fold_count = len(row_folds(dataset))
     if "test" in dataset.splits:

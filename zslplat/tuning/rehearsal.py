@@ -90,7 +90,7 @@ def throwaway_store(settings: Settings) -> Iterator[Settings]:
 def time_trial(
     experiment: Experiment, limits: Limits, context: ExperimentContext, away: Settings, reporter: Reporter
 ) -> TimedTrial:
-    """Evaluate the first fold of a trial at the defaults, as long as which each other fold is taken to last.
+    """Evaluate the first fold of a trial at the defaults; each other fold is taken to last as long.
 
     ``away``: settings of a :func:`throwaway_store`. Raises :class:`ZslplatError` where nothing can be evaluated.
     """
