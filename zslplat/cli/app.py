@@ -72,8 +72,8 @@ def _root() -> Any:
 def run_app(arguments: list[str]) -> int:
     """Run a command line and return its exit code; an error is one line on standard error.
 
-    2 for a wrong request, 1 for one that could not be carried out, 130 for Ctrl-C and SIGTERM. With ``--json`` the error is the
-    JSON document on standard output, too: ``{"error": ..., "exit_code": ...}``.
+    2 for a wrong request, 1 for one that could not be carried out, 130 for Ctrl-C and SIGTERM. With ``--json`` the
+    error is the JSON document on standard output, too: ``{"error": ..., "exit_code": ...}``.
     """
     invocation = Invocation()
     if completion.COMPLETING in os.environ:
