@@ -85,12 +85,17 @@ def zslplat_listeners():
 '''
 
 
+@pytest.fixture(scope="module")
+def chatty(tmp_path_factory):
+    """The folder of the plugin: it stays where it is, as its modules stay loaded."""
+    return install_distribution(tmp_path_factory.mktemp("chatty"), "zslplat-chatty", "zslplat_chatty", CHATTY)
+
+
 @pytest.fixture
-def talk(call, tmp_path, monkeypatch):
+def talk(call, chatty, monkeypatch):
     """Run a command beside a plugin that prints everywhere and breaks where it can; return what it left."""
-    folder = install_distribution(tmp_path / "chatty", "zslplat-chatty", "zslplat_chatty", CHATTY)
-    monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")])))
+    monkeypatch.syspath_prepend(str(chatty))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(chatty), os.environ.get("PYTHONPATH")])))
     registry.cache_clear()
     return call
 
