@@ -362,8 +362,7 @@ def subspaces(cell: Cell) -> float:
     """zskl-subspaces: RMSprop over all D_r, their norms, products of each with what is near, and W_c of drawn classes.
 
     A class that is drawn makes W_c, takes all rows of the batch there, and hands its gradient back. Any other in play
-    has few rows, and D_r takes those of all classes near r, and their signatures, forth and back. D exceeds the cache:
-    the norms, of the ridge, count with reading it once for the products.
+    has few rows, and D_r takes those of all classes near r, and their signatures, forth and back. The norms read D.
     """
     m, method, b = cell.machine, cell.method, cell.method.batch_size
     drawn, near = min(method.drawn_classes, cell.c), min(method.neighbours, cell.c)
@@ -444,8 +443,9 @@ def gated_network(cell: Cell) -> float:
 
 
 def similarities(cell: Cell) -> float:
-    """sse-int, sse-relu: the time in the compiled loops over rows, references and features, their own floor."""
-    return 2 * cell.machine.read(cell.n, cell.d) + sum(cell.calls.seconds.values())
+    """sse-int, sse-relu: the compiled loops, their own floor, and f Z' and G Z for all rows that they met."""
+    m, rows = cell.machine, cell.calls.size("intersections", 0, 0)
+    return 2 * m.read(cell.n, cell.d) + sum(cell.calls.seconds.values()) + 2 * m.product(rows, cell.c, cell.c, DOUBLE)
 
 
 def latent_codes(cell: Cell) -> float:
