@@ -119,7 +119,6 @@ def gate(options: GateOptions) -> None:
     below. 3: cannot tell. Errors have 1 or 2. The test split is not looked at. Each look spends one of --looks, so
     that a loop of so many tries, which hears verdicts alone, rarely has a false pass (docs/gate.md).
     """
-
     from zslplat.cli.invocation import echo, print_json
     from zslplat.cli.output import open_store
     from zslplat.cli.studies import study_called

@@ -275,7 +275,7 @@ class Dataset:
 
     @property
     def S(self) -> np.ndarray:
-        """The default signatures (m, a), one of each class; raises :class:`DataError` where they are not such."""
+        """The default signatures (m, a), one of each class; raises :class:`DataError` for any others or none."""
         signatures = self.signature_set()
         if signatures.classes is not None or signatures.per_row:
             raise DataError(f"{self.name}: signatures are several of a class, or one per row; signature_set() has them")

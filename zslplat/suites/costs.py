@@ -44,8 +44,8 @@ class Costs:
     def of(self, method: str, dataset: str) -> tuple[Cost | None, str]:
         """Return what a method costs on a data set, and how that is known; None where it is not.
 
-        The method with just these parameters counts, else with others. Of another data set the nearest in size counts:
-        seconds in proportion to the sizes, and memory beyond what the smallest of all took.
+        A method with just these parameters counts first, then one with others. Of other data sets the nearest in size
+        counts: seconds grow in proportion to the sizes, and so does memory above the least of all peaks.
         """
         name, dataset = method.partition("(")[0], _undrawn(dataset)
         alike = [(m, d, cost) for (m, d), cost in self.measured.items() if m.partition("(")[0] == name]
@@ -98,7 +98,7 @@ def costs_of(records: Records) -> Costs:
 def time_unknown(
     experiments: Sequence[Experiment], costs: Costs, settings: Settings, seconds: float, reporter: Reporter
 ) -> int:
-    """Add sizes and costs that are missing, within about ``seconds`` in all; return the bytes of the cache it took.
+    """Add sizes and costs that are missing, within about ``seconds`` in all; return the bytes of the cache in use.
 
     One fold at the defaults is timed: of each method with its parameters on the smallest of its data sets, then on the
     others, smaller ones first. What is stopped at its limit costs that much at least, and is timed on no other.
@@ -119,9 +119,7 @@ def time_unknown(
         stopped = set[str]()
         for method, dataset in by_size:
             left = ends - time.monotonic()
-            if left <= 0:
-                break
-            if method in stopped:
+            if left <= 0 or method in stopped:
                 continue
             experiment, limit = pending[method, dataset], min(left, max(1.0, seconds * _MOST_SHARE))
             reporter.stage(f"timing {experiment.method} on {experiment.dataset_text}")
@@ -130,7 +128,7 @@ def time_unknown(
                 cost = time_trial(context.experiment, Limits(limit), context, away, SilentReporter()).cost
                 stopped |= {method} if cost and cost.at_least else set()
                 scaled = costs.of(method, dataset)[0]
-                # One that was stopped says less than what other data let expect.
+                # A timing that was stopped says less than a longer one, scaled.
                 if cost and not (cost.at_least and scaled and scaled.trial > cost.trial):
                     costs.measured[method, dataset] = cost
         return sum(path.stat().st_size for path in away.cache.rglob("*") if path.is_file())

@@ -109,14 +109,14 @@ def study_note(
     """Return the description of a study that has ended; ``mean`` and ``ends`` are of the tests' primary metric."""
     identity, about = values["identity"], values["about"]
     metric = about["primary"]["name"]
-    count = {0: "not yet", 1: "once"}.get(len(test), f"{len(test)} repeats")
+    count = f"{len(test)} repeats" if len(test) > 1 else "once"
+    tested = f"- Refitted on all training rows and scored on the test split ({count})" if test else "- Not tested yet"
     lines = [
         f"{identity['method']} tuned on {identity['dataset']}, task {identity['task']}: test {metric} {result(mean)}"
         f"{interval(ends)}, validation {result(winner['metrics'].get(metric))}, {finished.get('trials', '?')} trials.",
         "",
         f"- Chosen: trial {finished['winner']}, {chosen(winner['parameters']) or 'nothing was searched'}.",
-        f"- Refitted on all training rows and scored on the test split ({count})"
-        + (f"; the interval is {_OVER_ROWS}." if ends is not None else "."),
+        tested + (f"; the interval is {_OVER_ROWS}." if ends is not None else "."),
         *_surroundings(values, finished.get("knows")),
         "",
     ]

@@ -56,7 +56,7 @@ def birds(tmp_path, monkeypatch):
     folder = install_distribution(tmp_path / "installed", "zslplat-birds", "zslplat_birds", MODULE)
     (folder / "birds_table.toml").write_text(TABLE)
     monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.delitem(sys.modules, "zslplat_birds", raising=False)  # that of another test, whose files are gone
+    monkeypatch.delitem(sys.modules, "zslplat_birds", raising=False)  # it was another test's, whose files are removed
     registry.cache_clear()
     load_table.cache_clear()
     yield

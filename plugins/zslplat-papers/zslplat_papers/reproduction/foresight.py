@@ -82,9 +82,9 @@ def foresee(
         seconds[id(cell)] = STUDY_SECONDS + cost.study_seconds(cell.trials, repeats, options)
         least = least or cost.at_least
         peak = max(peak, cost.peak_bytes * min(budget.workers, cell.trials))
-    rows = {name: costs.sizes[name] * _BYTES for name in sizes}
-    cached = cache_bytes / sum(rows[name] for name in timed) if timed else 1.0
-    disk = min(sum(rows.values()) * max(cached, 1.0), settings.cache_gigabytes * 2**30)
+    rows, timed_rows = (_BYTES * sum(costs.sizes[name] for name in names) for names in (sizes, timed))
+    cached = cache_bytes / timed_rows if timed else 1.0
+    disk = min(rows * max(cached, 1.0), settings.cache_gigabytes * 2**30)
     total = sum(seconds.values())
     foresight = Foresight(len(studies), unknown, total, least, peak, int(disk), budget.workers)
     return foresight, [seconds.get(id(cell), 0.0) for cell in cells]
@@ -93,15 +93,10 @@ def foresee(
 def _recorded(settings: Settings) -> Costs:
     """Return what the store has recorded; nothing where there is none."""
     try:
-        records = existing_records(settings, lambda text: None)
+        with existing_records(settings, lambda text: None) as records:
+            return costs_of(records)
     except StoreError:
         return Costs()
-    if records is None:
-        return Costs()
-    try:
-        return costs_of(records)
-    finally:
-        records.close()
 
 
 def _size(cell: Cell, settings: Settings) -> float:
