@@ -335,6 +335,15 @@ def test_any_kernel_is_a_conditional_space_of_kernels_that_fit():
         assert str(model.kernel).startswith(name)
 
 
+def test_objective_of_subspaces_has_the_ridge():
+    X, y, S, *_ = zero_shot()
+    # From D = 0 the first step is the same with any ridge.
+    fitted = [ZSKLSubspaces(epochs=1, batch_size=len(X), ridge=ridge).fit(X, y, S) for ridge in (0.0, 2.0)]
+    np.testing.assert_array_equal(fitted[0].D_, fitted[1].D_)
+    without, with_it = (model.diagnostics.series["objective"][0] for model in fitted)
+    assert with_it - without == pytest.approx(2 * np.square(fitted[0].D_, dtype=np.float64).sum(), rel=1e-4)
+
+
 def test_matrices_hold_what_was_learned():
     X, y, S, *_ = zero_shot()
     model = ZSKLSubspaces(epochs=1).fit(X, y, S)

@@ -82,9 +82,8 @@ class ZSKLSubspaces(KernelAlignment):
         self.W_ = (start.random((d, a)) * (2 / d)).astype(self._dtype)
         self.D_: np.ndarray = np.zeros((c, d, a), dtype=self._dtype)
         objective = self._objective(self.kernel_, np.bincount(data.y), len(X))
-        gradient = SubspaceGradient(self.kernel_, objective, self.similarity(self.seen_signatures_), self.ridge)
+        gradient = SubspaceGradient(self.kernel_, objective, self.similarity(self.seen_signatures_))
         for_W = RMSprop(self.W_, gamma=self.gamma, epsilon=self.epsilon)
-        # The ridge's slope: SubspaceGradient has the ridge in the loss alone.
         for_D = RMSprop(self.D_, gamma=self.gamma, epsilon=self.epsilon, ridge=2 * self.ridge)
         numbers = self.resolved_numbers(self.kernel_) | {"width resolved": self.width_}
         self.diagnostics_ = Diagnostics({"objective": [], "incoherence": []}, numbers)
@@ -100,7 +99,7 @@ class ZSKLSubspaces(KernelAlignment):
                     for r, g in dD:
                         for_D.step(g, rate, rows=slice(r, r + 1))
                     total += loss * len(batch)
-            self._report(epoch + 1, total / len(rows))
+            self._report(epoch + 1, total / len(rows) + self.ridge * float(np.vdot(self.D_, self.D_)))
             yield epoch + 1
 
     def similarity(self, S: np.ndarray) -> np.ndarray:
@@ -134,19 +133,18 @@ class ZSKLSubspaces(KernelAlignment):
 
 
 class SubspaceGradient:
-    """Loss and gradients by W and D of one batch; ``sim`` (c, c) of the seen classes, ``ridge`` for the loss alone."""
+    """Loss and gradients by W and D of one batch, without the ridge; ``sim`` (c, c) is that of the seen classes."""
 
-    def __init__(self, kernel: InnerProductKernel, objective: Objective, sim: np.ndarray, ridge: float) -> None:
-        self.kernel, self.objective, self.sim, self.ridge = kernel, objective, sim, ridge
+    def __init__(self, kernel: InnerProductKernel, objective: Objective, sim: np.ndarray) -> None:
+        self.kernel, self.objective, self.sim = kernel, objective, sim
 
     def __call__(
         self, X: np.ndarray, y: np.ndarray, S: np.ndarray, W: np.ndarray, D: np.ndarray, drawn: np.ndarray
     ) -> tuple[float, np.ndarray, Iterator[tuple[int, np.ndarray]]]:
-        """Return the loss, dL/dW, and (r, dL/dD_r) of each seen class in turn, without the ridge's 2 ridge D_r.
+        """Return the loss, dL/dW, and (r, dL/dD_r) of each seen class in turn.
 
         Rows X (b, d) are of classes y. The classes ``drawn`` are their wrong ones, weighted so that their sum has the
-        same mean as over all. Each dL/dD_r is written to the same array; D_r may be moved as soon as its
-        own is there.
+        same mean as over all. Each dL/dD_r is written to the same array; D_r may be moved as soon as its own is there.
         """
         b, c = len(X), len(S)
         share, right = self.objective.wrong * c / len(drawn), self.objective.right_weights(c)
@@ -166,11 +164,9 @@ class SubspaceGradient:
         classes, of_class = np.unique(y[rest], return_inverse=True)
         x, s, sim, sim_of_rows = X[rest], S[classes], self.sim[classes], self.sim[y[rest]]
         Z, P = x @ W, s @ W.T
-        for r, D_r in enumerate(D):
-            rows, near = np.flatnonzero(sim_of_rows[:, r]), np.flatnonzero(sim[:, r])
-            Z[rows] += sim_of_rows[rows, r, None] * (x[rows] @ D_r)
-            P[near] += sim[near, r, None] * (D_r @ s[near].T).T
-            loss += self.ridge * float(np.vdot(D_r, D_r))
+        for r, (rows, near) in enumerate(zip(nonzero_by_column(sim_of_rows), nonzero_by_column(sim), strict=True)):
+            Z[rows] += sim_of_rows[rows, r, None] * (x[rows] @ D[r])
+            P[near] += sim[near, r, None] * (D[r] @ s[near].T).T
         value, R, slope_of_norm = self._slopes(
             Z, s[of_class], norms[rest], P[of_class], np.ones(len(rest), dtype=bool), right[y[rest]] / b
         )
@@ -179,13 +175,13 @@ class SubspaceGradient:
         dW = G.sum(axis=0) + left.T @ right_side
 
         def deviations() -> Iterator[tuple[int, np.ndarray]]:
-            g = np.empty_like(W)
-            for r in range(c):
-                near = np.flatnonzero(weights[:, r])
-                np.matmul((left[near] * weights[near, r, None]).T, right_side[near], out=g)
-                for i, k in enumerate(drawn):
-                    if self.sim[k, r]:
-                        add(g, self.sim[k, r], G[i])
+            g, product = np.zeros_like(W), get_blas_funcs("gemm", (W,))
+            for r, near in enumerate(nonzero_by_column(weights)):
+                weighted = weights[near, r, None] * right_side[near]
+                # g = left' weighted; np.matmul is slow where one row is near.
+                product(1, weighted.T, left[near].T, trans_b=True, c=g.T, overwrite_c=True)
+                for i in np.flatnonzero(self.sim[drawn, r]):
+                    add(g, self.sim[drawn[i], r], G[i])
                 yield r, g
 
         return loss + value, dW, deviations()
@@ -216,6 +212,12 @@ class SubspaceGradient:
             loss, slope = np.where(is_right, -k, k), np.where(is_right, -1.0, 1.0)
         G = (weights * slope).astype(t.dtype)
         return float(np.sum(weights * loss)), G * f_t, np.asarray(G * f_u), np.asarray(G * f_v)
+
+
+def nonzero_by_column(A: np.ndarray) -> list[np.ndarray]:
+    """Return the rows of the entries that are not 0, for each column of A."""
+    columns, rows = np.nonzero(A.T)
+    return np.split(rows, np.searchsorted(columns, np.arange(1, A.shape[1])))
 
 
 def class_projection(W: np.ndarray, D: np.ndarray, sim: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
