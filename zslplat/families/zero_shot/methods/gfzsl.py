@@ -52,7 +52,7 @@ the start are those above with reg, so that such a class has reg twice in the en
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -116,15 +116,24 @@ def log_densities(X: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np
     weighted = means / variances
     constants = (means * weighted).sum(axis=1) + np.log(variances).sum(axis=1) + X.shape[1] * math.log(2 * math.pi)
     factors = np.concatenate([weighted.T, -0.5 / variances.T])
-    densities, d = np.empty((len(X), len(means))), X.shape[1]
-    both = np.empty((_CHUNK, 2 * d))  # rows and their squares, of as many rows as a processor's cache holds
-    for start in range(0, len(X), _CHUNK):
-        rows = X[start : start + _CHUNK]
-        part = both[: len(rows)]
-        np.subtract(rows, middle, out=part[:, :d])
-        np.multiply(part[:, :d], part[:, :d], out=part[:, d:])
-        densities[start : start + len(rows)] = part @ factors
+    densities = np.empty((len(X), len(means)))
+    for rows, powers in first_and_second_powers(X, middle):
+        densities[rows] = powers @ factors
     return np.asarray(densities - 0.5 * constants)
+
+
+def first_and_second_powers(X: np.ndarray, middle: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield a few rows of X (n, d) at a time: their slice, and [x - m, (x - m)^2] (rows, 2 d) in float64, m the middle.
+
+    They are as many as a processor's cache holds, in the same memory each time.
+    """
+    room, d = np.empty((_CHUNK, 2 * X.shape[1])), X.shape[1]
+    for start in range(0, len(X), _CHUNK):
+        rows = slice(start, min(start + _CHUNK, len(X)))
+        powers = room[: rows.stop - start]
+        np.subtract(X[rows], middle, out=powers[:, :d])
+        np.multiply(powers[:, :d], powers[:, :d], out=powers[:, d:])
+        yield rows, powers
 
 
 class GFZSL(KernelMethod, ZeroShotMethod):
@@ -285,9 +294,7 @@ def refined(
 
     The series begins with the given Gaussians, whose variances are raised to the bound, at equal shares.
     """
-    middle = means.mean(axis=0)
-    X, means, variances = X.astype(np.float64) - middle, means - middle, np.maximum(variances, bound)
-    squares = X * X
+    middle, means, variances = means.mean(axis=0), means.copy(), np.maximum(variances, bound)
     weights = np.full(len(means), 1 / len(means))
     series: list[float] = []
     for left in range(iterations, -1, -1):
@@ -300,10 +307,12 @@ def refined(
         R = np.exp(joint - totals)
         mass = R.sum(axis=0)
         weights, present = mass / len(X), mass > LEAST_MASS
-        share = R[:, present] / mass[present]
-        means[present] = share.T @ X
-        variances[present] = np.maximum(share.T @ squares - means[present] ** 2, bound)
-    return means + middle, variances, series
+        sums = np.zeros((len(means), 2 * X.shape[1]))
+        for rows, powers in first_and_second_powers(X, middle):
+            sums += R[rows].T @ powers
+        first, second = np.split(sums[present] / mass[present, None], 2, axis=1)
+        means[present], variances[present] = first + middle, np.maximum(second - first**2, bound)
+    return means, variances, series
 
 
 class TransductiveGFZSL(GFZSL):
