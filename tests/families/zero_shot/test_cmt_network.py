@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 from sklearn.neural_network import MLPRegressor
 
-from zslplat.families.zero_shot.methods.cmt import transfer
 from zslplat.families.zero_shot.methods.cmt.transfer import CMT, Objective, Penalties
 from zslplat.methods.quasi_newton import minimise
 
@@ -27,7 +26,7 @@ def last(iterates):
 @pytest.mark.parametrize("hidden", [None, 5])
 @pytest.mark.parametrize("penalties", [Penalties(0.03, 0.7, 0.1), Penalties(0.2, biases=False)])
 def test_gradient_agrees_with_finite_differences(hidden, penalties, monkeypatch):
-    monkeypatch.setattr(transfer, "BLOCK", 16)
+    monkeypatch.setattr("zslplat.data.store.rows.BLOCK", 16)
     X, y, S = problem()
     objective = Objective(3 * X, y, 0.2 * S, hidden=hidden, penalties=penalties)
     rng = np.random.default_rng(1)

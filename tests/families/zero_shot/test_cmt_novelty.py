@@ -63,7 +63,8 @@ def test_significance_makes_fewer_outliers():
     assert (gates[0] > gates[1]).any()
 
 
-def test_density_is_the_mixture_of_gaussians_of_each_class():
+def test_density_is_the_mixture_of_gaussians_of_each_class(monkeypatch):
+    monkeypatch.setattr("zslplat.data.store.rows.BLOCK", 16)
     _, y, S, *_ = problem()
     F = S[y] + np.array([0.1, 0.2, 0.3, 0.4, 0.5])[y, None] * np.random.default_rng(1).normal(size=(len(y), 4))
     variances = novelty.class_variances(F, y, S)

@@ -67,7 +67,7 @@ from scipy.special import erf, log_expit, log_ndtr, log_softmax, logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from zslplat.data.store.rows import float_type
+from zslplat.data.store.rows import blocks_of, float_type
 from zslplat.errors import DataError
 from zslplat.families.zero_shot.methods.base import check_fit_inputs
 from zslplat.families.zero_shot.methods.cmt.transfer import CMT, Layers, minus_squared_distances, units
@@ -120,8 +120,11 @@ def class_variances(F: np.ndarray, y: np.ndarray, S: np.ndarray) -> np.ndarray:
 
 def log_densities(F: np.ndarray, S: np.ndarray, variances: np.ndarray, log_priors: np.ndarray) -> np.ndarray:
     """Return log sum_y P(y) N(f; w_y, sigma_y^2 I) (n,) for the rows of F (n, a), in float64."""
-    exponents = minus_squared_distances(F, S) / (2 * variances)
-    return np.asarray(logsumexp(exponents + log_priors - S.shape[1] / 2 * np.log(2 * np.pi * variances), axis=1))
+    constants = log_priors - S.shape[1] / 2 * np.log(2 * np.pi * variances)
+    densities = np.empty(len(F))
+    for where, rows in blocks_of(F):
+        densities[where] = logsumexp(minus_squared_distances(rows, S) / (2 * variances) + constants, axis=1)
+    return densities
 
 
 _PAIRS = 1 << 19  # distances that are held at a time: few enough to stay near the processor

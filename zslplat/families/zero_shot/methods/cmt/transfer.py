@@ -42,7 +42,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from zslplat.data.store.preprocessing import Preprocessing
-from zslplat.data.store.rows import BLOCK
+from zslplat.data.store.rows import blocks_of
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.base import Arrays, Diagnostics, Prepared, Statistics
 from zslplat.methods.quasi_newton import Iterate, minimise
@@ -62,8 +62,8 @@ class Layers(NamedTuple):
         """Return F (n, a) for rows X (n, d), block by block in the precision of X."""
         layers = self.of_type(X.dtype)
         values = np.empty((len(X), len(self.b1 if self.b2 is None else self.b2)), dtype=X.dtype)
-        for rows in _blocks(len(X)):
-            values[rows] = layers.second(layers.first(X[rows]))
+        for where, rows in blocks_of(X):
+            values[where] = layers.second(layers.first(rows))
         return values
 
     def first(self, X: np.ndarray) -> np.ndarray:
@@ -143,14 +143,14 @@ class Objective:
         slopes = self.split(gradient)
         scaled = Layers(layers.W1 / self.feature_unit, *layers[1:]).of_type(self.X.dtype)
         first = np.empty((n, len(layers.b1)), dtype=self.X.dtype)
-        for rows in _blocks(n):
-            first[rows] = scaled.first(self.X[rows])
+        for where, X in blocks_of(self.X):
+            first[where] = scaled.first(X)
         towards, divergence = self._sparsity(first)
         squares = 0.0
         dW1 = np.zeros_like(slopes.W1)
-        for rows in _blocks(n):
-            X, H = self.X[rows], first[rows]
-            error = scaled.second(H) - self.targets[self.y[rows]]
+        for where, X in blocks_of(self.X):
+            H = first[where]
+            error = scaled.second(H) - self.targets[self.y[where]]
             squares += float(np.square(error, dtype=np.float64).sum())
             back = error
             if scaled.W2 is not None and slopes.W2 is not None and slopes.b2 is not None:
@@ -187,15 +187,10 @@ class Objective:
 
 def units(X: np.ndarray, y: np.ndarray, S: np.ndarray) -> tuple[float, float]:
     """Return the root mean square of X (n, d), and that of S[y] (n, a) about its mean over rows; 1 in place of 0."""
-    squares = sum(float(np.square(X[rows], dtype=np.float64).sum()) for rows in _blocks(len(X)))
+    squares = sum(float(np.square(rows, dtype=np.float64).sum()) for _, rows in blocks_of(X))
     counts, S = np.bincount(y, minlength=len(S)) / len(y), np.asarray(S, dtype=np.float64)
     scatter = float(counts @ np.square(S - counts @ S).mean(axis=1))
     return float(np.sqrt(squares / X.size)) or 1.0, float(np.sqrt(scatter)) or 1.0
-
-
-def _blocks(n: int) -> Iterator[slice]:
-    for start in range(0, n, BLOCK):
-        yield slice(start, start + BLOCK)
 
 
 ITERATIONS = 10  # of L-BFGS in a round
