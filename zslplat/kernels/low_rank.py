@@ -27,8 +27,8 @@ from zslplat.kernels.base import Kernel, require_psd, rounding_of_eigenvalues
 
 # A pivot below this share of the largest diagonal entry is rounding, not signal: its square root would divide noise.
 RELATIVE_PIVOT = 1e-12
-# Rows that are converted to float64 at a time: 16 MiB of 2048 features.
-ROWS_AT_A_TIME = 1024
+# Rows that are converted to float64 at a time: 8 MiB of 2048 features.
+ROWS_AT_A_TIME = 512
 
 
 @dataclass(frozen=True)

@@ -40,9 +40,8 @@ def nearest(X: np.ndarray, k: int | None, *, block: int = BLOCK) -> tuple[np.nda
     scale = _inverse(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))).astype(X.dtype)
 
     def product(i: slice, j: slice) -> np.ndarray:
-        products: np.ndarray = (X[i] * scale[i, None]) @ X[j].T
-        products *= scale[j]
-        return products
+        units: np.ndarray = X[i] * scale[i, None]
+        return np.asarray(units @ units.T if i == j else units @ X[j].T * scale[j])
 
     return _nearest(len(X), k, X.dtype, product, block)
 

@@ -167,7 +167,8 @@ class Embedding:
 def canonical_projections(views: Sequence[np.ndarray], shrinkage: float, dimensions: int) -> Embedding:
     """Return the projections of views (n, d_i) of the same rows; float64."""
     means = tuple(np.asarray(view, dtype=np.float64).mean(axis=0) for view in views)
-    joined = np.hstack([view - mean for view, mean in zip(views, means, strict=True)])
+    joined = np.hstack(views, dtype=np.float64)
+    joined -= np.hstack(means)
     ends = np.cumsum([0, *(len(mean) for mean in means)])
     together = joined.T @ joined / max(1, len(joined))
     apart = np.zeros_like(together)
