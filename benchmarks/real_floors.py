@@ -27,6 +27,8 @@ from scipy.linalg import blas
 METHODS = "zslplat.families.zero_shot.methods."
 SINGLE, DOUBLE = np.float32, np.float64
 
+SIMILARITIES = ("objective:intersections", "objective:slope_by_weights", "objective:slope_by_references")
+SIMILARITIES += ("estimator:intersections",)
 SOFTMAX = "sklearn.linear_model._linear_loss:LinearModelLoss.loss_gradient"
 # Functions that are counted while a method works, by method: module and attribute.
 COUNTED: dict[str, tuple[str, ...]] = {
@@ -40,15 +42,8 @@ COUNTED: dict[str, tuple[str, ...]] = {
     "conse": (SOFTMAX,),
     "iap": (SOFTMAX,),
     "jlse": ("jlse:Alternation._match",),
-    **{
-        name: (
-            "sse.objective:intersections",
-            "sse.objective:slope_by_weights",
-            "sse.objective:slope_by_references",
-            "sse.estimator:intersections",
-        )
-        for name in ("sse-int", "sse-relu")
-    },
+    "tmv-hlp": ("tmv_hlp.estimator:crossing",),
+    **dict.fromkeys(("sse-int", "sse-relu"), tuple(f"sse.{loops}" for loops in SIMILARITIES)),
 }
 
 
@@ -312,9 +307,10 @@ def exemplars(cell: Cell) -> float:
 
 
 def low_rank(cell: Cell) -> float:
-    """keszsl: r kernel rows against all, the triangular factor, its Gram matrix; r kernel values of a scored row."""
+    """keszsl: r kernel rows against all, 64 at a time, as the next wait for these; the triangular factor and its Gram
+    matrix; r kernel values of a scored row."""
     m, r = cell.machine, len(cell.method.landmarks_)
-    kernel = m.product(cell.n, cell.d, r, DOUBLE) + m.passes(cell.n, r, dtype=DOUBLE, of=np.exp)
+    kernel = r / 64 * m.product(cell.n, cell.d, 64, DOUBLE) + m.passes(cell.n, r, dtype=DOUBLE, of=np.exp)
     factor = m.product(cell.n, r, r, DOUBLE) / 2 + m.gram(cell.n, r, DOUBLE) + m.eigh(r)
     scored = m.product(cell.m, cell.d, r, DOUBLE) + m.passes(cell.m, r, dtype=DOUBLE, of=np.exp)
     return kernel + factor + scored + m.product(cell.m, r, cell.u, DOUBLE)
@@ -359,20 +355,24 @@ def kernel_learning(cell: Cell) -> float:
 
 
 def subspaces(cell: Cell) -> float:
-    """zskl-subspaces: RMSprop over all D_r, their norms, products of each with what is near, and W_c of drawn classes.
+    """zskl-subspaces: RMSprop over all D_r, products of each with what is near, and W_c of drawn classes.
 
-    A class that is drawn makes W_c, takes all rows of the batch there, and hands its gradient back. Any other in play
-    has few rows, and D_r takes those of all classes near r, and their signatures, forth and back. The norms read D.
+    A class that is drawn makes W_c, takes all rows of the batch there, and hands its gradient back. The other rows meet
+    W, and D_r those of all classes near r on one side, their signatures on the other; both come back in one product. A
+    sum of squares stands for reading D from memory.
     """
     m, method, b = cell.machine, cell.method, cell.method.batch_size
     drawn, near = min(method.drawn_classes, cell.c), min(method.neighbours, cell.c)
     in_play = (cell.c - drawn) * (1 - (1 - 1 / cell.c) ** b)
-    few = math.ceil((b * (1 - drawn / cell.c) + in_play) * near / cell.c)
+    rest = round(b * (1 - drawn / cell.c))
+    few, signatures = math.ceil(rest * near / cell.c), math.ceil(in_play * near / cell.c)
     one_pass = m.passes(cell.d, cell.a)
     step = drawn * (m.product(b, cell.d, cell.a) + m.turned(b, cell.d, cell.a) + (2 * near + 1) * one_pass)
-    step += cell.c * (m.product(few, cell.d, cell.a) + m.turned(few, cell.d, cell.a)) if few else 0
-    norms = m.passes(64, cell.d, cell.a, of=lambda A, out: np.vdot(A, A))
-    step += rmsprop_step(cell) + cell.c / 64 * (rmsprop_step(cell, 64) + norms)
+    forth = m.product(few, cell.d, cell.a) + m.product(signatures, cell.a, cell.d)
+    step += m.product(rest, cell.d, cell.a) + m.turned(rest, cell.d, cell.a)
+    step += cell.c * (forth + m.turned(few + signatures, cell.d, cell.a)) if few else 0
+    read = m.passes(64, cell.d, cell.a, of=lambda A, out: np.vdot(A, A))
+    step += rmsprop_step(cell) + cell.c / 64 * (rmsprop_step(cell, 64) + read)
     scored = cell.u * (m.product(cell.m, cell.d, cell.a) + near * one_pass)
     return method.epochs * cell.n / b * step + scored
 
@@ -464,13 +464,13 @@ def latent_codes(cell: Cell) -> float:
 def hypergraph(cell: Cell) -> float:
     """tmv-hlp: X'X and a system; one space of D = d + 2 a columns; three views' and six crossings' pairs of rows.
 
-    A crossing takes the cosines of all pairs once, their exponentials, and four passes over them. The propagation is
-    left out.
+    A crossing takes the cosines of all pairs and their exponentials twice, as no n x n matrix is held, and four passes
+    over them. The propagation is left out.
     """
-    m, D, r = cell.machine, cell.d + 2 * cell.a, cell.method.dimensions
+    m, D, r = cell.machine, cell.d + 2 * cell.a, cell.calls.shapes["crossing"][0][0][1]
     fit = m.read(cell.n, cell.d) + m.gram(cell.n, cell.d) + m.solve(cell.d, 2 * cell.a)
     space = m.gram(cell.m, D, DOUBLE) + m.solve(D, D) + m.eigh(D) / 2 + m.product(cell.m, D, r, DOUBLE)
-    crossing = m.product(cell.m, r, cell.m) + m.passes(cell.m, cell.m, of=np.exp) + 4 * m.passes(cell.m, cell.m)
+    crossing = 2 * (m.product(cell.m, r, cell.m) + m.passes(cell.m, cell.m, of=np.exp)) + 4 * m.passes(cell.m, cell.m)
     return fit + space + 3 * neighbours(cell, r) + 6 * crossing
 
 
