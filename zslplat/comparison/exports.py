@@ -50,6 +50,7 @@ def export_each(comparisons: Sequence[Comparison], path: Path) -> None:
     cannot be written.
     """
     check_ending(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     FORMATS[path.suffix.lower()](comparisons, path)
 
 

@@ -14,6 +14,7 @@ from zslplat.evaluation.reporter import Reporter
 from zslplat.keys import METRIC
 from zslplat.listeners import run_of_alias
 from zslplat.records.database import SEALED, EvaluationRecord, Records
+from zslplat.records.overview import Overview
 from zslplat.records.studies import STUDY
 from zslplat.settings import Settings
 from zslplat.spec import Spec
@@ -38,13 +39,12 @@ def find_record(settings: Settings, records: Records, run: str) -> EvaluationRec
     """Return a record by the run's identifier, the id that MLflow gave it, or what else names a final evaluation.
 
     This is a study, a method, its spec, or ``latest``: the winner's evaluation on the test split, of random methods the
-    first; where no study fits, single runs on that split. Raises :class:`AmbiguousNameError` where several fit, and
-    :class:`UnknownNameError` where none does.
+    first; where no study fits, single runs on that split. Raises :class:`AmbiguousNameError` where several fit,
+    :class:`UnknownNameError` where none does, and :class:`StoreError` where the winner has none.
     """
     match = records.find(run)
-    if match is None:
-        alias = run_of_alias(settings, records, run)
-        match = records.find(alias) if alias else None
+    if match is None and (alias := run_of_alias(settings, records, run)):
+        match = records.find(alias)
     return match or _final_record(settings, records, run)
 
 
@@ -65,7 +65,7 @@ def _final_record(settings: Settings, records: Records, name: str) -> Evaluation
     fitting = fitting or [final for final in of_method if final.study] or of_method
     identities = records.identities()
     if len(fitting) == 1:
-        return fitting[0]
+        return fitting[0] if name == LATEST else _of_winner(records, fitting[0])
     if fitting:
         raise AmbiguousNameError("run", name, {final.run: _described(final, identities) for final in fitting})
     names = {text for final in newest for text in (final.study, methods[final.run].partition("(")[0]) if text}
@@ -73,6 +73,18 @@ def _final_record(settings: Settings, records: Records, name: str) -> Evaluation
     if not error.candidates:
         error.candidates = {final.run: _described(final, identities) for final in newest[:_MOST_CANDIDATES]}
     raise error
+
+
+def _of_winner(records: Records, final: EvaluationRecord) -> EvaluationRecord:
+    """Return a final evaluation; raises :class:`StoreError` where its study has come to another winner since."""
+    ended = Overview(records, ["finished"]).value(final.study, "finished") or {}
+    winner, before = (content.get("winner") for content in (ended, final.record))
+    if winner not in (None, before):
+        raise StoreError(
+            f"trial {winner}, the winner of study {final.study!r} now, has no test evaluation; give the command of the "
+            f"study without --repeats 0, or run {final.run}, of trial {before}, which won before"
+        )
+    return final
 
 
 def _described(final: EvaluationRecord, identities: Mapping[str, Mapping[str, Any]]) -> str:

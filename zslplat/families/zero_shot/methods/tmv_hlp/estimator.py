@@ -169,15 +169,7 @@ class TMVHLP(ZeroShotMethod):
         return log_shares(balanced(np.maximum(F, 0), self.balance))
 
     def _learned(self) -> Arrays:
-        return {
-            "mean": self.mean_,
-            "signature_mean": self.signature_mean_,
-            "cut": self.cut_,
-            "regression": self.regression_,
-            "detectors": self.detectors_,
-            "slope": self.slope_,
-            "middle": self.middle_,
-        }
+        return {name.removesuffix("_"): values for name, values in vars(self).items() if name.endswith("_")}
 
     def _prepared(self, X: np.ndarray, learned: Mapping[str, np.ndarray], ends: np.ndarray, k: int) -> Arrays:
         """Return ``rows.i``, ``near.i``, ``cosine.i``, ``gamma.i`` of view i, ``maps.i`` and ``means.i`` where it is

@@ -255,14 +255,10 @@ def largest(values: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the places (m, k) and the values (m, k) of the k largest of each row (m, n), largest first."""
     width = values.shape[1]
     k = min(k, width)
-    index = np.argpartition(values, width - k, axis=1)[:, width - k :] if k < width else _places(values)
+    index = np.argpartition(values, width - k, axis=1)[:, width - k :]
     top = np.take_along_axis(values, index, axis=1)
     order = np.argsort(-top, axis=1, kind="stable")
     return np.take_along_axis(index, order, axis=1).astype(np.int32), np.take_along_axis(top, order, axis=1)
-
-
-def _places(values: np.ndarray) -> np.ndarray:
-    return np.broadcast_to(np.arange(values.shape[1]), values.shape)
 
 
 def _standardised_rows(block: np.ndarray) -> np.ndarray:
