@@ -91,6 +91,19 @@ def test_columns_are_taken_by_the_names_that_the_model_was_trained_with(model, t
     assert np.allclose(blocks(frame.rename(columns=lambda name: f"g{name}")), X), "other names go by place"
 
 
+def test_columns_of_a_frame_go_by_the_names_of_training(model):
+    names = [f"f{place}" for place in range(X.shape[1])]
+    model.columns, frame = tuple(names), pd.DataFrame(X, columns=names)
+    expected = model.decision_function(X)
+    mixed = frame[names[::-1]].assign(note="text")
+    for table in (frame, mixed, frame.rename(columns=lambda name: f"g{name}"), pd.DataFrame(X)):
+        assert np.array_equal(model.decision_function(table), expected)
+    with pytest.raises(UsageError, match="X has no column 'f3', which the model takes; it has"):
+        model.predict(mixed.drop(columns="f3"))
+    model.columns = ()
+    assert np.array_equal(model.decision_function(frame), expected)
+
+
 def test_rows_in_the_other_order_of_memory_are_read_right(model, tmp_path):
     np.save(tmp_path / "rows.npy", np.asfortranarray(X))
     blocks = list(RowFile(tmp_path / "rows.npy", model.features.views).blocks(7))

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat import registry
-from zslplat.data.formats.array_likes import numbers_of
+from zslplat.data.formats.array_likes import named_columns, numbers_of
 from zslplat.data.store.preprocessing import FrozenFeatures
 from zslplat.data.store.rows import View
-from zslplat.errors import DataError, StoreError, UnknownNameError, UsageError, ZslplatError
+from zslplat.errors import DataError, StoreError, UnknownNameError, UsageError, ZslplatError, quoted
 from zslplat.keys import COLUMNS
 from zslplat.kinds import load_part
 from zslplat.methods.rows import require_finite
@@ -94,9 +94,12 @@ class SavedModel(ABC):
         return int(np.clip(_BLOCK_BYTES // (8 * longest), _LEAST_ROWS, _MOST_ROWS))
 
     def checked(self, X: Any, first: int = 0) -> np.ndarray:
-        """Return rows as an array; raises :class:`UsageError` for another width, :class:`DataError` for no numbers."""
+        """Return rows as an array, columns of a table by the names that the model was trained with, where it has them.
+
+        Raises :class:`UsageError` for another width or without one of them, :class:`DataError` for no numbers.
+        """
         # Rows that lie scattered in memory would give other last digits.
-        array = np.ascontiguousarray(numbers_of(X, "X"))
+        array = np.ascontiguousarray(numbers_of(self._by_name(X), "X"))
         if array.ndim < 2 or int(np.prod(array.shape[1:])) != self.width:
             views = ", ".join(f"{view.name} {view.width}" for view in self.features.views if view.name)
             of_views = f", views side by side: {views}" if views else ""
@@ -114,6 +117,15 @@ class SavedModel(ABC):
                 f"(transductive), and {len(array)} row is no batch; give all rows that belong together in one call"
             )
         return array
+
+    def _by_name(self, X: Any) -> Any:
+        """Return a table's columns in the order of training; as they are where all have other names, or none."""
+        labels = {str(label): label for label in (X.columns if named_columns(X) else ())}
+        if labels.keys().isdisjoint(self.columns):
+            return X
+        if lacking := [name for name in self.columns if name not in labels]:
+            raise UsageError(f"X has no column {quoted(lacking[0])}, which the model takes; it has {list(labels)[:9]}")
+        return X[[labels[name] for name in self.columns]]
 
     def describe(self) -> dict[str, Any]:
         """Return what the model is, as JSON holds it: method, data, task, classes, preprocessing."""

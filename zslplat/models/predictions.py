@@ -275,7 +275,7 @@ class Served:
 
         options = {**PARAMETERS, **{name: value for name, value in (params or {}).items() if value is not None}}
         model = self.model
-        X = model.checked(rows.to_numpy() if hasattr(rows, "to_numpy") else np.asarray(rows))
+        X = model.checked(rows)
         candidates = model.candidates_for(
             _signatures(options["classes"], options["signatures"]), bool(options["generalised"])
         )

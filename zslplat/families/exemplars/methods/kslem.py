@@ -155,21 +155,14 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
             }
         )
 
-    def encode(
-        self,
-        X: Features,
-        *,
-        statistics: Statistics = None,
-        member: np.ndarray | None = None,
-        group: np.ndarray | None = None,
-    ) -> Any:
-        """Encode rows X (n, ...); ``member`` and ``group`` as for
+    def encode(self, X: Features, *, statistics: Statistics = None, **pool: Any) -> Any:
+        """Encode rows X (n, ...); ``pool`` is ``member`` and ``group``, see
         :class:`zslplat.families.exemplars.methods.slem.SLEM`."""
         if statistics and "projections" in statistics and self._rotation is not None:
             v = np.asarray(statistics["projections"])[:, : len(self._rotation)]
             squares = _left_over(self.kernel_, X, np.einsum("ij,ij->i", v, v))
             statistics = {"vectors": v @ self._rotation - self.offset_, "squares": squares}
-        return super().encode(X, statistics=statistics or None, member=member, group=group)
+        return super().encode(X, statistics=statistics or None, **pool)
 
     def matrices(self) -> Arrays:
         """Return landmarks, the map to coordinates, its offset and the eigenvalues."""
