@@ -1,9 +1,10 @@
 """The floor of each zero-shot method: products, decompositions and passes that its mathematics needs, timed alone.
 
 A floor is a sum over counts of bare NumPy and SciPy operations, each timed on this machine in the types that the method
-takes. Counts of iterations are those that the method made on these data: :class:`Calls` records them. What a search
-shares between its trials counts as it is shared: an eigendecomposition stays one, where a single fit could do with a
-Cholesky factor. Left out are conversions, temporaries, passes over small arrays, and all that Python does.
+takes. Counts of iterations are those that the method made on these data: :class:`Calls` records them. A product that is
+made in parts, as memory or the order of the steps demands, is timed in parts. What a search shares between its trials
+counts as it is shared: an eigendecomposition stays one, where a single fit could do with a Cholesky factor. Left out
+are conversions, temporaries, passes over small arrays, and all that Python does.
 
 | symbol | meaning |
 |---|---|
@@ -24,26 +25,32 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import blas
 
+from zslplat.families.zero_shot.methods.keszsl import _PIVOT_BLOCK
+from zslplat.families.zero_shot.methods.zskl.training import RMSprop
+
 METHODS = "zslplat.families.zero_shot.methods."
 SINGLE, DOUBLE = np.float32, np.float64
 
-SIMILARITIES = ("objective:intersections", "objective:slope_by_weights", "objective:slope_by_references")
-SIMILARITIES += ("estimator:intersections",)
 SOFTMAX = "sklearn.linear_model._linear_loss:LinearModelLoss.loss_gradient"
 # Functions that are counted while a method works, by method: module and attribute.
 COUNTED: dict[str, tuple[str, ...]] = {
     "sync-ovo": ("sync.squared_hinge:product", "sync.squared_hinge:transposed_product"),
-    "sync-cs": ("sync.multiclass_hinge:_visit", "sync.multiclass_hinge:certificate"),
-    "sync-struct": ("sync.multiclass_hinge:_visit", "sync.multiclass_hinge:certificate"),
+    **dict.fromkeys(("sync-cs", "sync-struct"), ("sync.multiclass_hinge:_visit", "sync.multiclass_hinge:certificate")),
     "dap": ("probabilistic.attribute_prediction:expit",),
     "cmt": ("cmt.transfer:Objective.__call__",),
-    "cmt-gaussian": ("cmt.transfer:Objective.__call__", SOFTMAX),
-    "cmt-loop": ("cmt.transfer:Objective.__call__", SOFTMAX),
-    "conse": (SOFTMAX,),
-    "iap": (SOFTMAX,),
+    **dict.fromkeys(("cmt-gaussian", "cmt-loop"), ("cmt.transfer:Objective.__call__", SOFTMAX)),
+    **dict.fromkeys(("conse", "iap"), (SOFTMAX,)),
     "jlse": ("jlse:Alternation._match",),
     "tmv-hlp": ("tmv_hlp.estimator:crossing",),
-    **dict.fromkeys(("sse-int", "sse-relu"), tuple(f"sse.{loops}" for loops in SIMILARITIES)),
+    **dict.fromkeys(
+        ("sse-int", "sse-relu"),
+        (
+            "sse.objective:intersections",
+            "sse.objective:slope_by_weights",
+            "sse.objective:slope_by_references",
+            "sse.estimator:intersections",
+        ),
+    ),
 }
 
 
@@ -208,14 +215,8 @@ class Cell:
     """What a floor is computed from: the shape, the fitted method, the calls that it made, and the machine."""
 
     def __init__(self, shape: Any, method: Any, calls: Calls, machine: Machine) -> None:
-        self.n, self.m, self.c, self.u, self.a = (
-            shape.rows,
-            shape.scored,
-            shape.classes,
-            shape.scored_classes,
-            shape.attributes,
-        )
-        self.d = 2048
+        self.n, self.m, self.d = shape.rows, shape.scored, 2048
+        self.c, self.u, self.a = shape.classes, shape.scored_classes, shape.attributes
         self.method, self.calls, self.machine = method, calls, machine
 
     def scores(self) -> float:
@@ -307,10 +308,11 @@ def exemplars(cell: Cell) -> float:
 
 
 def low_rank(cell: Cell) -> float:
-    """keszsl: r kernel rows against all, 64 at a time, as the next wait for these; the triangular factor and its Gram
-    matrix; r kernel values of a scored row."""
+    """keszsl: r kernel rows against all, in blocks, since each block of pivots depends on the last; the triangular
+    factor and its Gram matrix; r kernel values of a scored row."""
     m, r = cell.machine, len(cell.method.landmarks_)
-    kernel = r / 64 * m.product(cell.n, cell.d, 64, DOUBLE) + m.passes(cell.n, r, dtype=DOUBLE, of=np.exp)
+    blocks = r / _PIVOT_BLOCK * m.product(cell.n, cell.d, _PIVOT_BLOCK, DOUBLE)
+    kernel = blocks + m.passes(cell.n, r, dtype=DOUBLE, of=np.exp)
     factor = m.product(cell.n, r, r, DOUBLE) / 2 + m.gram(cell.n, r, DOUBLE) + m.eigh(r)
     scored = m.product(cell.m, cell.d, r, DOUBLE) + m.passes(cell.m, r, dtype=DOUBLE, of=np.exp)
     return kernel + factor + scored + m.product(cell.m, r, cell.u, DOUBLE)
@@ -333,8 +335,6 @@ def ranking(cell: Cell) -> float:
 
 def rmsprop_step(cell: Cell, matrices: int = 1) -> float:
     """One pass of RMSprop over so many W (d, a): many lie in memory, one in the cache."""
-    from zslplat.families.zero_shot.methods.zskl.training import RMSprop
-
     G = cell.machine.drawn(matrices, cell.d, cell.a)
     solver = RMSprop(cell.machine.drawn(matrices, cell.d, cell.a))
     solver.step(G, 1e-9)
@@ -357,9 +357,9 @@ def kernel_learning(cell: Cell) -> float:
 def subspaces(cell: Cell) -> float:
     """zskl-subspaces: RMSprop over all D_r, products of each with what is near, and W_c of drawn classes.
 
-    A class that is drawn makes W_c, takes all rows of the batch there, and hands its gradient back. The other rows meet
-    W, and D_r those of all classes near r on one side, their signatures on the other; both come back in one product. A
-    sum of squares stands for reading D from memory.
+    Of a drawn class: W_c, its products with all rows of the batch, and their gradient. Of the other rows: the product
+    with W; then D_r is multiplied by the rows of the classes near r, and by the signatures of these classes. One
+    product gives the gradient of both. A sum of squares stands for reading D from memory.
     """
     m, method, b = cell.machine, cell.method, cell.method.batch_size
     drawn, near = min(method.drawn_classes, cell.c), min(method.neighbours, cell.c)

@@ -68,8 +68,13 @@ def test_an_ending_that_says_nothing_is_refused_before_anything_is_read(settings
     assert f"give one of {', '.join(FORMATS)}" in done.stderr
     with pytest.raises(UsageError, match="the ending says what is written"):
         export_each([None], tmp_path / "table")
-    assert call("compare", "-d", "made", "--out", tmp_path / "new folder" / "table.md").returncode == 0
-    assert call("compare", "-d", "made", "--out", tmp_path / "new folder" / "table.md" / "table.md").returncode == 1
+
+
+def test_the_folder_of_a_table_is_made(settings, call, tmp_path):
+    table = tmp_path / "new folder" / "table.md"
+    assert call("compare", "-d", "made", "--out", table).returncode == 0
+    assert table.read_text().count("|")
+    assert call("compare", "-d", "made", "--out", table / "table.md").returncode == 1
 
 
 def test_markdown_has_the_rounded_numbers_and_marks(show):

@@ -67,6 +67,20 @@ def test_a_final_evaluation_is_named_by_study_method_or_spec(finals, name, owner
     assert find_record(settings, records, name).run == runs[owner]
 
 
+def test_of_several_winners_the_one_that_is_noted_answers(finals):
+    settings, records, _ = finals
+    experiment = {"method": "eszsl(alpha=3)", "dataset": "made", "task": "zsl", "split": "test"}
+    content = {"winner": 3, "folds": [], "metrics": {}, "experiment": experiment, "value": 0.5}
+    records.add_evaluation("study:first", "trial-3/repeat-0", "test", "data", content)
+    assert find_record(settings, records, "first").record["winner"] == 3
+    study = records.new_study("first", [True])
+    study.note("finished", {"winner": 0})
+    assert find_record(settings, records, "first").record["winner"] == 0
+    study.note("finished", {"winner": 5})
+    with pytest.raises(StoreError, match=r"no test evaluation; give the command .*, of trial 3, which won before"):
+        find_record(settings, records, "first")
+
+
 def test_the_latest_final_evaluation_has_a_name(finals):
     settings, records, runs = finals
     assert find_record(settings, records, "latest").run == runs["run:c"]

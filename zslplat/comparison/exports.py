@@ -45,6 +45,7 @@ def export_each(comparisons: Sequence[Comparison], path: Path) -> None:
     """Write comparisons to a file, whose ending says how.
 
     Of several tasks or metrics a file holds the rows of all, or one table or plot after another; JSON is then a list.
+    The folder is made where there is none.
 
     Raises :class:`UsageError` for an ending that is none of :data:`FORMATS`, and :class:`OSError` for a place that
     cannot be written.

@@ -40,8 +40,9 @@ def nearest(X: np.ndarray, k: int | None, *, block: int = BLOCK) -> tuple[np.nda
     scale = _inverse(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))).astype(X.dtype)
 
     def product(i: slice, j: slice) -> np.ndarray:
-        units: np.ndarray = X[i] * scale[i, None]
-        return np.asarray(units @ units.T if i == j else units @ X[j].T * scale[j])
+        left: np.ndarray = X[i] * scale[i, None]
+        right = left if i == j else X[j] * scale[j, None]  # a block on the diagonal takes half a product
+        return np.asarray(left @ right.T)
 
     return _nearest(len(X), k, X.dtype, product, block)
 

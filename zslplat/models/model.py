@@ -43,7 +43,7 @@ class SavedModel(ABC):
         self.method_name, self.facts = str(content["method"]), content["facts"]
         self.arrays: Mapping[str, np.ndarray] = content["arrays"]
         self.joint, self.columns = bool(content["transductive"]), tuple(content.get(COLUMNS, ()))
-        self.features = _thawed(content["preprocessing"], "features")
+        self.features = frozen_features(content, "features")
         self._method: Any = None
 
     @property
@@ -130,12 +130,13 @@ class SavedModel(ABC):
     def describe(self) -> dict[str, Any]:
         """Return what the model is, as JSON holds it: method, data, task, classes, preprocessing."""
         content = self.content
+        parameters = {name: value for name, value in content["parameters"].items() if value is not None}
         steps = {
             role: [step["step"] for view in one["steps"] for step in view["steps"]]
             for role, one in content["preprocessing"].items()
         }
         return {
-            "method": str(Spec(self.method_name, _set_parameters(content["parameters"]))),
+            "method": str(Spec(self.method_name, parameters)),
             "kind": content["kind"],
             "task": content["experiment"]["task"],
             "dataset": content["experiment"]["dataset"],
@@ -183,17 +184,10 @@ def ranked_columns(scores: np.ndarray, names: tuple[str, ...], first: int, top: 
     return columns
 
 
-def _thawed(preprocessing: Mapping[str, Any], role: str) -> FrozenFeatures:
-    return (
-        FrozenFeatures.from_facts(preprocessing[role]["steps"], preprocessing[role]["arrays"])
-        if role in preprocessing
-        else FrozenFeatures()
-    )
-
-
 def frozen_features(content: Mapping[str, Any], role: str) -> FrozenFeatures:
     """Return the preprocessing of a role as a model keeps it; nothing is done where it keeps none."""
-    return _thawed(content["preprocessing"], role)
+    frozen = content["preprocessing"].get(role)
+    return FrozenFeatures() if frozen is None else FrozenFeatures.from_facts(frozen["steps"], frozen["arrays"])
 
 
 def _restored(content: Mapping[str, Any], folder: Path) -> Any:
@@ -217,10 +211,6 @@ def _restored(content: Mapping[str, Any], folder: Path) -> Any:
             "evaluate the experiment again"
         ) from error
     return method
-
-
-def _set_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in parameters.items() if value is not None}
 
 
 def _all_arrays(value: Any) -> list[np.ndarray]:

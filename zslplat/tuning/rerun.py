@@ -38,9 +38,10 @@ class RecordedRun:
 def find_record(settings: Settings, records: Records, run: str) -> EvaluationRecord:
     """Return a record by the run's identifier, the id that MLflow gave it, or what else names a final evaluation.
 
-    This is a study, a method, its spec, or ``latest``: the winner's evaluation on the test split, of random methods the
-    first; where no study fits, single runs on that split. Raises :class:`AmbiguousNameError` where several fit,
-    :class:`UnknownNameError` where none does, and :class:`StoreError` where the winner has none.
+    This is a study, a method or its spec: the winner's evaluation on the test split, of random methods the first; where
+    no study fits, single runs on that split. ``latest`` is the one that was recorded last. Raises
+    :class:`AmbiguousNameError` where several fit, :class:`UnknownNameError` where none does, and :class:`StoreError`
+    where a study's winner has no test evaluation.
     """
     match = records.find(run)
     if match is None and (alias := run_of_alias(settings, records, run)):
@@ -50,12 +51,13 @@ def find_record(settings: Settings, records: Records, run: str) -> EvaluationRec
 
 def _final_record(settings: Settings, records: Records, name: str) -> EvaluationRecord:
     finals: dict[str, EvaluationRecord] = {}
-    run_of = records.runs()
+    run_of, overview = records.runs(), Overview(records, ["finished"])
     for owner, key, record in records.all_evaluations():
         is_test = owner.startswith((STUDY, "run:")) and record.get("experiment", {}).get("split") == TEST
         if is_test and record.get("state") != "failed" and not record.get("repeat"):
             study = owner.removeprefix(STUDY) if owner.startswith(STUDY) else ""
-            finals[owner] = EvaluationRecord(run_of(owner, key), owner, key, study, record)
+            if owner not in finals or finals[owner].record.get("winner") != _winner(overview, study):
+                finals[owner] = EvaluationRecord(run_of(owner, key), owner, key, study, record)
     if name == LATEST and not finals:
         raise StoreError(f"no test evaluation is recorded in {settings.store}; tune something first")
     newest = sorted(finals.values(), key=lambda final: final.record["created"], reverse=True)
@@ -65,9 +67,15 @@ def _final_record(settings: Settings, records: Records, name: str) -> Evaluation
     fitting = fitting or [final for final in of_method if final.study] or of_method
     identities = records.identities()
     if len(fitting) == 1:
-        return fitting[0] if name == LATEST else _of_winner(records, fitting[0])
+        final, trial = fitting[0], fitting[0].record.get("winner")
+        if name == LATEST or _winner(overview, final.study) in (None, trial):
+            return final
+        raise _untested(final.study, f", or run {final.run}, of trial {trial}, which won before")
     if fitting:
         raise AmbiguousNameError("run", name, {final.run: _described(final, identities) for final in fitting})
+    for study, identity in identities.items():
+        if name in (study, method := str(identity.get("method")), method.partition("(")[0]):
+            raise _untested(study)
     names = {text for final in newest for text in (final.study, methods[final.run].partition("(")[0]) if text}
     error = UnknownNameError("run, study or method", name, {*names, LATEST}, lister="studies")
     if not error.candidates:
@@ -75,16 +83,14 @@ def _final_record(settings: Settings, records: Records, name: str) -> Evaluation
     raise error
 
 
-def _of_winner(records: Records, final: EvaluationRecord) -> EvaluationRecord:
-    """Return a final evaluation; raises :class:`StoreError` where its study has come to another winner since."""
-    ended = Overview(records, ["finished"]).value(final.study, "finished") or {}
-    winner, before = (content.get("winner") for content in (ended, final.record))
-    if winner not in (None, before):
-        raise StoreError(
-            f"trial {winner}, the winner of study {final.study!r} now, has no test evaluation; give the command of the "
-            f"study without --repeats 0, or run {final.run}, of trial {before}, which won before"
-        )
-    return final
+def _winner(overview: Overview, study: str) -> int | None:
+    """Return the winning trial of a study as it ended last; None for what is no study, or has not ended."""
+    return (overview.value(study, "finished") or {}).get("winner")
+
+
+def _untested(study: str, instead: str = "") -> StoreError:
+    text = f"the winner of study {study!r} has no test evaluation; give the command of the study"
+    return StoreError(f"{text} without --repeats 0{instead}")
 
 
 def _described(final: EvaluationRecord, identities: Mapping[str, Mapping[str, Any]]) -> str:

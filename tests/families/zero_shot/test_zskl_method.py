@@ -342,6 +342,8 @@ def test_objective_of_subspaces_has_the_ridge():
     np.testing.assert_array_equal(fitted[0].D_, fitted[1].D_)
     without, with_it = (model.diagnostics.series["objective"][0] for model in fitted)
     assert with_it - without == pytest.approx(2 * np.square(fitted[0].D_, dtype=np.float64).sum(), rel=1e-4)
+    far = [ZSKLSubspaces(epochs=10, batch_size=32, ridge=ridge).fit(X, y, S).D_ for ridge in (0.0, 20.0)]
+    assert np.linalg.norm(far[1]) < 0.5 * np.linalg.norm(far[0])
 
 
 def test_matrices_hold_what_was_learned():

@@ -117,23 +117,24 @@ def log_densities(X: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np
     constants = (means * weighted).sum(axis=1) + np.log(variances).sum(axis=1) + X.shape[1] * math.log(2 * math.pi)
     factors = np.concatenate([weighted.T, -0.5 / variances.T])
     densities = np.empty((len(X), len(means)))
-    for rows, powers in first_and_second_powers(X, middle):
-        densities[rows] = powers @ factors
+    for where, powers in first_and_second_powers(X, middle):
+        densities[where] = powers @ factors
     return np.asarray(densities - 0.5 * constants)
 
 
 def first_and_second_powers(X: np.ndarray, middle: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield a few rows of X (n, d) at a time: their slice, and [x - m, (x - m)^2] (rows, 2 d) in float64, m the middle.
+    """Yield the slice of some rows x of X (n, d) and [x - m, (x - m)^2] (rows, 2 d) in float64, m being the middle.
 
-    They are as many as a processor's cache holds, in the same memory each time.
+    A chunk fits the processor's cache. Its array is used again for the next one.
     """
-    room, d = np.empty((_CHUNK, 2 * X.shape[1])), X.shape[1]
+    d = X.shape[1]
+    room = np.empty((_CHUNK, 2 * d))
     for start in range(0, len(X), _CHUNK):
-        rows = slice(start, min(start + _CHUNK, len(X)))
-        powers = room[: rows.stop - start]
-        np.subtract(X[rows], middle, out=powers[:, :d])
+        where = slice(start, min(start + _CHUNK, len(X)))
+        powers = room[: where.stop - start]
+        np.subtract(X[where], middle, out=powers[:, :d])
         np.multiply(powers[:, :d], powers[:, :d], out=powers[:, d:])
-        yield rows, powers
+        yield where, powers
 
 
 class GFZSL(KernelMethod, ZeroShotMethod):
@@ -294,7 +295,7 @@ def refined(
 
     The series begins with the given Gaussians, whose variances are raised to the bound, at equal shares.
     """
-    middle, means, variances = means.mean(axis=0), means.copy(), np.maximum(variances, bound)
+    middle, means, variances = means.mean(axis=0), means.astype(np.float64), np.maximum(variances, bound)
     weights = np.full(len(means), 1 / len(means))
     series: list[float] = []
     for left in range(iterations, -1, -1):
@@ -308,8 +309,8 @@ def refined(
         mass = R.sum(axis=0)
         weights, present = mass / len(X), mass > LEAST_MASS
         sums = np.zeros((len(means), 2 * X.shape[1]))
-        for rows, powers in first_and_second_powers(X, middle):
-            sums += R[rows].T @ powers
+        for where, powers in first_and_second_powers(X, middle):
+            sums += R[where].T @ powers
         first, second = np.split(sums[present] / mass[present, None], 2, axis=1)
         means[present], variances[present] = first + middle, np.maximum(second - first**2, bound)
     return means, variances, series

@@ -169,7 +169,7 @@ class TMVHLP(ZeroShotMethod):
         return log_shares(balanced(np.maximum(F, 0), self.balance))
 
     def _learned(self) -> Arrays:
-        return {name.removesuffix("_"): values for name, values in vars(self).items() if name.endswith("_")}
+        return {name: getattr(self, f"{name}_") for name in graphs.LEARNED}
 
     def _prepared(self, X: np.ndarray, learned: Mapping[str, np.ndarray], ends: np.ndarray, k: int) -> Arrays:
         """Return ``rows.i``, ``near.i``, ``cosine.i``, ``gamma.i`` of view i, ``maps.i`` and ``means.i`` where it is

@@ -96,9 +96,11 @@ from zslplat.errors import MethodError
 from zslplat.methods.base import Arrays
 from zslplat.methods.rows import unit_rows
 
+LEARNED = ("mean", "signature_mean", "cut", "regression", "detectors", "slope", "middle")
+
 
 def solve(gram: np.ndarray, class_sums: np.ndarray, class_counts: np.ndarray, S: np.ndarray, ridge: float) -> Arrays:
-    """Return the arrays of the table above, in float64.
+    """Return the arrays of the table above by their names in :data:`LEARNED`, in float64.
 
     ``gram`` (d, d) is X'X, ``class_sums`` (c, d) and ``class_counts`` (c,) those of the training rows, ``ridge`` in
     units of the mean eigenvalue of the rows' scatter. Attributes that all seen classes agree in have no detector, and
@@ -220,7 +222,7 @@ class Crossing:
 
 
 def crossing(A: np.ndarray, B: np.ndarray, k: int) -> Crossing:
-    """Return the k nearest rows of B (n, r) for every row of A (n, r), nearest first; three passes over the pairs."""
+    """Return the k nearest rows of B (n, r) for every row of A (n, r), nearest first; two passes over the pairs."""
     n = len(A)
     k = min(k, n)
     gamma = mean_distance(A, B)

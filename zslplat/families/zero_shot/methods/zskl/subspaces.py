@@ -99,7 +99,8 @@ class ZSKLSubspaces(KernelAlignment):
                     for r, g in dD:
                         for_D.step(g, rate, rows=slice(r, r + 1))
                     total += loss * len(batch)
-            self._report(epoch + 1, total / len(rows) + self.ridge * float(np.vdot(self.D_, self.D_)))
+            ridge = self.ridge * sum(float(np.vdot(D_r, D_r)) for D_r in self.D_)  # at the end of the epoch
+            self._report(epoch + 1, total / len(rows) + ridge)
             yield epoch + 1
 
     def similarity(self, S: np.ndarray) -> np.ndarray:
@@ -175,7 +176,7 @@ class SubspaceGradient:
         dW = G.sum(axis=0) + left.T @ right_side
 
         def deviations() -> Iterator[tuple[int, np.ndarray]]:
-            g, product = np.zeros_like(W), get_blas_funcs("gemm", (W,))
+            g, product = np.zeros(W.shape, W.dtype), get_blas_funcs("gemm", (W,))
             for r, near in enumerate(nonzero_by_column(weights)):
                 weighted = weights[near, r, None] * right_side[near]
                 # g = left' weighted; np.matmul is slow where one row is near.
