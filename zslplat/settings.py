@@ -165,9 +165,10 @@ class Settings:
             probe.write_bytes(b"zslplat" * 1024)
             probe.unlink()
         except OSError as error:
-            why = "it is a file" if self.store.is_file() else error.strerror or error
-            mend = "free space or permissions, or choose another with --store"
-            raise StoreError(f"the store {self.store} cannot be written: {why}; {mend}") from error
+            why = error.strerror or error
+            if self.store.is_file():
+                raise UsageError(f"the store {self.store} is a file; give a folder with --store") from error
+            raise StoreError(f"the store {self.store} cannot be written: {why}; or choose another --store") from error
 
 
 def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:

@@ -129,6 +129,8 @@ class _Reader:
         hint = ""
         if self.text[self.start : self.start + 1] in ("/", ".", "~", "\\"):
             hint = '; a path with blanks or signs must be in quotes, as in "my data/birds.npz"'
+        if self.depth and self.start == len(self.text):
+            hint = "; a bracket is not closed"
         return UsageError(f"cannot read {quoted(self.text)} at character {self.start + 1}: expected {expected}{hint}")
 
     def _take(self, mark: str) -> None:

@@ -142,7 +142,7 @@ def test_a_missing_field_of_a_mat_file_is_named(call, tmp_path):
 
 def test_a_store_that_cannot_be_a_folder_is_one_line(call, tmp_path):
     (tmp_path / "file").write_text("")
-    one_line(call(*SMALL, "--store", tmp_path / "file"), 1, "cannot be written", "--store")
+    one_line(call(*SMALL, "--store", tmp_path / "file"), 2, "is a file; give a folder with --store")
     one_line(call(*SMALL, "--store", tmp_path / "file" / "below"), 1, "cannot be written")
 
 

@@ -58,7 +58,7 @@ def test_few_classes_and_no_classes_decide_nothing():
         (-0.2, 0.0, "fail: new is worse than base"),
         (-0.2, 0.1, "fail: new is worse than base by more than 0.1"),
         (0.0, -0.1, "fail: new is not better than base by more than 0.1"),
-        (0.0, 0.0, "cannot tell: these classes do not decide"),
+        (0.0, 0.0, "cannot tell: these classes do not decide at --looks 1"),
     ],
 )
 def test_a_verdict_is_a_sentence_without_numbers_of_the_classes(difference, margin, sentence):

@@ -222,20 +222,6 @@ def test_a_study_that_runs_can_be_looked_at(tmp_path, new_store):
     assert run.data.tags[NOTE].startswith("eszsl on toy, task zsl: no result yet.")
 
 
-def test_a_winner_that_was_not_tested_is_not_answered_by_the_one_before(call):
-    refusal = "has no test evaluation; give the command of the study without --repeats 0"
-    assert call("tune", "-m", "eszsl(gamma=1)", "--trials", 1, "--repeats", 0, *PLACE).returncode == 0
-    refused = call("rerun", "eszsl")
-    assert (refused.returncode, refusal in refused.stderr) == (1, True), refused.stderr
-    for more in (("--trials", 1), ("--trials", 6, "--repeats", 0)):
-        done = call("tune", "-m", "eszsl(gamma=1)", *more, *PLACE)
-        assert done.returncode == 0, done.stderr
-    refused = call("rerun", "eszsl")
-    assert (refused.returncode, refusal in refused.stderr) == (1, True), refused.stderr
-    former = refused.stderr.partition("or run ")[2].partition(",")[0]
-    assert call("rerun", former).returncode == call("rerun", "latest").returncode == 0
-
-
 def test_a_study_that_chooses_another_trial_leaves_its_former_final_behind(call, tmp_path):
     for count in (1, 6):
         done = call("tune", "-m", "eszsl(gamma=1)", "--trials", count, *PLACE)

@@ -99,13 +99,13 @@ def test_a_name_of_several_runs_lists_them(finals):
 
 
 def test_a_name_of_no_run_leads_to_those_that_are_there(finals):
-    settings, records, runs = finals
+    settings, records, _ = finals
     with pytest.raises(UnknownNameError, match="run, study or method 'eszls'; did you mean eszsl") as caught:
         find_record(settings, records, "eszls")
     assert list(caught.value.candidates) == ["eszsl"]
     with pytest.raises(UnknownNameError, match=r"known: eszsl, .*zslplat studies lists all") as caught:
         find_record(settings, records, "nothing like it")
-    assert set(caught.value.candidates) == {runs["study:first"], runs["run:a"], runs["run:c"]}
+    assert not caught.value.candidates, "a model of another method is no remedy"
 
 
 def test_a_run_that_is_not_recorded_is_refused(store):

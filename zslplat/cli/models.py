@@ -60,13 +60,9 @@ def predict(options: PredictOptions) -> None:
             reporter.note(f"{options['input']}: columns that are no features are ignored: {', '.join(rows.ignored)}")
         if model.joint:
             reporter.note(f"{model.method_name} scores rows jointly: all rows of {options['input']} are one batch")
+        signatures, top = options["signatures"], options["top"]
         blocks = predictions(
-            model,
-            rows,
-            options["signatures"],
-            generalised=options["generalised"],
-            top=options["top"],
-            scores=options["scores"],
+            model, rows, signatures, generalised=options["generalised"], top=top, scores=options["scores"]
         )
         of_all = f" of {rows.rows}" if rows.rows is not None else ""
         done = write_predictions(blocks, options["output"], _now_and_then(reporter.stage, of_all))

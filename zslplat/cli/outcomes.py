@@ -39,10 +39,11 @@ def print_study(study: Any, *, as_json: bool, quiet: bool) -> None:
     for line in [*tested, *table_lines(study.scores), *study.facts]:
         echo(line)
     print_warnings(stdout_console(), result.warnings, result.silenced, f"zslplat studies show {name}{places}")
+    again = f"again: zslplat run --test --config {shlex.quote(_shown(result.config))}{places}"
     lines = [
         f"study: {result.name}",
         f"runs: {settings.shown_tracking_uri}{ui_hint(settings)}",
-        f"again: zslplat run --test --config {shlex.quote(_shown(result.config))}{places}",
+        again if result.test else "test: the same command without --repeats 0",
         *(f"check: zslplat rerun {run_id} --check{places}" for run_id in result.final_run_ids[:1] if run_id),
     ]
     for line in lines:

@@ -44,7 +44,7 @@ def compare(options: CompareCommand) -> None:
 
     Several tasks or metrics make a table each, below each other; JSON is a list of them.
     """
-    from zslplat.cli.invocation import print_json
+    from zslplat.cli.invocation import echo, print_json
     from zslplat.cli.output import print_warnings, stdout_console, warn
     from zslplat.comparison.exports import check_ending, export_each
     from zslplat.front.comparisons import compare_recorded
@@ -61,6 +61,8 @@ def compare(options: CompareCommand) -> None:
     for table in tables:
         print_comparison(table, wide=options["wide"])
         print_warnings(stdout_console(), table.warnings, len(table.findings) - len(table.warnings))
+    if path is not None:
+        echo(f"wrote {path}")
 
 
 def print_comparison(comparison: "Comparison", *, wide: bool) -> None:

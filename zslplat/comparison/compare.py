@@ -34,6 +34,7 @@ from zslplat.evidence.table import ResultTable, newest_data, nothing_recorded
 from zslplat.keys import METRIC
 from zslplat.listeners import run_of_alias
 from zslplat.records.opening import existing_records
+from zslplat.records.studies import untested_error
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tasks.base import Metric, Task
@@ -173,16 +174,9 @@ def compare(
     built_task: Task = build_component("tasks", Spec.parse(task))  # refuses a wrong spec before anything is read
     if table is None:
         with existing_records(settings, warn) as records:
+            table = ResultTable(records, warn)
             return compare(
-                settings,
-                datasets,
-                task,
-                filters,
-                against=against,
-                metric=metric,
-                every=every,
-                table=ResultTable(records, warn),
-                warn=warn,
+                settings, datasets, task, filters, against=against, metric=metric, every=every, table=table, warn=warn
             )
     records = table.records
     results = _read_results(settings, datasets, task, table)
@@ -190,10 +184,10 @@ def compare(
     def resolve(name: str) -> str:
         return run_of_alias(settings, records, name) or name
 
+    collected = _CollectedRows(notes=table.untested_notes(task, results if filters == EVERYTHING else ()))
     filters = replace(filters, names=[resolve(name) for name in filters.names])
     baseline = None if against is None else resolve(against)
     request = _ComparisonRequest(table, task, built_task, metric, baseline, warn)
-    collected = _CollectedRows()
     entries, baseline_studies = _select_entries(request, results, filters, collected, every=every)
     entries, names = _name_entries(entries)
     replaced = [entry.group.replaced_in_words(entry.short) for entry in entries if entry.group.replaced]
@@ -258,7 +252,7 @@ def _read_results(
 
     names = list(dict.fromkeys(name for dataset in datasets for name in with_draws(dataset))) or recorded
     if not names:
-        raise StoreError(f"no test evaluation of task {task} in {settings.store}; tune it first")
+        raise nothing_recorded(settings, None, task, table)
     results = {name: table.tested(name, task) for name in names}
     for name, on_dataset in results.items():
         if not on_dataset:
@@ -294,6 +288,9 @@ def _select_entries(
     try:
         indices = [i for i in filters.entries([*(e.scored for e in entries), *left_out]) if i < len(entries)]
     except UnknownNameError as error:
+        for study in (one for dataset in results for one in request.table.untested(request.task_spec, dataset)):
+            if error.name in (study.name, study.method, study.method.partition("(")[0]):
+                raise untested_error(study.name) from None
         suites = {suite for result in everything for suite in result.suites}
         hint = other_option(error.name, suites, request.table.datasets(request.task_spec), request.table.tasks())
         raise UnknownNameError(error.kind, error.name, error.choices, hint, "studies") from None
@@ -469,14 +466,8 @@ def _rows(
         tunable = [by_study[row["study"]].result.has_hyperparameters for row in rows]
         return [{**row, "unequal": text} for row, text in zip(rows, unequal(rows, newest, tunable), strict=True)]
 
-    key = (
-        dataset,
-        request.task_spec,
-        metric,
-        baseline,
-        preferred,
-        tuple((e.scored.study, e.group.aliases, tuple(e.result.runs)) for e in entries),
-    )
+    members = tuple((e.scored.study, e.group.aliases, tuple(e.result.runs)) for e in entries)
+    key = (dataset, request.task_spec, metric, baseline, preferred, members)
     short = {e.scored.study: e.short for e in entries}
     return [{"short": short[row["study"]], **row} for row in table.cached_rows(key, make_rows)]
 

@@ -38,10 +38,8 @@ def compare_each(
         table = ResultTable(records, warn)
         by_task = _filters_by_task(table, datasets, filters) if filters.select_results else {}
         requested = list(tasks or (by_task if filters.select_results else table.tasks(datasets)))
-        if not requested and datasets:
-            raise nothing_recorded(settings, datasets[0], None, table)
         if not requested:
-            raise StoreError(f"no test evaluation in {settings.store}; tune something first")
+            raise nothing_recorded(settings, datasets[0] if datasets else None, None, table)
         comparisons: list[Comparison] = []
         refused: list[tuple[str, StoreError | UsageError]] = []
         for task in dict.fromkeys(requested):

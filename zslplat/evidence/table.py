@@ -21,7 +21,7 @@ from zslplat.keys import run_identifier
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder
 from zslplat.records.overview import Overview
-from zslplat.records.studies import PARENT, STUDY, SUMMARY
+from zslplat.records.studies import PARENT, STUDY, SUMMARY, untested_error
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 
@@ -62,11 +62,25 @@ class ResultTable:
         """Return the test results of a task on a data set: studies, then single runs, each in the order of records."""
         key = (dataset, task)
         if key not in self._tested_by_key:
-            names = [n for n, i in self.identities.items() if (i.get("dataset"), i.get("task")) == key]
             runs = [_run(records, self.records) for records in self._run_records()]
-            tested = [one for one in self._read_studies(names) if one.tested]
+            tested = [one for one in self._studies_of(task, dataset) if one.tested]
             self._tested_by_key[key] = [*tested, *(run for run in runs if (run.dataset, run.task) == key)]
         return self._tested_by_key[key]
+
+    def untested(self, task: str | None, dataset: str | None = None) -> list[Result]:
+        """Return the studies of a task on a data set (None: any) that have ended, and whose winner has no test."""
+        return [one for one in self._studies_of(task, dataset) if one.finished and not one.tested]
+
+    def untested_notes(self, task: str, datasets: Iterable[str]) -> list[str]:
+        """Return a line that names all of these on some data sets, or nothing where there is none."""
+        names = [study.name for dataset in datasets for study in self.untested(task, dataset)]
+        return [f"left out: {', '.join(names)}; the winner has no test evaluation"] if names else []
+
+    def _studies_of(self, task: str | None, dataset: str | None) -> list[Result]:
+        identities = self.identities.items()
+        return self._read_studies(
+            name for name, i in identities if task in (None, i.get("task")) and dataset in (None, i.get("dataset"))
+        )
 
     def scores_of_named(self, names: Collection[str]) -> dict[str, Scored]:
         """Return the test scores of the studies and runs of these names, with what their intervals are made of."""
@@ -198,21 +212,24 @@ def newest_data(results: Sequence[Result]) -> str:
     return max(results, key=lambda result: result.created).data
 
 
-def nothing_recorded(settings: Settings, dataset: str, task: str | None, table: ResultTable) -> ZslplatError:
-    """Return the error that says that a task (None: any) has no result on a data set, or that there is no such set.
+def nothing_recorded(settings: Settings, dataset: str | None, task: str | None, table: ResultTable) -> ZslplatError:
+    """Return the error that says that a task has no result on a data set (None: any), or that there is no such set.
 
-    It names the data sets that have results instead, newest first.
+    It names a study that has ended without a test, or the data sets that have results instead, newest first.
     """
     try:
-        _check_dataset(settings, dataset, table.records)
+        if dataset is not None:
+            _check_dataset(settings, dataset, table.records)
     except UnknownNameError as unknown:
         return unknown
     tasks = table.tasks() if task is None else [task]
     others = list(dict.fromkeys(d for one in tasks for d in table.datasets(one) if d != dataset))[::-1]
     more = f", ... ({len(others)} in all)" if len(others) > 3 else ""
     hint = f"; recorded is {', '.join(others[:3])}{more}: choose with --dataset" if others else ""
-    of_task = "" if task is None else f" of task {task}"
-    return StoreError(f"no test evaluation{of_task} on {dataset} in {settings.store}{hint or '; tune it first'}")
+    of = ("" if task is None else f" of task {task}") + ("" if dataset is None else f" on {dataset}")
+    hint = hint or f"; tune {'it' if of else 'something'} first"
+    why = StoreError(f"no test evaluation{of} in {settings.store}{hint}")
+    return next((untested_error(study.name) for study in table.untested(task, dataset)), why)
 
 
 def _check_dataset(settings: Settings, dataset: str, records: Records) -> None:

@@ -11,7 +11,6 @@ from zslplat.comparison.compare import compare
 from zslplat.comparison.forests import score_forest
 from zslplat.data.class_draws import drawn_spec
 from zslplat.drawing import draw_forest
-from zslplat.errors import UsageError
 from zslplat.evaluation.experiment import Experiment
 from zslplat.evidence.matching import Filters
 from zslplat.front.options import TuneCommand
@@ -94,8 +93,6 @@ class FoldedStudies(Result):
 def carry_out_folds(options: TuneCommand) -> FoldedStudies:
     """Tune and test every class fold by itself, and score all classes together; what is recorded is not done again."""
     experiment, study_options, settings = study_request(options)
-    if not study_options.repeats:
-        raise UsageError("--repeats 0 tests nothing, and class folds are scored by their tests; leave one out")
     folds = options["class_folds"] or 0
     studies = []
     with progress(quiet=options["quiet"]) as reporter:

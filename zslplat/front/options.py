@@ -273,7 +273,7 @@ class SearchOptions(TypedDict, total=False):
     repeats: Annotated[
         int,
         Option(
-            "Repeats of the final evaluation of random methods; 0: none, of any method.",
+            "Final evaluations of random methods; 0 leaves the test split alone.",
             REPEATS,
             least=0,
             write_even_if_default=True,

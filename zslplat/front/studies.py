@@ -311,6 +311,8 @@ def study_request(options: TuneCommand) -> tuple[Experiment, StudyOptions, Setti
     """Return what a study searches, how it is carried out, and where it is recorded."""
     if options["method"] is None:
         raise UsageError("give a method, as in zslplat tune eszsl; zslplat list methods shows them all")
+    if options["class_folds"] and not options["repeats"]:
+        raise UsageError("--repeats 0 tests nothing, and class folds are scored by their tests; leave one out")
     check_search(options["sampler"], options["pruner"])
     settings = settings_of(options)
     dataset = dataset_spec(options["dataset"], settings)

@@ -88,7 +88,8 @@ class RowFile:
         numbers = [name for name in numbers if name not in self.ignored]
         if not chosen and len(lacking) < len(self.columns):  # with other names throughout, columns go by their places
             if lacking:
-                raise UsageError(f"{self.path}: no column {quoted(lacking[0])}, which the model takes; {_OTHER_MODEL}")
+                what = f"{'no numbers in' if lacking[0] in part.schema.names else 'no'} column {quoted(lacking[0])}"
+                raise UsageError(f"{self.path}: {what}, which the model takes; {_OTHER_MODEL}")
             numbers = list(self.columns)
         if not chosen and len(numbers) != self.width:
             texts = [name for name in part.schema.names if name not in (*numbers, *lists, *self.ignored)]
@@ -207,8 +208,9 @@ def check_output(output: Path) -> None:
     """Raise :class:`UsageError` for a file that predictions cannot be written to."""
     if output.suffix.lower() not in OUTPUT_SUFFIXES:
         raise UsageError(f"{output}: predictions are written to {' or '.join(OUTPUT_SUFFIXES)}; give such a name")
-    if not output.absolute().parent.is_dir() or output.is_dir():
-        raise UsageError(f"{output}: its folder does not exist, or it is one; give the name of a file in a folder")
+    if output.is_dir():
+        raise UsageError(f"{output} is a folder; give the name of a file")
+    output.absolute().parent.mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager

@@ -128,6 +128,12 @@ class OpenStudy:
             add_trial(self.study, trial, record, space)
 
 
+def untested_error(study: str, instead: str = "") -> StoreError:
+    """Return the error of a study whose winner was not evaluated on the test split; ``instead`` ends its sentence."""
+    text = f"the winner of study {study!r} has no test evaluation; give the command of the study"
+    return StoreError(f"{text} without --repeats 0{instead}")
+
+
 def checked_trials(
     study: str, trials: Iterable[tuple[int, str, Any]], values: Mapping[str, Any]
 ) -> list[tuple[FinishedTrial, dict[str, Any]]]:

@@ -94,8 +94,8 @@ class Gate:
         if numbers and self.difference is not None:
             lines.append(f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] over {self.classes} classes")
             smallest = "unknown" if self.smallest_gain is None else f"{self.smallest_gain:+.4f}"
-            lines.append(f"standard error {self.standard_error:.4f}; passes 4 times of 5 from about {smallest} on")
-        again = ", decided before and not spent again" if self.recorded else ""
+            lines.append(f"standard error {self.standard_error:.4f}; a true gain of {smallest} passes 4 times in 5")
+        again = f", decided before with --looks {self.looks} and not spent again" if self.recorded else ""
         return [*lines, f"look {self.look} at these validation classes{again}; {self.left:.1%} of the budget is left"]
 
     def decided(self, gap: Estimate | None) -> Gate:
@@ -111,7 +111,7 @@ class Gate:
         reason = {
             PASS: f"{self.new} is {f'not {behind}' if self.margin > 0 else ahead}",
             FAIL: f"{self.new} is {f'not {ahead}' if self.margin < 0 else behind}",
-            CANNOT_TELL: "these classes do not decide",
+            CANNOT_TELL: f"these classes do not decide at --looks {self.looks}",
         }[verdict]
         smallest = gap.smallest_difference(self.looks) - self.margin
         return replace(
@@ -156,7 +156,7 @@ def gate(settings: Settings, new: str, base: str, reporter: Reporter, *, margin:
         left = max(0.0, _left(recorded))
         if question not in recorded:
             why = "decide on other classes: another data set, or `zslplat compare` once at the end"
-            why = f"the budget of looks at these classes is spent; {why}"
+            why = f"a look takes {1 / looks:.1%} of the budget of these classes, and {left:.1%} is left; {why}"
             return replace(now, verdict=CANNOT_TELL, reason=why, look=len(recorded), left=left)
         now = replace(Gate(**recorded[question]), look=list(recorded).index(question) + 1, left=left)
         if now.verdict:

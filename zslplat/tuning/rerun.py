@@ -15,7 +15,7 @@ from zslplat.keys import METRIC
 from zslplat.listeners import run_of_alias
 from zslplat.records.database import SEALED, EvaluationRecord, Records
 from zslplat.records.overview import Overview
-from zslplat.records.studies import STUDY
+from zslplat.records.studies import STUDY, untested_error
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tuning.options import EvaluationOptions
@@ -23,7 +23,6 @@ from zslplat.tuning.single import run_experiment
 
 _SAME = 1e-12
 LATEST = "latest"  # names the final evaluation that was recorded last
-_MOST_CANDIDATES = 5
 
 
 @dataclass(frozen=True)
@@ -68,29 +67,21 @@ def _final_record(settings: Settings, records: Records, name: str) -> Evaluation
     identities = records.identities()
     if len(fitting) == 1:
         final, trial = fitting[0], fitting[0].record.get("winner")
-        if name == LATEST or _winner(overview, final.study) in (None, trial):
+        if _winner(overview, final.study) in (None, trial):
             return final
-        raise _untested(final.study, f", or run {final.run}, of trial {trial}, which won before")
+        raise untested_error(final.study, f", or run {final.run}, of trial {trial}, which won before")
     if fitting:
         raise AmbiguousNameError("run", name, {final.run: _described(final, identities) for final in fitting})
     for study, identity in identities.items():
         if name in (study, method := str(identity.get("method")), method.partition("(")[0]):
-            raise _untested(study)
+            raise untested_error(study)
     names = {text for final in newest for text in (final.study, methods[final.run].partition("(")[0]) if text}
-    error = UnknownNameError("run, study or method", name, {*names, LATEST}, lister="studies")
-    if not error.candidates:
-        error.candidates = {final.run: _described(final, identities) for final in newest[:_MOST_CANDIDATES]}
-    raise error
+    raise UnknownNameError("run, study or method", name, {*names, LATEST}, lister="studies")
 
 
 def _winner(overview: Overview, study: str) -> int | None:
     """Return the winning trial of a study as it ended last; None for what is no study, or has not ended."""
     return (overview.value(study, "finished") or {}).get("winner")
-
-
-def _untested(study: str, instead: str = "") -> StoreError:
-    text = f"the winner of study {study!r} has no test evaluation; give the command of the study"
-    return StoreError(f"{text} without --repeats 0{instead}")
 
 
 def _described(final: EvaluationRecord, identities: Mapping[str, Mapping[str, Any]]) -> str:
