@@ -87,7 +87,7 @@ def test_numpy_numbers_are_written_as_numbers():
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        ("m(lam=1", "character 8"),
+        ("m(lam=1", "character 8: expected ','; a bracket is not closed"),
         ("m(lam)", "character 6"),
         ("m(lam=)", "character 7"),
         ("m(1=2)", "character 3"),

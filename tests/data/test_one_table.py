@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from zslplat import make_dataset
+from zslplat import evaluate, make_dataset
 from zslplat.data.catalogue import open_source, parse_dataset
 from zslplat.data.description import missing_parts
 from zslplat.data.source import DataPlaces
@@ -189,7 +189,7 @@ def test_tables_without_unseen_classes_are_told_from_others(tmp_path):
     assert lacking(rows) == []
     by_row = rows.assign(split=["train", "train", "train", "test", "test"] * len(CLASSES))
     assert lacking(by_row) == ["all classes of the test train, so none is unseen"]
-    with pytest.raises(DataError, match=r"all classes of its test train: give --dataset '.*split=none, unseen=0.2"):
+    with pytest.raises(DataError, match=r"all classes of its test train: give --dataset '.*split=none, unseen=2"):
         split_rows(load(path), "test_unseen", "task zsl")
     assert lacking(rows.groupby("label").head(1)) == ["one row of each class, as a table of signatures has"]
 
@@ -203,6 +203,19 @@ def test_the_line_that_mends_splits_of_files_of_arrays_works(tmp_path):
     ((_, line),) = missing_parts(load(tmp_path / "keys.npz"))
     (spec,) = shlex.split(line)[1:]
     assert list(missing_parts(load(spec))) == []
+
+
+@pytest.mark.parametrize(
+    ("count", "unseen", "lacking"), [(12, "11", "1 unseen class"), (5, "3+4", "3 classes to train")]
+)
+def test_too_few_classes_are_named_before_a_task_refuses_them(tmp_path, count, unseen, lacking):
+    y = np.arange(20 * count) % count
+    np.savez(tmp_path / "few.npz", X=np.random.default_rng(0).random((len(y), 3)), y=y, S=np.eye(count))
+    ((what, line),) = missing_parts(load(f"{tmp_path / 'few.npz'}(unseen='{unseen}')"))
+    assert what.startswith(lacking)
+    assert lacking != "1 unseen class" or line.endswith('(unseen="10+11")\'')
+    with pytest.raises(DataError, match="at least two"):
+        evaluate("eszsl", f"{tmp_path / 'few.npz'}(unseen='{unseen}')", test=unseen == "11", workers=1, quiet=True)
 
 
 def test_names_of_features_that_are_there_twice_are_not_kept():

@@ -70,7 +70,7 @@ def test_a_data_set_without_signatures_or_splits_is_told_what_to_give(tmp_path):
         dataset.class_signatures()
     with pytest.raises(
         DataError,
-        match=r"no split 'train', .* none; say which classes are tested and never train: --dataset .*unseen=0.2",
+        match=r"no split 'train', .* none; say which classes are tested and never train: --dataset .*unseen=2",
     ):
         split_rows(dataset, "train", "task zsl")
     places = save(tmp_path, ("S", "folds", *SPLITS))

@@ -127,7 +127,7 @@ def test_the_same_question_is_asked_once_and_a_spent_budget_decides_nothing(ask,
     assert ask("--looks", 2, new="base", base="new")[1]["left"] == 0
     code, said = ask("--margin", 0.5)
     assert (code, said["verdict"], said["difference"]) == (3, CANNOT_TELL, None)
-    assert "budget of looks" in said["reason"]
+    assert "a look takes" in said["reason"]
     # Another store takes over what was looked at; what lies in files is made again with the same numbers.
     assert call("store", "merge", tmp_path / "mlruns", "--store", "other").returncode == 0
     assert ask("--looks", 2, "--store", "other")[1]["recorded"]

@@ -55,14 +55,13 @@ def compare(options: CompareCommand) -> None:
     tables = compare_recorded(options, warn).tables
     if path is not None:
         export_each(tables, path)
+        echo(f"wrote {path}", err=True)
     if options["json"]:
         print_json([table.to_json() for table in tables])
         return
     for table in tables:
         print_comparison(table, wide=options["wide"])
         print_warnings(stdout_console(), table.warnings, len(table.findings) - len(table.warnings))
-    if path is not None:
-        echo(f"wrote {path}")
 
 
 def print_comparison(comparison: "Comparison", *, wide: bool) -> None:

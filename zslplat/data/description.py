@@ -87,6 +87,12 @@ def missing_parts(dataset: Dataset) -> Iterator[tuple[str, str]]:
         yield "all classes of the test train, so none is unseen", redivided_line(dataset)
     elif "test_seen" in dataset.splits and "test_unseen" not in dataset.splits:
         yield "no test rows of unseen classes", "name the split of rows whose classes are not trained on `test_unseen`"
+    elif {"train", "test_unseen"} <= dataset.splits.keys():
+        trained, tested = (len(_labels(dataset, dataset.splits[name])) for name in ("train", "test_unseen"))
+        if trained < 4:
+            yield f"{_classes(trained)} to train on", "give rows of four: validation holds out two, and trains on two"
+        if tested < 2:
+            yield f"{_classes(tested, 'unseen')}, which nothing is told apart from", unseen_line(dataset)
 
 
 def _labels(dataset: Dataset, rows: np.ndarray) -> np.ndarray:

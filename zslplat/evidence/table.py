@@ -141,12 +141,7 @@ class ResultTable:
             self._leave_out(study.name, error)
             return None
         config = study_folder(settings, study.name) / "best.toml"
-        return replace(
-            study,
-            trials=trials,
-            environment=environment or {},
-            config=config if config.is_file() else None,
-        )
+        return replace(study, trials=trials, environment=environment or {}, config=config if config.is_file() else None)
 
     def _tested_identities(self) -> list[Record]:
         """Return the experiments that were evaluated on the test split: of studies, then of single runs."""

@@ -155,8 +155,8 @@ def gate(settings: Settings, new: str, base: str, reporter: Reporter, *, margin:
         recorded = records.change_looks(data, reserve)
         left = max(0.0, _left(recorded))
         if question not in recorded:
-            why = "decide on other classes: another data set, or `zslplat compare` once at the end"
-            why = f"a look takes {1 / looks:.1%} of the budget of these classes, and {left:.1%} is left; {why}"
+            why = f"a look takes {1 / looks:.1%} of the budget of these classes, and {left:.1%} is left"
+            why += "; decide on other classes: another data set, or `zslplat compare` once at the end"
             return replace(now, verdict=CANNOT_TELL, reason=why, look=len(recorded), left=left)
         now = replace(Gate(**recorded[question]), look=list(recorded).index(question) + 1, left=left)
         if now.verdict:

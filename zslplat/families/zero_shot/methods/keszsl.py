@@ -30,6 +30,7 @@ from scipy import linalg
 from zslplat.data.store.preprocessing import Preprocessing
 from zslplat.data.store.rows import Rows, rowwise
 from zslplat.errors import MethodError
+from zslplat.families.zero_shot.methods import spectral
 from zslplat.families.zero_shot.methods.base import ZeroShotMethod, check_fit_inputs
 from zslplat.families.zero_shot.methods.spectral import gathered
 from zslplat.kernels.base import Kernel
@@ -103,17 +104,14 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
         # So few rows may be gathered, as all of them are landmarks; more are read block by block, for scales, too.
         X = cast(np.ndarray, gathered(X) if exact else X)
         kernel = self.parsed_kernel().resolved(X)
-        Y = np.zeros((len(X), len(S)))
-        Y[np.arange(len(y)), y] = 1.0
         arrays: Arrays = {"kernel": np.array(str(kernel))}
         if order is None:
             landmarks, Z = X, kernel(np.asarray(X, dtype=np.float64))
-            sums, total = Y, np.ones(len(X))
         else:
-            ordered, Y = X.take(order) if isinstance(X, Rows) else X[order], Y[order]
+            ordered = X.take(order) if isinstance(X, Rows) else X[order]
             features = incomplete_cholesky(kernel, ordered, rank=self.rank, block=_PIVOT_BLOCK)
             B, landmarks = features.features, features.landmarks
-            Z, sums, total = B.T @ B, B.T @ Y, B.sum(axis=0)
+            Z, by_class = B.T @ B, spectral.class_sums(B, y[order], len(S))
             arrays |= {"factor": features.factor, "residual": np.asarray(features.residual)}
         values, directions = linalg.eigh(Z, driver="evd", check_finite=False)
         positive = values > 1e-10 * values.max(initial=0.0)
@@ -124,8 +122,7 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
             "landmarks": np.asarray(landmarks),
             "values": values[positive],
             "directions": directions,
-            "sums": directions.T @ sums,
-            "totals": directions.T @ total,
+            "sums": (spectral.class_sums(directions, y, len(S)) if order is None else by_class @ directions).T,
         }
 
     def _fit(self, X: Features, y: np.ndarray, S: np.ndarray, statistics: Prepared) -> None:
@@ -136,7 +133,7 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
         values, S = np.asarray(statistics["values"]), np.asarray(S, dtype=np.float64)
         sums = np.asarray(statistics["sums"])
         if self.labels == "signed":
-            sums = 2 * sums - np.asarray(statistics["totals"])[:, None]
+            sums = 2 * sums - sums.sum(axis=1, keepdims=True)
         alpha, gamma = self.alpha, self.gamma
         if self.scale == "mean":
             alpha *= float(values.mean())

@@ -99,8 +99,8 @@ class ZSKLSubspaces(KernelAlignment):
                     for r, g in dD:
                         for_D.step(g, rate, rows=slice(r, r + 1))
                     total += loss * len(batch)
-            ridge = self.ridge * sum(float(np.vdot(D_r, D_r)) for D_r in self.D_)  # at the end of the epoch
-            self._report(epoch + 1, total / len(rows) + ridge)
+            # The loss of each batch is taken before its step, the ridge after the last.
+            self._report(epoch + 1, total / len(rows) + self.ridge * sum(float(np.vdot(D_r, D_r)) for D_r in self.D_))
             yield epoch + 1
 
     def similarity(self, S: np.ndarray) -> np.ndarray:
