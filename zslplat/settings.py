@@ -157,7 +157,10 @@ class Settings:
         return self.tracking_uri == sqlite_url(self.store / "mlflow.db")
 
     def make_store(self) -> None:
-        """Create the store's folders; raises :class:`StoreError` when the place cannot be written."""
+        """Create the store's folders.
+
+        Raises :class:`StoreError` where they cannot be written, and :class:`UsageError` where the store is a file.
+        """
         try:
             for folder in (self.store, self.studies, self.cache, self.artifacts):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -165,10 +168,10 @@ class Settings:
             probe.write_bytes(b"zslplat" * 1024)
             probe.unlink()
         except OSError as error:
-            why = error.strerror or error
             if self.store.is_file():
                 raise UsageError(f"the store {self.store} is a file; give a folder with --store") from error
-            raise StoreError(f"the store {self.store} cannot be written: {why}; or choose another --store") from error
+            why = f"{error.strerror or error}; free space, change permissions, or choose another --store"
+            raise StoreError(f"the store {self.store} cannot be written: {why}") from error
 
 
 def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:

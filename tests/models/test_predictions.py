@@ -84,10 +84,12 @@ def test_columns_are_taken_by_the_names_that_the_model_was_trained_with(model, t
     assert np.allclose(blocks(frame.assign(weight=1.0)[["weight", *names]]), X), "others are ignored"
     if suffix == ".parquet":
         assert np.allclose(blocks(frame.assign(other=list(X[:, :3]))), X), "a column of lists beside them is ignored"
-    with pytest.raises(UsageError, match="no column 'f3', which the model takes; "):
+    with pytest.raises(UsageError, match="no column of numbers 'f3', which the model takes; "):
         blocks(frame.rename(columns={"f3": "zzz"}))
-    with pytest.raises(UsageError, match="no column 'f0', which the model takes; "):
+    with pytest.raises(UsageError, match="no column of numbers 'f0', which the model takes; "):
         blocks(frame.drop(columns="f0"))
+    with pytest.raises(UsageError, match="no column of numbers 'f2', which the model takes; "):
+        blocks(frame.assign(f2=frame["f2"].astype(str) + " m"))
     assert np.allclose(blocks(frame.rename(columns=lambda name: f"g{name}")), X), "other names go by place"
 
 

@@ -441,16 +441,16 @@ def unseen_line(dataset: Dataset) -> str:
     if "path" not in dataset.source:
         return "make_dataset(X, y, S, unseen=[...]) with names or numbers of classes, how many, or a share"
     named = option_line(dataset, unseen="+".join(dataset.class_names[-2:]))
-    return f"{option_line(dataset, unseen=_some(dataset))}, or by names {named}"
+    return f"{option_line(dataset, unseen=_unseen_value(dataset))}, or by names {named}"
 
 
 def redivided_line(dataset: Dataset) -> str:
     """Return how classes of a file are made unseen in place of the splits that it holds."""
     left_out = {key: None for key in ("split", "train", "test") if key in dataset.source.get("keys", {})}
-    return option_line(dataset, **left_out, unseen=_some(dataset))
+    return option_line(dataset, **left_out, unseen=_unseen_value(dataset))
 
 
-def _some(dataset: Dataset) -> float:
+def _unseen_value(dataset: Dataset) -> float:
     return 0.2 if len(dataset.class_names) >= 10 else 2  # one class alone is told apart from nothing
 
 

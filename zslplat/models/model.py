@@ -124,7 +124,9 @@ class SavedModel(ABC):
         if labels.keys().isdisjoint(self.columns):
             return X
         if lacking := [name for name in self.columns if name not in labels]:
-            raise UsageError(f"X has no column {quoted(lacking[0])}, which the model takes; it has {list(labels)[:9]}")
+            raise UsageError(
+                f"X has no column {quoted(lacking[0])}, which the model takes; it has {', '.join(list(labels)[:9])}"
+            )
         return X[[labels[name] for name in self.columns]]
 
     def describe(self) -> dict[str, Any]:

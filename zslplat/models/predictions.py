@@ -88,8 +88,8 @@ class RowFile:
         numbers = [name for name in numbers if name not in self.ignored]
         if not chosen and len(lacking) < len(self.columns):  # with other names throughout, columns go by their places
             if lacking:
-                what = f"{'no numbers in' if lacking[0] in part.schema.names else 'no'} column {quoted(lacking[0])}"
-                raise UsageError(f"{self.path}: {what}, which the model takes; {_OTHER_MODEL}")
+                name = quoted(lacking[0])
+                raise UsageError(f"{self.path}: no column of numbers {name}, which the model takes; {_OTHER_MODEL}")
             numbers = list(self.columns)
         if not chosen and len(numbers) != self.width:
             texts = [name for name in part.schema.names if name not in (*numbers, *lists, *self.ignored)]
@@ -190,6 +190,7 @@ def write_predictions(
     done = 0
     with ExitStack() as stack:
         try:
+            output.absolute().parent.mkdir(parents=True, exist_ok=True)
             new = stack.enter_context(replacing(output))
         except OSError as error:
             raise _unwritten(output, error) from error
@@ -210,7 +211,6 @@ def check_output(output: Path) -> None:
         raise UsageError(f"{output}: predictions are written to {' or '.join(OUTPUT_SUFFIXES)}; give such a name")
     if output.is_dir():
         raise UsageError(f"{output} is a folder; give the name of a file")
-    output.absolute().parent.mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager
