@@ -77,7 +77,9 @@ def test_of_several_winners_the_one_that_is_noted_answers(finals):
     study.note("finished", {"winner": 0})
     assert find_record(settings, records, "first").record["winner"] == 0
     study.note("finished", {"winner": 5})
-    with pytest.raises(StoreError, match=r"no test evaluation; give the command .*, of trial 3, which won before"):
+    with pytest.raises(
+        StoreError, match=r"no test evaluation of its winner; give its .*, of trial 3, which won before"
+    ):
         find_record(settings, records, "first")
 
 

@@ -451,7 +451,7 @@ def redivided_line(dataset: Dataset) -> str:
 
 
 def _unseen_value(dataset: Dataset) -> float:
-    return 0.2 if len(dataset.class_names) >= 10 else 2  # one class alone is told apart from nothing
+    return 0.2 if len(dataset.class_names) >= 10 else 2  # telling classes apart takes two
 
 
 def row_folds(dataset: Dataset) -> list[np.ndarray]:

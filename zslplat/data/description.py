@@ -90,9 +90,9 @@ def missing_parts(dataset: Dataset) -> Iterator[tuple[str, str]]:
     elif {"train", "test_unseen"} <= dataset.splits.keys():
         trained, tested = (len(_labels(dataset, dataset.splits[name])) for name in ("train", "test_unseen"))
         if trained < 4:
-            yield f"{_classes(trained)} to train on", "give four at least: validation holds out two, and trains on two"
+            yield f"{_classes(trained)} to train on", "give at least four: validation holds out two and trains on two"
         if tested < 2:
-            yield f"{_classes(tested, 'unseen')}, which nothing is told apart from", unseen_line(dataset)
+            yield f"{_classes(tested, 'unseen')}, and telling classes apart takes two", unseen_line(dataset)
 
 
 def _labels(dataset: Dataset, rows: np.ndarray) -> np.ndarray:

@@ -68,13 +68,13 @@ class ResultTable:
         return self._tested_by_key[key]
 
     def untested(self, task: str | None, dataset: str | None = None) -> list[Result]:
-        """Return the studies of a task on a data set (None: any) that have ended, and whose winner has no test."""
+        """Return the studies of a task on a data set (None: any) that ended without a test of their winner."""
         return [one for one in self._studies_of(task, dataset) if one.finished and not one.tested]
 
     def untested_notes(self, task: str, datasets: Iterable[str]) -> list[str]:
-        """Return a line that names all of these on some data sets, or nothing where there is none."""
+        """Return a line that names the untested studies on these data sets; nothing where there are none."""
         names = [study.name for dataset in datasets for study in self.untested(task, dataset)]
-        return [f"left out: {', '.join(names)}; the winner has no test evaluation"] if names else []
+        return [f"left out, without a test evaluation of the winner: {', '.join(names)}"] if names else []
 
     def _studies_of(self, task: str | None, dataset: str | None) -> list[Result]:
         identities = self.identities.items()

@@ -129,9 +129,9 @@ class OpenStudy:
 
 
 def untested_error(study: str, instead: str = "") -> StoreError:
-    """Return the error of a study whose winner was not evaluated on the test split; ``instead`` ends its sentence."""
-    text = f"the winner of study {study!r} has no test evaluation; give the command of the study"
-    return StoreError(f"{text} without --repeats 0{instead}")
+    """Return the error that a study has no test evaluation of its winner; ``instead`` names another remedy."""
+    text = f"study {study!r} has no test evaluation of its winner; give its command without --repeats 0"
+    return StoreError(f"{text}{instead}")
 
 
 def checked_trials(

@@ -94,7 +94,7 @@ class Gate:
         if numbers and self.difference is not None:
             lines.append(f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}] over {self.classes} classes")
             smallest = "unknown" if self.smallest_gain is None else f"{self.smallest_gain:+.4f}"
-            lines.append(f"standard error {self.standard_error:.4f}; a true gain of {smallest} passes 4 times in 5")
+            lines.append(f"standard error {self.standard_error:.4f}; true gain that passes 4 times in 5: {smallest}")
         again = f", decided before with --looks {self.looks} and not spent again" if self.recorded else ""
         return [*lines, f"look {self.look} at these validation classes{again}; {self.left:.1%} of the budget is left"]
 
